@@ -1,0 +1,1 @@
+"""The pipeline document: parse, check, resolve to a plan."""

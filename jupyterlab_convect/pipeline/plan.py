@@ -1,0 +1,220 @@
+"""A plan: a pipeline resolved for one run, with nothing left to look up.
+
+Plans are made by `resolve` and read by the engine and the runtimes. They are
+immutable, they turn into JSON and back without loss, and their digest is the
+same on every machine: no absolute path, time or host name is part of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Json = Any
+"""What JSON can say: None, bool, int, float, str, and lists and string-keyed dicts of them."""
+
+T = typing.TypeVar("T")
+
+StepKind = Literal["notebook", "script", "command", "component"]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A Kubernetes quantity to ask for and one not to exceed, as canonical text (`500m`, `2Gi`)."""
+
+    request: str | None = None
+    limit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    count: float
+    type: str | None = None
+    resource: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    cpu: Amount | None = None
+    memory: Amount | None = None
+    ephemeral_storage: Amount | None = None
+    shared_memory: str | None = None
+    gpu: Gpu | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A value put into the environment variable `env` when the step starts, never before.
+
+    `name` and `key` name a Kubernetes Secret and its key, or a keyring service and user.
+    """
+
+    env: str
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    claim: str
+    path: str
+    sub_path: str | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file the step needs, relative to the root folder, with the sha256 of its bytes."""
+
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Try again `count` times, waiting `delay` seconds, then `delay * factor`, and so on."""
+
+    count: int = 0
+    delay: float = 1.0
+    factor: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    key: str | None = None
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: str | None = None
+    effect: str | None = None
+    seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kubernetes:
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    priority: str | None = None
+    service_account: str | None = None
+    pull_secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node, ready to be executed.
+
+    `parameters`, `env` and `command` may still hold `${{ nodes.*.outputs.* }}` and
+    `${{ run.* }}`: the engine binds them when everything upstream is done.
+    `${{ parameters.* }}` is already bound.
+    """
+
+    id: str
+    kind: StepKind
+    name: str
+    after: tuple[str, ...] = ()
+    path: str | None = None
+    digest: str | None = None
+    command: tuple[str, ...] = ()
+    component: str | None = None
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[Secret, ...] = ()
+    image: str | None = None
+    pull_policy: str | None = None
+    kernel: str | None = None
+    resources: Resources = Resources()
+    volumes: tuple[Volume, ...] = ()
+    dependencies: tuple[SourceFile, ...] = ()
+    outputs: tuple[str, ...] = ()
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    retries: Retries = Retries()
+    timeout: float | None = None
+    cache: bool = False
+    working_folder: str = "source"
+    kubernetes: Kubernetes = Kubernetes()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in an order in which they could run one after the other."""
+
+    name: str
+    steps: tuple[Step, ...]
+    path: str | None = None
+    """The pipeline, notebook or script it came from, relative to the root folder."""
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    components: Mapping[str, Json] = field(default_factory=dict)
+    """Definitions of the components used, by digest."""
+
+    def step(self, step_id: str) -> Step:
+        return next(step for step in self.steps if step.id == step_id)
+
+    @property
+    def digest(self) -> str:
+        return digest_of(to_json(self))
+
+
+def digest_of(value: Json) -> str:
+    """The sha256 of a JSON value, independent of key order."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_json(value: Any) -> Json:
+    """A dataclass as JSON, without the fields that have their default."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            name: to_json(item)
+            for name, default in _defaults(type(value))
+            if (item := getattr(value, name)) != default
+        }
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(kind: type[T], value: Json) -> T:
+    """The dataclass that `to_json` turned into `value`; unknown keys are passed over."""
+    return typing.cast(T, _read(kind, value))
+
+
+def _read(kind: Any, value: Json) -> Any:
+    if value is None:
+        return None
+    if dataclasses.is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: _read(hints[name], item) for name, item in value.items() if name in hints})
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _read(next(option for option in arguments if option is not type(None)), value)
+    if origin is tuple:
+        return tuple(_read(arguments[0], item) for item in value)
+    if origin is Mapping:
+        return {key: _read(arguments[1], item) for key, item in value.items()}
+    return value
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+@functools.cache
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Field names with their default (MISSING, which equals no value, where there is none)."""
+
+    def default(item: dataclasses.Field[Any]) -> Any:
+        if item.default_factory is not dataclasses.MISSING:
+            return item.default_factory()
+        return item.default
+
+    return tuple((item.name, default(item)) for item in dataclasses.fields(kind))

@@ -1,0 +1,1 @@
+"""Runs: their model, the engine that drives them and the store that keeps them."""

@@ -1,0 +1,150 @@
+"""What a run is: a folder of facts, folded into the state that everybody sees.
+
+`run.json` says what was asked and never changes. `events.ndjson` says what
+happened and only grows. `RunState` is the fold of both.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..pipeline.plan import Json, Plan
+
+State = Literal[
+    "waiting",  # for a step upstream, or for the clock of a retry
+    "queued",  # ready, waiting for room on the runtime
+    "starting",
+    "running",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "skipped",  # something upstream failed or was cancelled, or it was not asked for
+    "cached",  # an earlier result was taken over
+    "lost",  # the truth cannot be known
+]
+
+ENDED: frozenset[State] = frozenset(
+    ("succeeded", "failed", "cancelled", "skipped", "cached", "lost")
+)
+GOOD: frozenset[State] = frozenset(("succeeded", "cached"))
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    commit: str
+    branch: str | None = None
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which part of a plan to run: all of it, or one of the partial ways, seen from `node`."""
+
+    mode: Literal["all", "only", "from", "upto", "failed"] = "all"
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked, enough to ask for it again: a clone starts from here."""
+
+    path: str | None = None
+    """Notebook, script or pipeline, relative to `root`."""
+    root: str = "."
+    """The absolute folder that every path of the plan starts from."""
+    document: Json = None
+    """The pipeline itself, when it is not (or not only) what lies at `path`."""
+    runtime: str = "local"
+    options: Mapping[str, Json] = field(default_factory=dict)
+    """The runtime's own options, as its `options_schema` describes them."""
+    name: str | None = None
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    """Settings of the document's vocabulary that override its defaults for this run."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    select: Selection = Selection()
+    use_cache: bool = True
+    of: str | None = None
+    """The run whose results a partial run or a re-run takes over."""
+    sweep: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The content of `run.json`."""
+
+    id: str
+    name: str
+    created: float
+    runtime: str
+    plan: Plan
+    request: Request
+    user: str | None = None
+    git: Git | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    cell: int = 0
+    """Cells done."""
+    cells: int = 0
+    elapsed: float = 0.0
+    expected: float | None = None
+    """How long the last successful execution took."""
+
+
+@dataclass(slots=True)
+class AttemptState:
+    attempt: int
+    state: State = "queued"
+    reason: str | None = None
+    detail: str | None = None
+    """The runtime's own words behind `reason`."""
+    started: float | None = None
+    ended: float | None = None
+    handle: Json = None
+    """The runtime's last checkpoint: enough to find or stop the attempt again."""
+
+
+@dataclass(slots=True)
+class StepState:
+    id: str
+    state: State = "waiting"
+    reason: str | None = None
+    started: float | None = None
+    ended: float | None = None
+    attempts: list[AttemptState] = field(default_factory=list)
+    progress: Progress | None = None
+    outputs: dict[str, Json] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    cache: str | None = None
+    """Why an earlier result was or was not taken over."""
+    source: str | None = None
+    """`<run id>/<attempt>` where the result lies when it was taken over from another run."""
+
+
+@dataclass(slots=True)
+class RunState:
+    """What happened so far, seen from the front."""
+
+    seq: int = 0
+    """Number of events folded; grows with every change."""
+    state: State = "queued"
+    reason: str | None = None
+    started: float | None = None
+    ended: float | None = None
+    name: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    steps: dict[str, StepState] = field(default_factory=dict)
+
+
+def new_id(now: float | None = None) -> str:
+    """An id that sorts by time and is safe in a file name, a URL and a Kubernetes name."""
+    now = time.time() if now is None else now
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+    return f"{stamp}{int(now * 1000) % 1000:03d}-{secrets.token_hex(3)}"

@@ -1,0 +1,1 @@
+"""Runtimes: where runs run. `base` is the contract, each runtime has a folder of its own."""

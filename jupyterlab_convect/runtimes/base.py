@@ -1,0 +1,132 @@
+"""The contract between the engine and the places where steps run."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from traitlets.config import LoggingConfigurable
+
+from ..pipeline.plan import Json, Plan, Step
+from ..pipeline.problems import Problem
+from ..runs.model import Progress, State
+
+
+class Feature(str, Enum):
+    """What a runtime can do beyond running steps; the forms hide what is missing."""
+
+    IMAGE = "image"
+    CPU = "cpu"
+    MEMORY = "memory"
+    GPU = "gpu"
+    SHARED_MEMORY = "shared_memory"
+    STORAGE = "ephemeral_storage"
+    VOLUMES = "volumes"
+    SECRETS = "secrets"
+    KUBERNETES = "kubernetes"
+    ISOLATION = "isolation"
+    SHELL = "shell"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at one step, as the engine hands it to a runtime.
+
+    `folder` holds `step.json`, complete; the runner fills the rest. `handle` is the
+    last checkpoint that `start` gave, None before there was one.
+    """
+
+    run: str
+    step: Step
+    number: int
+    folder: Path
+    handle: Json = None
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return (self.run, self.step.id, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """What a runtime knows of an attempt now; `reason` is for people, `detail` its raw words."""
+
+    key: tuple[str, str, int]
+    state: State
+    reason: str | None = None
+    detail: str | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    text: str
+    offset: int
+    """Where to go on reading, in bytes."""
+    complete: bool
+    """True when the attempt has ended and this chunk reaches the end."""
+
+
+class RuntimeMeta(ABCMeta, type(LoggingConfigurable)):  # type: ignore[misc]
+    """Lets abstract methods bind on a configurable class."""
+
+
+class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
+    """A place where runs run. Found by the entry point group `jupyterlab_convect.runtimes`."""
+
+    features: frozenset[Feature] = frozenset()
+
+    name: str
+    """What documents, the CLI and the front end call it."""
+
+    display_name: str
+
+    def options_schema(self) -> dict[str, Any]:
+        """JSON Schema of the run options that only this runtime has; it becomes the form."""
+        return {"type": "object", "properties": {}}
+
+    @abstractmethod
+    async def check(self, plan: Plan) -> list[Problem]:
+        """Would it run here? Every property is honoured or refused aloud."""
+
+    async def close(self) -> None:
+        """Let go of connections and helpers; running steps go on."""
+
+
+class StepRuntime(Runtime):
+    """A runtime that runs single steps; our engine walks the graph."""
+
+    changed: Callable[[], None] = staticmethod(lambda: None)
+    """Set by the engine. Calling it makes the engine poll at once instead of at the next beat."""
+
+    def admit(self, attempt: Attempt) -> str | None:
+        """Take room for the attempt, held until it ends; or the reason why it has to wait."""
+        return None
+
+    def release(self, attempt: Attempt) -> None:
+        """Give back what `admit` took. Idempotent."""
+
+    @abstractmethod
+    def start(self, attempt: Attempt) -> AsyncIterator[Json]:
+        """Start it so that it outlives this process.
+
+        Yields JSON checkpoints, each stored before the next part begins; the last
+        one is enough to find or stop the attempt again, from any process. A
+        ConvectError means that it cannot start and says why.
+        """
+
+    @abstractmethod
+    async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
+        """The state of each, in one go. `lost` when the truth cannot be known."""
+
+    @abstractmethod
+    async def stop(self, attempt: Attempt) -> None:
+        """Stop it, if it is there. Returns when it is gone or sure to go. Idempotent."""
+
+    async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
+        """The log from `offset` on, at most `limit` bytes; by default `log.txt` in the folder."""
+        raise NotImplementedError
