@@ -1,0 +1,32 @@
+const jestJupyterLab = require('@jupyterlab/testutils/lib/jest-config');
+
+// Packages published as ES modules only, which jest has to transpile.
+const esModules = [
+  '@codemirror',
+  '@dagrejs',
+  '@jupyter/',
+  '@jupyterlab/',
+  '@microsoft',
+  '@rjsf',
+  '@tanstack',
+  '@xyflow',
+  'd3-.*',
+  'echarts',
+  'exenv-es6',
+  'lib0',
+  'nanoid',
+  'vscode-ws-jsonrpc',
+  'y-protocols',
+  'y-websocket',
+  'yjs',
+  'zrender'
+].join('|');
+
+const base = jestJupyterLab(__dirname);
+
+module.exports = {
+  ...base,
+  roots: ['<rootDir>/src'],
+  testRegex: 'src/.*/__tests__/.*\\.spec\\.tsx?$',
+  transformIgnorePatterns: [`/node_modules/(?!${esModules}).+`]
+};

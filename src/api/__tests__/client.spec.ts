@@ -1,0 +1,73 @@
+import { ServerConnection } from '@jupyterlab/services';
+
+import { ConvectApi, ConvectError, sentenceOf } from '..';
+
+function apiThatAnswers(
+  status: number,
+  body: string,
+  seen: Request[] = []
+): ConvectApi {
+  return new ConvectApi(
+    ServerConnection.makeSettings({
+      baseUrl: 'http://server/base/',
+      fetch: async (input: RequestInfo | URL) => {
+        seen.push(input as Request);
+        return new Response(body, { status });
+      }
+    })
+  );
+}
+
+describe('ConvectApi', () => {
+  it('asks below the base address, repeats lists and leaves out what is empty', () => {
+    const api = apiThatAnswers(200, '{}');
+    expect(
+      api.url('runs', { state: ['failed', 'lost'], text: '', limit: 5 })
+    ).toBe(
+      'http://server/base/jupyterlab-convect/api/v1/runs?state=failed&state=lost&limit=5'
+    );
+  });
+
+  it('escapes every part of a path, and keeps the folders of a file', () => {
+    const key = { run: 'r', step: 'a/b', attempt: 2 };
+    expect(apiThatAnswers(200, '').fileUrl(key, 'data/数据 1.csv')).toBe(
+      'http://server/base/jupyterlab-convect/api/v1/runs/r/steps/a%2Fb/2/files/data/%E6%95%B0%E6%8D%AE%201.csv'
+    );
+  });
+
+  it('turns an answer of the server into one error with sentence and hint', async () => {
+    const api = apiThatAnswers(
+      404,
+      '{"code":"missing","message":"There is no run r.","hint":"Look in the list."}'
+    );
+    const error = await api.run('r').catch(e => e);
+    expect(error).toBeInstanceOf(ConvectError);
+    expect(error.isMissing).toBe(true);
+    expect(sentenceOf(error)).toBe('There is no run r. Look in the list.');
+  });
+
+  it('says so when the answer is not ours', async () => {
+    const error = await apiThatAnswers(502, '<html>')
+      .about()
+      .catch(e => e);
+    expect(error).toBeInstanceOf(ConvectError);
+    expect(error.isUnreachable).toBe(true);
+  });
+
+  it('says so when there is no answer', async () => {
+    const api = new ConvectApi(
+      ServerConnection.makeSettings({
+        fetch: () => Promise.reject(new TypeError('Failed to fetch'))
+      })
+    );
+    const error = await api.about().catch(e => e);
+    expect(error.isUnreachable).toBe(true);
+  });
+
+  it('sends bodies as JSON', async () => {
+    const seen: Request[] = [];
+    await apiThatAnswers(201, '{"id":"r"}', seen).submit({ path: 'a.ipynb' });
+    expect(seen[0].method).toBe('POST');
+    expect(await seen[0].json()).toEqual({ path: 'a.ipynb' });
+  });
+});

@@ -1,0 +1,260 @@
+import { URLExt } from '@jupyterlab/coreutils';
+import type { INotebookContent } from '@jupyterlab/nbformat';
+import { ServerConnection } from '@jupyterlab/services';
+import type { JSONObject } from '@lumino/coreutils';
+
+import { ConvectError } from './error';
+import type {
+  IAbout,
+  IDiscovery,
+  IEventChunk,
+  IFile,
+  ILogChunk,
+  IProblem,
+  IRequest,
+  IRunPage,
+  IRunQuery,
+  IRunView,
+  IRuntime,
+  ISelection,
+  ISweepPoints,
+  ISweepRequest,
+  ISweepSummary,
+  ISweepView
+} from './types';
+
+const ROOT = 'jupyterlab-convect/api/v1';
+
+type Query = Record<
+  string,
+  string | number | boolean | readonly string[] | null | undefined
+>;
+
+/** One attempt at one step of a run. */
+export interface IAttemptKey {
+  run: string;
+  step: string;
+  attempt: number;
+}
+
+/** The REST interface of the server extension, one method a verb. */
+export class ConvectApi {
+  constructor(readonly settings: ServerConnection.ISettings) {}
+
+  about(): Promise<IAbout> {
+    return this.get('about');
+  }
+
+  async runtimes(): Promise<IRuntime[]> {
+    return (await this.get<{ runtimes: IRuntime[] }>('runtimes')).runtimes;
+  }
+
+  /** Would this run there? Says what does not fit, before it is asked to. */
+  async check(request: IRequest): Promise<IProblem[]> {
+    const path = `runtimes/${encode(request.runtime ?? 'local')}/check`;
+    return (await this.post<{ problems: IProblem[] }>(path, request)).problems;
+  }
+
+  discover(path: string): Promise<IDiscovery> {
+    return this.get('discover', { path });
+  }
+
+  async validate(
+    what: { document: JSONObject } | { path: string },
+    parameters?: JSONObject
+  ): Promise<IProblem[]> {
+    const body = { ...what, parameters };
+    return (
+      await this.post<{ problems: IProblem[] }>('pipelines/validate', body)
+    ).problems;
+  }
+
+  describe<T>(what: { document: JSONObject } | { path: string }): Promise<T> {
+    return this.post('pipelines/describe', what);
+  }
+
+  importPipeline<T>(path: string): Promise<T> {
+    return this.post('pipelines/import', { path });
+  }
+
+  submit(request: IRequest): Promise<IRunView> {
+    return this.post('runs', request);
+  }
+
+  listRuns(query: IRunQuery = {}): Promise<IRunPage> {
+    return this.get('runs', { ...query });
+  }
+
+  run(id: string): Promise<IRunView> {
+    return this.get(`runs/${encode(id)}`);
+  }
+
+  updateRun(
+    id: string,
+    change: { name?: string; labels?: Record<string, string>; note?: string }
+  ): Promise<IRunView> {
+    return this.send('PATCH', `runs/${encode(id)}`, change);
+  }
+
+  async deleteRun(id: string): Promise<void> {
+    await this.send('DELETE', `runs/${encode(id)}`);
+  }
+
+  async stopRun(id: string, step?: string): Promise<void> {
+    await this.post(`runs/${encode(id)}/stop`, step ? { step } : {});
+  }
+
+  rerun(id: string, selection: ISelection): Promise<IRunView> {
+    return this.post(`runs/${encode(id)}/rerun`, selection);
+  }
+
+  log(key: IAttemptKey, offset: number, limit?: number): Promise<ILogChunk> {
+    return this.get(`${attemptPath(key)}/log`, { offset, limit });
+  }
+
+  events(key: IAttemptKey, offset: number): Promise<IEventChunk> {
+    return this.get(`${attemptPath(key)}/events`, { offset });
+  }
+
+  /** The executed notebook so far or, with `source`, the notebook as it was. */
+  notebook(
+    key: IAttemptKey,
+    options: { source?: boolean } = {}
+  ): Promise<INotebookContent> {
+    const query = options.source ? { source: 1 } : {};
+    return this.get(`${attemptPath(key)}/notebook`, query);
+  }
+
+  async files(key: IAttemptKey): Promise<IFile[]> {
+    return (await this.get<{ files: IFile[] }>(`${attemptPath(key)}/files`))
+      .files;
+  }
+
+  /** Addresses that the browser downloads from. */
+  archiveUrl(run: string): string {
+    return this.url(`runs/${encode(run)}/archive`);
+  }
+
+  logUrl(key: IAttemptKey): string {
+    return this.url(`${attemptPath(key)}/log`, { download: 1 });
+  }
+
+  fileUrl(key: IAttemptKey, path: string): string {
+    const parts = path.split('/').map(encode).join('/');
+    return this.url(`${attemptPath(key)}/files/${parts}`);
+  }
+
+  /** One file of a step, for showing it here. */
+  async file(key: IAttemptKey, path: string): Promise<Blob> {
+    return (await this.fetch('GET', this.fileUrl(key, path))).blob();
+  }
+
+  startSweep(request: ISweepRequest): Promise<ISweepView> {
+    return this.post('sweeps', request);
+  }
+
+  async sweeps(): Promise<ISweepSummary[]> {
+    return (await this.get<{ sweeps: ISweepSummary[] }>('sweeps')).sweeps;
+  }
+
+  sweep(id: string): Promise<ISweepView> {
+    return this.get(`sweeps/${encode(id)}`);
+  }
+
+  async stopSweep(id: string): Promise<void> {
+    await this.post(`sweeps/${encode(id)}/stop`, {});
+  }
+
+  rerunSweep(id: string): Promise<ISweepView> {
+    return this.post(`sweeps/${encode(id)}/rerun`, {});
+  }
+
+  addPoints(id: string, points: ISweepPoints): Promise<ISweepView> {
+    return this.post(`sweeps/${encode(id)}/points`, points);
+  }
+
+  /** For resources that have their client elsewhere. */
+  get<T>(path: string, query: Query = {}): Promise<T> {
+    return this.json<T>('GET', this.url(path, query));
+  }
+
+  post<T>(path: string, body: unknown): Promise<T> {
+    return this.send('POST', path, body);
+  }
+
+  send<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.json<T>(method, this.url(path), body);
+  }
+
+  url(path: string, query: Query = {}): string {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value === undefined || value === null || value === '') {
+        continue;
+      }
+      for (const item of Array.isArray(value) ? value : [value]) {
+        search.append(name, String(item));
+      }
+    }
+    const text = search.toString();
+    const url = URLExt.join(this.settings.baseUrl, ROOT, path);
+    return text ? `${url}?${text}` : url;
+  }
+
+  private async json<T>(
+    method: string,
+    url: string,
+    body?: unknown
+  ): Promise<T> {
+    const response = await this.fetch(method, url, body);
+    if (response.status === 204) {
+      return undefined as T;
+    }
+    return (await response.json()) as T;
+  }
+
+  private async fetch(
+    method: string,
+    url: string,
+    body?: unknown
+  ): Promise<Response> {
+    const init: RequestInit = { method };
+    if (body !== undefined) {
+      init.body = JSON.stringify(body);
+    }
+    let response: Response;
+    try {
+      response = await ServerConnection.makeRequest(url, init, this.settings);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new ConvectError(message, 0, 'unreachable');
+    }
+    if (!response.ok) {
+      throw await errorOf(response);
+    }
+    return response;
+  }
+}
+
+async function errorOf(response: Response): Promise<ConvectError> {
+  const { status, statusText } = response;
+  try {
+    const body = await response.json();
+    return new ConvectError(
+      body.message || statusText,
+      status,
+      body.code ?? String(status),
+      body.hint ?? null
+    );
+  } catch {
+    return new ConvectError(statusText || `HTTP ${status}`, status, 'http');
+  }
+}
+
+function attemptPath({ run, step, attempt }: IAttemptKey): string {
+  return `runs/${encode(run)}/steps/${encode(step)}/${attempt}`;
+}
+
+function encode(part: string): string {
+  return encodeURIComponent(part);
+}

@@ -1,0 +1,35 @@
+/**
+ * What the server answered when it could not do what was asked: one sentence
+ * for people, and a hint that says what to do about it.
+ *
+ * `status` is 0 when the server did not answer at all.
+ */
+export class ConvectError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code: string,
+    readonly hint: string | null = null
+  ) {
+    super(message);
+    this.name = 'ConvectError';
+  }
+
+  /** What was asked for is not there (any more). */
+  get isMissing(): boolean {
+    return this.status === 404;
+  }
+
+  /** The server did not answer; asking again later may help. */
+  get isUnreachable(): boolean {
+    return this.status === 0 || this.status >= 502;
+  }
+}
+
+/** The sentence to show for any error, with its hint. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof ConvectError && error.hint) {
+    return `${error.message} ${error.hint}`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,18 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+
+import { IConvectApi } from '../tokens';
+import { ConvectApi } from './client';
+
+const api: JupyterFrontEndPlugin<IConvectApi> = {
+  id: 'jupyterlab-convect:api',
+  description: 'The client of the REST interface of jupyterlab-convect.',
+  autoStart: true,
+  provides: IConvectApi,
+  activate: (app: JupyterFrontEnd) =>
+    new ConvectApi(app.serviceManager.serverSettings)
+};
+
+export const apiPlugins = [api];

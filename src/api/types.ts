@@ -1,0 +1,289 @@
+/**
+ * What the REST interface speaks, as `docs/rest.md` describes it.
+ */
+import type { JSONSchema7 } from 'json-schema';
+import type {
+  JSONObject,
+  JSONValue,
+  ReadonlyJSONObject,
+  ReadonlyJSONValue
+} from '@lumino/coreutils';
+
+export type State =
+  | 'waiting'
+  | 'queued'
+  | 'starting'
+  | 'running'
+  | 'succeeded'
+  | 'failed'
+  | 'cancelled'
+  | 'skipped'
+  | 'cached'
+  | 'lost';
+
+export type Feature =
+  | 'image'
+  | 'cpu'
+  | 'memory'
+  | 'gpu'
+  | 'shared_memory'
+  | 'ephemeral_storage'
+  | 'volumes'
+  | 'secrets'
+  | 'kubernetes'
+  | 'isolation'
+  | 'shell';
+
+export interface IRuntime {
+  name: string;
+  display_name: string;
+  features: Feature[];
+  options_schema: JSONSchema7;
+}
+
+export interface IAbout {
+  version: string;
+  runtimes: IRuntime[];
+  installed: Record<string, string | null>;
+}
+
+export interface IProblem {
+  severity: 'error' | 'warning' | 'info';
+  code: string;
+  message: string;
+  node?: string | null;
+  path?: (string | number)[];
+  hint?: string | null;
+}
+
+export type ParameterType =
+  'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'any';
+
+export interface IParameter {
+  name: string;
+  type: ParameterType;
+  default?: JSONValue;
+  description?: string | null;
+  choices?: JSONValue[];
+}
+
+/** What a notebook or a script tells about itself. */
+export interface IDiscovery {
+  kind: 'notebook' | 'script' | 'pipeline';
+  kernel: string | null;
+  parameters: IParameter[];
+  outputs: string[];
+  env: string[];
+  modules: string[];
+}
+
+export interface ISelection {
+  mode?: 'all' | 'only' | 'from' | 'upto' | 'failed';
+  node?: string | null;
+}
+
+/** What is asked; a clone starts from here. */
+export interface IRequest {
+  path?: string | null;
+  document?: JSONObject | null;
+  runtime?: string;
+  options?: JSONObject;
+  name?: string | null;
+  parameters?: JSONObject;
+  settings?: JSONObject;
+  labels?: Record<string, string>;
+  select?: ISelection;
+  use_cache?: boolean;
+  of?: string | null;
+  sweep?: string | null;
+}
+
+export interface IProgress {
+  cell: number;
+  cells: number;
+  elapsed: number;
+  expected?: number | null;
+}
+
+export interface IAttempt {
+  attempt: number;
+  state: State;
+  reason?: string | null;
+  detail?: string | null;
+  started?: number | null;
+  ended?: number | null;
+  handle?: ReadonlyJSONValue;
+}
+
+export interface IStep {
+  id: string;
+  state: State;
+  reason?: string | null;
+  started?: number | null;
+  ended?: number | null;
+  attempts: IAttempt[];
+  progress?: IProgress | null;
+  outputs: ReadonlyJSONObject;
+  metrics: Record<string, number>;
+  cache?: string | null;
+  source?: string | null;
+}
+
+export interface IPlanStep {
+  id: string;
+  kind: 'notebook' | 'script' | 'command' | 'component';
+  name: string;
+  after?: string[];
+  path?: string | null;
+  digest?: string | null;
+  command?: string[];
+  component?: string | null;
+  parameters?: ReadonlyJSONObject;
+  env?: Record<string, string>;
+  image?: string | null;
+  kernel?: string | null;
+  resources?: ReadonlyJSONObject;
+  outputs?: string[];
+  timeout?: number | null;
+  cache?: boolean;
+  [property: string]: unknown;
+}
+
+export interface IPlan {
+  name: string;
+  steps: IPlanStep[];
+  path?: string | null;
+  parameters?: ReadonlyJSONObject;
+}
+
+export interface IRunSummary {
+  id: string;
+  name: string;
+  path: string | null;
+  runtime: string;
+  state: State;
+  reason: string | null;
+  created: number;
+  started: number | null;
+  ended: number | null;
+  user: string | null;
+  parameters: ReadonlyJSONObject;
+  metrics: Record<string, number>;
+  labels: Record<string, string>;
+  note: string;
+  sweep: string | null;
+  steps_total: number;
+  steps_done: number;
+  /** From 0 to 1. */
+  progress: number;
+  /** Grows with every change of the run. */
+  seq: number;
+}
+
+export interface IGit {
+  commit: string;
+  branch?: string | null;
+  dirty?: boolean;
+}
+
+export interface IRunView extends IRunSummary {
+  plan: IPlan;
+  request: IRequest;
+  git: IGit | null;
+  steps: Record<string, IStep>;
+}
+
+export interface IRunQuery {
+  state?: State[];
+  name?: string;
+  runtime?: string;
+  label?: string;
+  text?: string;
+  path?: string;
+  sweep?: string;
+  since?: number;
+  until?: number;
+  sort?: string;
+  limit?: number;
+  offset?: number;
+}
+
+export interface IRunPage {
+  runs: IRunSummary[];
+  total: number;
+  counts: Partial<Record<State, number>>;
+}
+
+export interface ILogChunk {
+  text: string;
+  /** Where to go on reading, in bytes. */
+  offset: number;
+  /** The step has ended and this chunk reaches the end. */
+  complete: boolean;
+}
+
+/** One line of what a step did; see `docs/architecture.md` for the types. */
+export interface IStepEvent {
+  time: number;
+  type: string;
+  [property: string]: ReadonlyJSONValue | undefined;
+}
+
+export interface IEventChunk {
+  events: IStepEvent[];
+  offset: number;
+  complete: boolean;
+}
+
+export interface IFile {
+  path: string;
+  size: number;
+  digest?: string | null;
+}
+
+/** The values that one parameter of a sweep takes. */
+export type Axis =
+  | JSONValue[]
+  | { from: number; to: number; step: number }
+  | { min: number; max: number; log?: boolean; type?: 'integer' | 'number' };
+
+export interface ISweepPoints {
+  space: Record<string, Axis>;
+  mode: 'grid' | 'random' | 'list';
+  samples?: number;
+}
+
+export interface ISweepRequest extends ISweepPoints {
+  request: IRequest;
+  concurrency?: number;
+  /** Which run is the best, e.g. `max:accuracy`. */
+  select?: string;
+}
+
+export interface ISweepSummary {
+  id: string;
+  name: string;
+  created: number;
+  select: string | null;
+  counts: Partial<Record<State, number>>;
+  total: number;
+}
+
+export interface ISweepView extends ISweepSummary {
+  request: IRequest;
+  space: Record<string, Axis>;
+  mode: ISweepPoints['mode'];
+  runs: IRunSummary[];
+  /** The id of the best run so far. */
+  best: string | null;
+}
+
+/** What the runs of the server say when they change. */
+export interface IRunEvent {
+  run: string;
+  seq: number;
+  state: State;
+}
+
+export const RUN_EVENT = 'https://events.jupyterlab-convect.dev/run/v1';
+export const SWEEP_EVENT = 'https://events.jupyterlab-convect.dev/sweep/v1';

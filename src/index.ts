@@ -1,0 +1,4 @@
+import { apiPlugins } from './api/plugin';
+import { runsPlugins } from './runs';
+
+export default [...apiPlugins, ...runsPlugins];

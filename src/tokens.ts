@@ -1,0 +1,43 @@
+import { Token } from '@lumino/coreutils';
+import type { Widget } from '@lumino/widgets';
+
+import type { ConvectApi, IPlan, IStep } from './api';
+
+export type IConvectApi = ConvectApi;
+
+export const IConvectApi = new Token<IConvectApi>(
+  'jupyterlab-convect:IConvectApi',
+  'A client of the REST interface: runtimes, runs, sweeps and pipelines.'
+);
+
+/** Opens what the runs of this server have to show. */
+export interface IRunsOpener {
+  openRun(id: string): void;
+  openSweep(id: string): void;
+  compare(ids: string[]): void;
+}
+
+export const IRunsOpener = new Token<IRunsOpener>(
+  'jupyterlab-convect:IRunsOpener',
+  'Opens the page of a run or a sweep, or compares runs.'
+);
+
+/** A picture of a plan that shows what each step is doing. */
+export interface IPlanView {
+  readonly widget: Widget;
+  /** Show these states; called whenever one of them changes. */
+  update(steps: Record<string, IStep>): void;
+}
+
+export interface IPlanViewFactory {
+  /** Loads the canvas on first use. */
+  create(
+    plan: IPlan,
+    options: { onSelect: (step: string) => void }
+  ): Promise<IPlanView>;
+}
+
+export const IPlanViewFactory = new Token<IPlanViewFactory>(
+  'jupyterlab-convect:IPlanViewFactory',
+  'Draws a plan as a graph, read only, with the state of each step.'
+);
