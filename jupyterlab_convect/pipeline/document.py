@@ -1,0 +1,304 @@
+"""Reading and writing pipelines: strict about what is read, stable in what is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, cast
+
+from ..errors import ConvectError, Refused
+from .plan import Json
+from .schema import VERSION, Schema, follow, schema
+from .types import Document
+
+MAX_BYTES = 16 * 2**20
+MAX_DEPTH = 100
+
+
+def parse(text: str | bytes) -> Document:
+    """The document in a file's content, or a ConvectError that says where it goes wrong.
+
+    What comes out is JSON of a known version and no more; `validate` says whether
+    it makes sense. Nothing is filled in, so that writing it changes nothing.
+    """
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise ConvectError(f"A pipeline is a JSON object, but this is {describe_type(value)}.")
+    check_version(value)
+    return cast(Document, value)
+
+
+def parse_json(text: str | bytes) -> Json:
+    """JSON as everybody means it: no duplicate keys, no NaN, no NUL, nothing endless."""
+    text = _decode(text)
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+        )
+    except json.JSONDecodeError as error:
+        raise ConvectError(
+            f"Line {error.lineno}, column {error.colno} is not valid JSON: {_plainly(error.msg)}.",
+            code="malformed-json",
+            hint="The file may be cut off or half-merged."
+            if error.pos >= len(text.rstrip())
+            else None,
+        ) from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError:
+        # Python refuses integers of thousands of digits.
+        raise ConvectError("A number has too many digits.", code="malformed-json") from None
+    _check_content(value)
+    return value
+
+
+def check_version(value: Json) -> None:
+    version = value.get("convect")
+    if isinstance(version, int) and not isinstance(version, bool) and version >= 1:
+        if version > VERSION:
+            raise Refused(
+                f"This pipeline has format version {version}, and this program knows versions "
+                f"up to {VERSION}.",
+                code="newer-version",
+                hint="Update jupyterlab-convect. The file is left as it is.",
+            )
+        return
+    if "convect" in value:
+        raise ConvectError(
+            f"The format version “convect” must be {VERSION}, but it is {shorten(version)}.",
+            code="bad-version",
+        )
+    if "pipelines" in value or "doc_type" in value:
+        raise ConvectError(
+            "This is an Elyra pipeline, not one of ours.",
+            code="foreign-format",
+            hint="Convert it with “convect pipeline import”.",
+        )
+    raise ConvectError(
+        "This is not a pipeline: the format version “convect” is missing.",
+        code="bad-version",
+        hint=f'A pipeline starts with "convect": {VERSION}.',
+    )
+
+
+def new(name: str) -> Document:
+    """An empty pipeline."""
+    return {"convect": 1, "name": name, "nodes": {}, "layout": {}}
+
+
+def dumps(document: Document) -> str:
+    """The one text of a document.
+
+    Keys that the schema knows come in its order, all others sorted, so that the text
+    depends on nothing but the content: two spaces, short lists of numbers on one
+    line, UTF-8 as it is, a final newline. Numbers are written as JavaScript writes
+    them, because the editor does the same.
+    """
+    return "".join(_write(document, schema(), "\n")) + "\n"
+
+
+def describe_type(value: Json) -> str:
+    """A JSON type in words, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def shorten(value: Json, limit: int = 40) -> str:
+    """A value as JSON, cut where it would flood a sentence."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _decode(text: str | bytes) -> str:
+    if len(text) > MAX_BYTES:
+        raise ConvectError(
+            f"The file is larger than {MAX_BYTES // 2**20} MiB, which no pipeline is.",
+            code="too-large",
+        )
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ConvectError(
+                f"The file is not UTF-8: byte {error.start} does not belong there.",
+                code="bad-encoding",
+                hint="Save it again as UTF-8.",
+            ) from None
+    text = text.removeprefix("\ufeff")
+    if "\0" in text:
+        line, column = _position(text, text.index("\0"))
+        raise ConvectError(
+            f"Line {line}, column {column} holds a NUL byte, so this is not a text file.",
+            code="nul-byte",
+        )
+    if not text.strip():
+        raise ConvectError(
+            "The file is empty.",
+            code="malformed-json",
+            hint="“convect pipeline new” writes an empty pipeline.",
+        )
+    return text
+
+
+def _position(text: str, index: int) -> tuple[int, int]:
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+
+
+def _plainly(message: str) -> str:
+    return message[:1].lower() + message[1:].removesuffix(": ").rstrip(":")
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        name = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ConvectError(
+            f"The key {shorten(name)} is there twice in one object.",
+            code="duplicate-key",
+            hint="Rename or remove one of them.",
+        )
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise ConvectError(f"{name} is not a JSON number.", code="malformed-json")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise ConvectError(f"The number {digits[:40]} is too large.", code="malformed-json")
+    return value
+
+
+def _too_deep() -> ConvectError:
+    return ConvectError(
+        f"The file is nested more than {MAX_DEPTH} levels deep, which no pipeline is.",
+        code="too-deep",
+    )
+
+
+def _check_content(value: Json) -> None:
+    """Refuse what JSON can spell but no file name, environment or UTF-8 file can hold."""
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Json] = []
+        for item in level:
+            if isinstance(item, str):
+                _check_text(item)
+            elif isinstance(item, dict):
+                inner += item.keys()
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        if not inner:
+            return
+        level = inner
+    raise _too_deep()
+
+
+def _check_text(text: str) -> None:
+    if text.isascii():
+        if "\0" in text:
+            raise ConvectError(f"The text {shorten(text)} holds a NUL character.", code="nul-byte")
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConvectError(
+            f"The text {json.dumps(text)[:40]} holds half a character.",
+            code="bad-encoding",
+            hint="It has a lone surrogate, which no UTF-8 file can hold.",
+        ) from None
+    if "\0" in text:
+        raise ConvectError(f"The text {shorten(text)} holds a NUL character.", code="nul-byte")
+
+
+def _write(value: Json, shape: Schema, newline: str) -> Iterator[str]:
+    inner = newline + "  "
+    if isinstance(value, dict):
+        if not value:
+            yield "{}"
+            return
+        shape = _shape_of(value, shape)
+        separator = "{"
+        for key in _ordered(value, shape):
+            yield f"{separator}{inner}{_text(key)}: "
+            yield from _write(value[key], _shape_of_item(key, shape), inner)
+            separator = ","
+        yield newline + "}"
+    elif isinstance(value, list | tuple):
+        if len(value) <= 4 and all(_is_number(item) for item in value):
+            yield "[" + ", ".join(map(write_number, value)) + "]"
+            return
+        separator = "["
+        for item in value:
+            yield separator + inner
+            yield from _write(item, shape.get("items", {}), inner)
+            separator = ","
+        yield newline + "]"
+    elif _is_number(value):
+        yield write_number(value)
+    else:
+        yield _text(value)
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def write_number(value: float) -> str:
+    """A number as JavaScript writes it: `1` for 1.0, `1e-7`, `1e+21`."""
+    if isinstance(value, int):
+        return str(value)
+    if value == 0:
+        return "0"
+    if 1e-6 <= abs(value) < 1e21:
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    mantissa, _, exponent = repr(value).partition("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def _ordered(value: dict[str, Json], shape: Schema) -> list[str]:
+    known = [key for key in shape.get("properties", ()) if key in value]
+    others = value.keys() - known
+    # UTF-16 order is what JavaScript's sort gives.
+    return known + sorted(others, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+
+
+def _shape_of(value: dict[str, Json], shape: Schema) -> Schema:
+    """The definition that describes this object, among those that the schema allows."""
+    shape = follow(shape)
+    options = shape.get("oneOf")
+    if options is None:
+        return shape
+    objects = [option for option in map(follow, options) if option.get("type") == "object"]
+    for option in objects:
+        if option["properties"].get("kind", {}).get("const") == value.get("kind"):
+            return option
+    return objects[0] if objects else {}
+
+
+def _shape_of_item(key: str, shape: Schema) -> Any:
+    known = shape.get("properties", {}).get(key)
+    if known is not None:
+        return known
+    others = shape.get("additionalProperties")
+    return others if isinstance(others, dict) else {}

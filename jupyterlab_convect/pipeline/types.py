@@ -1,0 +1,260 @@
+"""The document as types. Generated from pipeline/schema.json by scripts/generate_schema.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import Required
+
+
+class Parameter(TypedDict, total=False):
+    """A value that each run may choose."""
+
+    type: Literal["string", "integer", "number", "boolean", "array", "object"]
+    default: Any
+    description: str
+    required: bool
+    choices: list[Any]
+    extra: dict[str, Any]
+
+
+class Settings(TypedDict, total=False):
+    """What a node needs to run. Everything is optional."""
+
+    image: str
+    pull_policy: Literal["Always", "IfNotPresent", "Never"]
+    kernel: str
+    env: dict[str, str]
+    secrets: list[Secret]
+    resources: Resources
+    parameters: dict[str, Any]
+    volumes: list[Volume]
+    dependencies: list[str]
+    outputs: list[str]
+    metrics: dict[str, str]
+    retries: int | Retries
+    timeout: float | str
+    cache: bool
+    working_folder: str
+    kubernetes: Kubernetes
+    extra: dict[str, Any]
+
+
+class NotebookNode(TypedDict, total=False):
+    """Executes a notebook, in any language that has a kernel."""
+
+    kind: Required[Literal["notebook"]]
+    name: str
+    description: str
+    path: Required[str]
+    after: list[str]
+    image: str
+    pull_policy: Literal["Always", "IfNotPresent", "Never"]
+    kernel: str
+    env: dict[str, str]
+    secrets: list[Secret]
+    resources: Resources
+    parameters: dict[str, Any]
+    volumes: list[Volume]
+    dependencies: list[str]
+    outputs: list[str]
+    metrics: dict[str, str]
+    retries: int | Retries
+    timeout: float | str
+    cache: bool
+    working_folder: str
+    kubernetes: Kubernetes
+    extra: dict[str, Any]
+
+
+class ScriptNode(TypedDict, total=False):
+    """Executes a script: `.py`, `.R` or `.sh`."""
+
+    kind: Required[Literal["script"]]
+    name: str
+    description: str
+    path: Required[str]
+    after: list[str]
+    image: str
+    pull_policy: Literal["Always", "IfNotPresent", "Never"]
+    kernel: str
+    env: dict[str, str]
+    secrets: list[Secret]
+    resources: Resources
+    parameters: dict[str, Any]
+    volumes: list[Volume]
+    dependencies: list[str]
+    outputs: list[str]
+    metrics: dict[str, str]
+    retries: int | Retries
+    timeout: float | str
+    cache: bool
+    working_folder: str
+    kubernetes: Kubernetes
+    extra: dict[str, Any]
+
+
+class CommandNode(TypedDict, total=False):
+    """Executes a program with arguments. There is no shell in between."""
+
+    kind: Required[Literal["command"]]
+    name: str
+    description: str
+    command: Required[list[str]]
+    after: list[str]
+    image: str
+    pull_policy: Literal["Always", "IfNotPresent", "Never"]
+    kernel: str
+    env: dict[str, str]
+    secrets: list[Secret]
+    resources: Resources
+    parameters: dict[str, Any]
+    volumes: list[Volume]
+    dependencies: list[str]
+    outputs: list[str]
+    metrics: dict[str, str]
+    retries: int | Retries
+    timeout: float | str
+    cache: bool
+    working_folder: str
+    kubernetes: Kubernetes
+    extra: dict[str, Any]
+
+
+class ComponentNode(TypedDict, total=False):
+    """Executes a ready-made component, whose definition is in the file."""
+
+    kind: Required[Literal["component"]]
+    name: str
+    description: str
+    component: Required[str]
+    source: str
+    inputs: dict[str, Any]
+    after: list[str]
+    image: str
+    pull_policy: Literal["Always", "IfNotPresent", "Never"]
+    kernel: str
+    env: dict[str, str]
+    secrets: list[Secret]
+    resources: Resources
+    parameters: dict[str, Any]
+    volumes: list[Volume]
+    dependencies: list[str]
+    outputs: list[str]
+    metrics: dict[str, str]
+    retries: int | Retries
+    timeout: float | str
+    cache: bool
+    working_folder: str
+    kubernetes: Kubernetes
+    extra: dict[str, Any]
+
+
+class GroupNode(TypedDict, total=False):
+    """A part of the graph that can be folded. It has no meaning for a run."""
+
+    kind: Required[Literal["group"]]
+    name: str
+    description: str
+    members: Required[list[str]]
+    extra: dict[str, Any]
+
+
+class Secret(TypedDict, total=False):
+    """An environment variable whose value is looked up when the step starts."""
+
+    env: Required[str]
+    name: Required[str]
+    key: Required[str]
+
+
+class RequestAndLimit(TypedDict, total=False):
+    request: Quantity
+    limit: Quantity
+
+
+class Resources(TypedDict, total=False):
+    cpu: Amount
+    memory: Amount
+    gpu: float | Gpu
+    shared_memory: Quantity
+    ephemeral_storage: Amount
+
+
+class Gpu(TypedDict, total=False):
+    count: float
+    type: str
+    resource: str
+
+
+class Volume(TypedDict, total=False):
+    """An existing volume claim, mounted at a path."""
+
+    claim: Required[str]
+    path: Required[str]
+    sub_path: str
+    read_only: bool
+
+
+class Retries(TypedDict, total=False):
+    count: int
+    delay: float
+    factor: float
+
+
+class Kubernetes(TypedDict, total=False):
+    node_selector: dict[str, str]
+    tolerations: list[Toleration]
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    priority: str
+    service_account: str
+    pull_secrets: list[str]
+
+
+class Toleration(TypedDict, total=False):
+    """A taint that the pod accepts."""
+
+    key: str
+    operator: Literal["Equal", "Exists"]
+    value: str
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    seconds: int
+
+
+class Comment(TypedDict, total=False):
+    """A note on the canvas."""
+
+    text: Required[str]
+    about: list[str]
+    extra: dict[str, Any]
+
+
+class GroupPlace(TypedDict, total=False):
+    at: Required[list[float]]
+    folded: bool
+
+
+class Document(TypedDict, total=False):
+    """A pipeline: nodes, how they depend on each other, and what each needs to run."""
+
+    convect: Required[Literal[1]]
+    name: str
+    description: str
+    parameters: dict[str, Parameter]
+    defaults: Settings
+    nodes: Required[dict[str, Node]]
+    components: dict[str, dict[str, Any]]
+    comments: dict[str, Comment]
+    layout: dict[str, Place]
+    extra: dict[str, Any]
+
+
+Node: TypeAlias = "NotebookNode | ScriptNode | CommandNode | ComponentNode | GroupNode"
+
+Quantity: TypeAlias = "float | str"
+
+Amount: TypeAlias = "float | str | RequestAndLimit"
+
+Place: TypeAlias = "list[float] | GroupPlace"
