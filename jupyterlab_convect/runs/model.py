@@ -108,6 +108,10 @@ class AttemptState:
     ended: float | None = None
     handle: Json = None
     """The runtime's last checkpoint: enough to find or stop the attempt again."""
+    parts: dict[str, str] = field(default_factory=dict)
+    """Digests of all that the result depends on, by what they are digests of."""
+    stopping: Literal["asked", "timeout"] | None = None
+    """Why it is being stopped, once it is."""
 
 
 @dataclass(slots=True)
@@ -125,6 +129,8 @@ class StepState:
     """Why an earlier result was or was not taken over."""
     source: str | None = None
     """`<run id>/<attempt>` where the result lies when it was taken over from another run."""
+    stopping: bool = False
+    """Somebody asked to stop it."""
 
 
 @dataclass(slots=True)
@@ -140,6 +146,8 @@ class RunState:
     name: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     note: str = ""
+    stopping: bool = False
+    """Somebody asked to stop all of it."""
     steps: dict[str, StepState] = field(default_factory=dict)
 
 

@@ -1,0 +1,77 @@
+"""A run as the REST API, the Python API and the command line show it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from ..pipeline.plan import Json, to_json
+from .model import ENDED, Run, RunState, StepState
+
+
+def summary(run: Run, state: RunState) -> dict[str, Json]:
+    """`RunSummary` of docs/rest.md."""
+    steps = state.steps.values()
+    return {
+        "id": run.id,
+        "name": state.name or run.name,
+        "path": run.plan.path or run.request.path,
+        "runtime": run.runtime,
+        "state": state.state,
+        "reason": state.reason,
+        "created": run.created,
+        "started": state.started,
+        "ended": state.ended,
+        "user": run.user,
+        "parameters": dict(run.plan.parameters) or dict(run.request.parameters),
+        "metrics": metrics_of(run, state),
+        "labels": dict(state.labels),
+        "note": state.note,
+        "sweep": run.request.sweep,
+        "steps_total": len(state.steps),
+        "steps_done": sum(step.state in ENDED for step in steps),
+        "progress": progress_of(state),
+        "seq": state.seq,
+    }
+
+
+def view(run: Run, state: RunState) -> dict[str, Json]:
+    """`RunView` of docs/rest.md."""
+    return {
+        **summary(run, state),
+        "stopping": state.stopping,
+        "plan": to_json(run.plan),
+        "request": to_json(run.request),
+        "git": None if run.git is None else asdict(run.git),
+        "steps": {step_id: asdict(step) for step_id, step in state.steps.items()},
+    }
+
+
+def metrics_of(run: Run, state: RunState) -> dict[str, float]:
+    """All metrics, and outputs that are numbers; of two by one name the later step's."""
+    found: dict[str, float] = {}
+    for step in run.plan.steps:
+        result = state.steps[step.id]
+        for name, value in result.outputs.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found[name] = value
+        found.update(result.metrics)
+    return found
+
+
+def progress_of(state: RunState) -> float:
+    """How much is done, from 0 to 1."""
+    if state.state in ENDED or not state.steps:
+        return 1.0 if state.state in ENDED else 0.0
+    return sum(map(_share, state.steps.values())) / len(state.steps)
+
+
+def _share(step: StepState) -> float:
+    if step.state in ENDED:
+        return 1.0
+    if step.progress is None or step.state != "running":
+        return 0.0
+    if step.progress.cells:
+        return min(step.progress.cell / step.progress.cells, 1.0)
+    if step.progress.expected:
+        return min(step.progress.elapsed / step.progress.expected, 0.95)
+    return 0.0
