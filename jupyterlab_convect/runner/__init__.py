@@ -1,0 +1,1 @@
+"""Executes one step, wherever it is; needs Python and, for notebooks, papermill, nothing else."""
