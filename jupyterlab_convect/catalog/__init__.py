@@ -1,0 +1,1 @@
+"""Components: reading them, where they come from, the pinned store, and how they run."""
