@@ -1,0 +1,42 @@
+# Everything lives in .venv and node_modules of this clone; .make/ remembers what is done.
+PYTHON ?= python3
+PORT ?= 8888
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+SOURCES := $(shell find src style schema -type f 2>/dev/null) tsconfig.json package.json
+
+.PHONY: lab test check bench watch clean
+
+lab: .make/extension
+	@python scripts/lab.py --port $(PORT)
+
+test: .make/extension .make/browser
+	@python scripts/suites.py
+
+check: .make/extension
+	@python scripts/suites.py --without-browser
+
+bench: .make/extension
+	@python -m benchmarks
+
+watch: .make/extension
+	@jlpm watch
+
+clean:
+	rm -rf .make .venv node_modules ui-tests/node_modules lib dist jupyterlab_convect/labextension
+
+.make/python: pyproject.toml
+	@$(PYTHON) scripts/setup.py python
+
+.make/node: .make/python yarn.lock package.json
+	@python scripts/setup.py node
+
+.make/frontend: .make/node $(SOURCES)
+	@python scripts/setup.py frontend
+
+.make/extension: .make/frontend pyproject.toml
+	@python scripts/setup.py extension
+
+.make/browser: .make/python ui-tests/yarn.lock
+	@python scripts/setup.py browser

@@ -1,0 +1,179 @@
+"""Sets up one part of the clone: python, node, frontend, extension or browser.
+
+Each part ends by touching `.make/<part>`, so that make runs it again only when
+something it depends on has changed. What goes wrong is said in one sentence; the
+whole output is in `.make/<part>.log`. Written so that an old Python can still
+read it and say that it is too old.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAKE = ROOT / ".make"
+VENV = ROOT / ".venv"
+LABEXTENSION = ROOT / "jupyterlab_convect" / "labextension"
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 13)
+OLDEST_NODE = 20
+
+NO_NETWORK = re.compile(
+    r"name resolution|resolve host|Name or service not known|ENOTFOUND|EAI_AGAIN|ETIMEDOUT"
+    r"|ECONNREFUSED|ECONNRESET|ENETUNREACH|NewConnectionError|Max retries|ConnectTimeout"
+    r"|Could not connect|Network is unreachable|Temporary failure|Cannot connect to proxy",
+    re.IGNORECASE,
+)
+
+READ_DEPENDENCIES = """
+import json
+try:
+    import tomllib
+except ImportError:
+    from pip._vendor import tomli as tomllib
+file = tomllib.load(open("pyproject.toml", "rb"))
+project = file["project"]
+extras = project["optional-dependencies"]
+wanted = file["build-system"]["requires"] + project["dependencies"]
+for extra in ("lab", "test", "examples"):
+    wanted += extras[extra]
+print(json.dumps(wanted))
+"""
+
+
+def set_up_python() -> None:
+    """A virtual environment with all that pyproject.toml names, but not yet the package."""
+    version = sys.version_info[:2]
+    if not OLDEST_PYTHON <= version <= NEWEST_PYTHON:
+        oldest, newest, this = (
+            ".".join(map(str, v)) for v in (OLDEST_PYTHON, NEWEST_PYTHON, version)
+        )
+        fail(
+            f"Python {oldest} to {newest} is needed and this is {this}; "
+            "name another one: make PYTHON=python3.11."
+        )
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        say("making a virtual environment in .venv")
+        if not has_ensurepip():
+            install_system_package("python3-venv")
+        run(sys.executable, "-m", "venv", "--clear", str(VENV))
+    say("installing the Python packages")
+    wanted = json.loads(
+        subprocess.check_output([str(python), "-c", READ_DEPENDENCIES], cwd=str(ROOT)).decode()
+    )
+    run(str(python), "-m", "pip", "install", "--disable-pip-version-check", *wanted)
+
+
+def set_up_node() -> None:
+    try:
+        version = subprocess.check_output(["node", "--version"]).decode().strip()
+    except OSError:
+        fail(f"Node {OLDEST_NODE} or newer is needed and there is none; install it and try again.")
+    if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
+        fail(f"Node {OLDEST_NODE} or newer is needed and this is {version}.")
+    say("installing the JavaScript packages")
+    run(jlpm(), "install", "--immutable")
+
+
+def set_up_frontend() -> None:
+    say("building the front end")
+    run(jlpm(), "build:lib")
+    run(jlpm(), "build:labextension")
+
+
+def set_up_extension() -> None:
+    """The package installed in place, its front end linked and not copied."""
+    say("installing the extension")
+    installed = VENV / "share" / "jupyter" / "labextensions" / "jupyterlab-convect"
+    if installed.is_symlink():
+        installed.unlink()
+    run(
+        *(str(VENV / "bin" / "pip"), "install", "--disable-pip-version-check"),
+        *("--no-build-isolation", "--no-deps", "--editable", "."),
+        SKIP_JUPYTER_BUILDER="1",
+    )
+    shutil.rmtree(str(installed), ignore_errors=True)
+    installed.parent.mkdir(parents=True, exist_ok=True)
+    installed.symlink_to(LABEXTENSION, target_is_directory=True)
+
+
+def set_up_browser() -> None:
+    if not (os.environ.get("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH") or shutil.which("chromium")):
+        install_system_package("chromium")
+    say("installing the browser tests")
+    run(
+        *(jlpm(), "--cwd", "ui-tests", "install", "--immutable"),
+        PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1",
+    )
+
+
+def has_ensurepip() -> bool:
+    probe = [sys.executable, "-c", "import ensurepip"]
+    return subprocess.call(probe, stderr=subprocess.DEVNULL) == 0
+
+
+def install_system_package(name: str) -> None:
+    """Install it when that is possible here, and say how when it is not."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        fail(f"{name} is needed; install it (sudo apt-get install {name}) and try again.")
+    say(f"installing {name} from the system's packages")
+    run("apt-get", "update")
+    run(
+        *("apt-get", "install", "--yes", "--no-install-recommends", name),
+        DEBIAN_FRONTEND="noninteractive",
+    )
+
+
+def run(*command: str, **environment: str) -> None:
+    """Run a command with its output in the log of the part; fail with a sentence."""
+    with log().open("ab") as out:
+        out.write(f"$ {' '.join(command)}\n".encode())
+        out.flush()
+        start = out.tell()
+        try:
+            code = subprocess.call(
+                command, cwd=str(ROOT), stdout=out, stderr=out, env=dict(os.environ, **environment)
+            )
+        except OSError as error:
+            fail(f"{command[0]} cannot be started: {error.strerror}.")
+    if code == 0:
+        return
+    text = log().read_bytes()[start:].decode(errors="replace")
+    if NO_NETWORK.search(text):
+        fail("a download failed, there seems to be no network; connect and try again.")
+    sys.stderr.write("".join(f"{line}\n" for line in text.splitlines()[-15:]))
+    fail(f"{Path(command[0]).name} failed; the whole output is in {log().relative_to(ROOT)}.")
+
+
+def log() -> Path:
+    return MAKE / f"{sys.argv[1]}.log"
+
+
+def jlpm() -> str:
+    return str(VENV / "bin" / "jlpm")
+
+
+def say(what: str) -> None:
+    print(f"make: {what}", flush=True)
+
+
+def fail(sentence: str) -> None:
+    sys.exit(f"make: {sentence}")
+
+
+if __name__ == "__main__":
+    MAKE.mkdir(exist_ok=True)
+    log().write_bytes(b"")
+    parts = {
+        "python": set_up_python,
+        "node": set_up_node,
+        "frontend": set_up_frontend,
+        "extension": set_up_extension,
+        "browser": set_up_browser,
+    }
+    parts[sys.argv[1]]()
+    (MAKE / sys.argv[1]).touch()

@@ -1,0 +1,174 @@
+"""Runs every suite, prints what failed, and ends with one table and one line of counts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / ".make" / "results"
+SHOWN_LINES = 150
+
+
+class Counts(NamedTuple):
+    passed: int
+    failed: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    command: tuple[str, ...]
+    report: str | None = None
+    """The file of results that the command writes; without one the exit code is the result."""
+    read: Callable[[Path], Counts] | None = None
+    env: dict[str, str] = field(default_factory=dict)
+
+
+class Result(NamedTuple):
+    suite: Suite
+    counts: Counts
+    seconds: float
+
+
+def suites() -> list[Suite]:
+    """Everything but the browser, the longest first."""
+    python = sys.executable
+    results = RESULTS.relative_to(ROOT)
+    return [
+        Suite(
+            "pytest",
+            (python, "-m", "pytest", f"--junitxml={results}/pytest.xml"),
+            "pytest.xml",
+            read_junit,
+        ),
+        Suite("eslint", ("jlpm", "eslint")),
+        Suite("mypy", (python, "-m", "mypy")),
+        Suite("tsc", ("jlpm", "tsc", "--project", "tsconfig.test.json")),
+        Suite(
+            "jest",
+            ("jlpm", "jest", "--json", f"--outputFile={results}/jest.json"),
+            "jest.json",
+            read_jest,
+        ),
+        Suite("prettier", ("jlpm", "prettier", "--check")),
+        Suite("stylelint", ("jlpm", "stylelint")),
+        Suite("ruff", (python, "-m", "ruff", "check")),
+        Suite("ruff format", (python, "-m", "ruff", "format", "--check")),
+        Suite("translations", (python, "scripts/translations.py", "check")),
+    ]
+
+
+def browser() -> Suite:
+    return Suite(
+        "browser",
+        ("jlpm", "--cwd", "ui-tests", "test"),
+        "browser.json",
+        read_playwright,
+        {"PLAYWRIGHT_JSON_OUTPUT_NAME": str(RESULTS / "browser.json")},
+    )
+
+
+def read_junit(path: Path) -> Counts:
+    totals = [0, 0, 0]
+    for suite in ET.parse(path).getroot().iter("testsuite"):
+        tests, failures, errors, skipped = (
+            int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")
+        )
+        bad = failures + errors
+        totals = [totals[0] + tests - bad - skipped, totals[1] + bad, totals[2] + skipped]
+    return Counts(*totals)
+
+
+def read_jest(path: Path) -> Counts:
+    report = json.loads(path.read_text())
+    return Counts(
+        report["numPassedTests"],
+        report["numFailedTests"] + report["numRuntimeErrorTestSuites"],
+        report["numPendingTests"],
+    )
+
+
+def read_playwright(path: Path) -> Counts:
+    stats = json.loads(path.read_text())["stats"]
+    return Counts(stats["expected"] + stats["flaky"], stats["unexpected"], stats["skipped"])
+
+
+def run(suite: Suite) -> Result:
+    report = RESULTS / suite.report if suite.report else None
+    if report:
+        report.unlink(missing_ok=True)
+    started = time.monotonic()
+    done = subprocess.run(
+        suite.command,
+        cwd=ROOT,
+        env={**os.environ, **suite.env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    seconds = time.monotonic() - started
+    (RESULTS / f"{suite.name.replace(' ', '-')}.log").write_text(done.stdout)
+    counts = Counts(int(done.returncode == 0), int(done.returncode != 0), 0)
+    if report and suite.read and report.exists():
+        counts = suite.read(report)
+        if done.returncode != 0 and counts.failed == 0:
+            counts = counts._replace(failed=1)
+    show(suite, counts, seconds, done.stdout)
+    return Result(suite, counts, seconds)
+
+
+def show(suite: Suite, counts: Counts, seconds: float, output: str) -> None:
+    verdict = "FAILED" if counts.failed else "ok"
+    text = f"{suite.name}: {verdict} in {seconds:.0f} s\n"
+    if counts.failed:
+        lines = output.splitlines()
+        if len(lines) > SHOWN_LINES:
+            lines = [f"… {len(lines) - SHOWN_LINES} lines more", *lines[-SHOWN_LINES:]]
+        text += "".join(f"  {line}\n" for line in lines)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def table(results: list[Result]) -> str:
+    rows = [("suite", "passed", "failed", "skipped", "seconds")]
+    rows += [
+        (result.suite.name, *map(str, result.counts), f"{result.seconds:.0f}") for result in results
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--without-browser", action="store_true")
+    options = parser.parse_args()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        results = list(pool.map(run, suites()))
+    if not options.without_browser:
+        results.append(run(browser()))
+    total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))
+    print(f"\n{table(results)}\n")
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

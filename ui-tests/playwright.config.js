@@ -1,0 +1,58 @@
+/** Galata's settings with the system's Chromium, which needs no download. */
+const base = require('@jupyterlab/galata/lib/playwright-config');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const port = process.env.CONVECT_UI_PORT || '8899';
+
+// The config is read again by every worker: the first one makes the folder.
+process.env.CONVECT_UI_HOME ||= fs.mkdtempSync(
+  path.join(os.tmpdir(), 'convect-ui-')
+);
+const home = process.env.CONVECT_UI_HOME;
+
+module.exports = {
+  ...base,
+  testDir: 'tests',
+  timeout: 120000,
+  expect: { timeout: 20000 },
+  workers: 1,
+  retries: 0,
+  reporter: [
+    ['list'],
+    [
+      'json',
+      {
+        outputFile:
+          process.env.PLAYWRIGHT_JSON_OUTPUT_NAME || 'test-results/report.json'
+      }
+    ]
+  ],
+  use: {
+    ...base.use,
+    baseURL: `http://127.0.0.1:${port}`,
+    launchOptions: {
+      executablePath:
+        process.env.PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH || '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-dev-shm-usage']
+    },
+    trace: 'retain-on-failure',
+    // Playwright would need an ffmpeg of its own.
+    video: 'off'
+  },
+  webServer: {
+    command: 'jlpm start',
+    env: {
+      ...process.env,
+      CONVECT_UI_PORT: port,
+      JUPYTER_CONFIG_DIR: path.join(home, 'config'),
+      JUPYTER_DATA_DIR: path.join(home, 'data'),
+      JUPYTER_RUNTIME_DIR: path.join(home, 'runtime'),
+      XDG_CACHE_HOME: path.join(home, 'cache')
+    },
+    url: `http://127.0.0.1:${port}/lab`,
+    timeout: 120000,
+    reuseExistingServer: false
+  }
+};
