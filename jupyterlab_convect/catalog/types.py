@@ -15,6 +15,10 @@ _KINDS: dict[str, Kind] = {
     "string": "text",
     "str": "text",
     "text": "text",
+    "uri": "text",
+    "url": "text",
+    "gcspath": "text",
+    "gcsuri": "text",
     "integer": "integer",
     "int": "integer",
     "number_integer": "integer",
@@ -30,12 +34,16 @@ _KINDS: dict[str, Kind] = {
     "dictionary": "object",
     "jsonobject": "object",
     "struct": "object",
-    "json": "json",
-    "uri": "text",
-    "url": "text",
-    "gcspath": "text",
-    "gcsuri": "text",
     "task_final_status": "object",
+    "json": "json",
+}
+
+_NAMES: dict[Kind, str] = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "list": "a list",
+    "object": "a mapping",
 }
 
 
@@ -56,10 +64,12 @@ def to_text(value: Json, style: Format) -> str:
     if isinstance(value, str):
         return value
     if style == "ir":
-        return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     if isinstance(value, bool | int | float):
         return str(value)
-    return json.dumps(value, ensure_ascii=True, sort_keys=True)
+    return json.dumps(value, sort_keys=True)
 
 
 def from_text(text: str, kind: Json) -> Json:
@@ -70,17 +80,42 @@ def from_text(text: str, kind: Json) -> Json:
     try:
         if wanted == "boolean":
             return {"true": True, "false": False}[text.strip().lower()]
-        if wanted == "integer":
-            return int(text)
-        value = json.loads(text, parse_constant=_refuse)
+        value = int(text) if wanted == "integer" else json.loads(text, parse_constant=_refuse)
     except (KeyError, ValueError, RecursionError):
         return text
-    fits = {"number": int | float, "list": list, "object": dict, "json": object}[wanted or "json"]
-    return value if isinstance(value, fits) else text
+    return value if _is(value, wanted) else text
 
 
-def _whole(value: Json) -> Json:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def fitting(value: Json, kind: Json, style: Format) -> Json:
+    """The value as its type has it; a ValueError says what the type takes instead.
+
+    Text is taken for a value that has been spelled out already: v1 components get it
+    as it is, whatever their type, and compiled ones get what it spells.
+    """
+    wanted = value_kind(kind)
+    if wanted in (None, "json"):
+        return value
+    if isinstance(value, str):
+        return from_text(value, kind) if style == "ir" else value
+    if wanted == "text":
+        return to_text(value, "v1")
+    if wanted == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not _is(value, wanted):
+        raise ValueError(f"{_NAMES[wanted]}, not {json.dumps(value)[:40]}")
+    return value
+
+
+def _is(value: Json, wanted: Kind | None) -> bool:
+    if wanted == "boolean":
+        return isinstance(value, bool)
+    if wanted == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if wanted == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if wanted == "list":
+        return isinstance(value, list)
+    return isinstance(value, dict) if wanted == "object" else True
 
 
 def _refuse(word: str) -> Json:

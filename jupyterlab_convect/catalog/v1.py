@@ -56,9 +56,15 @@ def _inputs(document: At) -> Iterator[Input]:
             name=name,
             type=_type(item),
             description=_text(item.get("description"), "The description"),
-            default=default.value if default else None,
+            default=_default(default, _type(item)) if default else None,
             optional=_truth(optional) if optional else False,
         )
+
+
+def _default(item: At, kind: Json) -> Json:
+    """Text is kept as it was written: `1.10` is not `1.1`."""
+    plain = not isinstance(item.value, dict | list)
+    return item.scalar("The default") if plain and value_kind(kind) == "text" else item.value
 
 
 def _outputs(document: At) -> Iterator[Output]:
