@@ -1,0 +1,144 @@
+import { align } from '../arrange';
+import { copy, paste, readClip } from '../clipboard';
+import { group, remove, setGroup, ungroup } from '../edits';
+import { edgesOf, foldedInto, pathBetween } from '../graph';
+import { PipelineDoc } from '../model';
+import type { IDocument } from '../schema';
+import { dumps } from '../serialize';
+
+const DIAMOND: IDocument = {
+  convect: 1,
+  nodes: {
+    a: { kind: 'notebook', path: 'a.ipynb' },
+    b: {
+      kind: 'notebook',
+      path: 'b.ipynb',
+      parameters: {
+        text: 'at ${{ nodes.a.outputs.place }} and ${{ nodes.a.outputs.time }}'
+      }
+    },
+    c: { kind: 'notebook', path: 'c.ipynb', after: ['a'] },
+    d: {
+      kind: 'command',
+      command: ['echo', '${{ nodes.b.outputs.x }}'],
+      after: ['c', 'gone']
+    }
+  },
+  layout: { a: [0, 0], b: [200, 0], c: [200, 100], d: [400, 50] }
+};
+
+function open(document: IDocument = DIAMOND): PipelineDoc {
+  const doc = PipelineDoc.create();
+  doc.setSource(dumps(document));
+  return doc;
+}
+
+describe('edgesOf', () => {
+  it('finds order and values, and nothing that leads nowhere', () => {
+    expect(edgesOf(DIAMOND).map(edge => edge.id)).toEqual([
+      'a.place>b.parameters.text',
+      'a.time>b.parameters.text',
+      'a>c',
+      'b.x>d.command',
+      'c>d'
+    ]);
+  });
+});
+
+describe('pathBetween', () => {
+  const edges = edgesOf(DIAMOND);
+  it('names the nodes of the cycle that an edge would make', () => {
+    expect(pathBetween(edges, 'a', 'd')).toEqual(['a', 'b', 'd']);
+    expect(pathBetween(edges, 'a', 'a')).toEqual(['a']);
+  });
+  it('allows what makes none', () => {
+    expect(pathBetween(edges, 'd', 'a')).toBeNull();
+    expect(pathBetween(edges, 'c', 'b')).toBeNull();
+  });
+});
+
+describe('remove', () => {
+  it('takes a value out of a text and leaves the rest', () => {
+    const doc = open();
+    const [place] = edgesOf(doc.snapshot);
+    remove(doc, [], [place]);
+    expect(doc.snapshot.nodes.b).toMatchObject({
+      parameters: { text: 'at  and ' }
+    });
+  });
+});
+
+describe('groups', () => {
+  it('nest, fold and dissolve', () => {
+    const doc = open();
+    const inner = group(doc, ['b', 'c'], 'middle', { x: 0, y: 0 });
+    const outer = group(doc, [inner, 'd', 'b'], 'end', { x: 0, y: 0 });
+    expect(doc.snapshot.nodes[outer]).toMatchObject({ members: [inner, 'd'] });
+    doc.edit(draft => draft.put('layout', outer, { at: [0, 0], folded: true }));
+    expect(Object.fromEntries(foldedInto(doc.snapshot))).toEqual({
+      b: outer,
+      c: outer,
+      d: outer,
+      [inner]: outer
+    });
+    ungroup(doc, [inner]);
+    expect(doc.snapshot.nodes[outer]).toMatchObject({
+      members: ['d', 'b', 'c']
+    });
+    setGroup(doc, ['d'], null);
+    expect(doc.snapshot.nodes[outer]).toMatchObject({ members: ['b', 'c'] });
+  });
+});
+
+describe('clipboard', () => {
+  it('keeps the edges inside, and those to nodes that are there', () => {
+    const doc = open();
+    const clip = readClip(JSON.stringify(copy(doc.snapshot, ['b', 'd'], '')))!;
+    const ids = paste(doc, clip, { offset: { x: 10, y: 10 } });
+    expect(ids).toEqual(['b-2', 'd-2']);
+    expect(doc.snapshot.nodes['d-2']).toEqual({
+      kind: 'command',
+      command: ['echo', '${{ nodes.b-2.outputs.x }}'],
+      after: ['c']
+    });
+    expect(doc.snapshot.layout).toMatchObject({ 'b-2': [210, 10] });
+  });
+
+  it('leaves behind what another file does not have', () => {
+    const clip = copy(DIAMOND, ['b', 'd'], '');
+    const other = open({ convect: 1, nodes: {} });
+    paste(other, clip, { at: { x: 0, y: 0 } }, path => `../x/${path}`);
+    expect(other.snapshot.nodes).toEqual({
+      b: {
+        kind: 'notebook',
+        path: '../x/b.ipynb',
+        parameters: { text: 'at  and ' }
+      },
+      d: {
+        kind: 'command',
+        command: ['echo', '${{ nodes.b.outputs.x }}']
+      }
+    });
+    expect(other.snapshot.layout).toEqual({ b: [0, 0], d: [200, 50] });
+  });
+
+  it('passes over a text that is something else', () => {
+    expect(readClip('hello')).toBeNull();
+    expect(readClip('{"nodes": {}}')).toBeNull();
+  });
+});
+
+describe('align', () => {
+  const boxes = new Map([
+    ['a', { x: 0, y: 0, width: 100, height: 40 }],
+    ['b', { x: 30, y: 100, width: 60, height: 40 }],
+    ['c', { x: 10, y: 300, width: 80, height: 40 }]
+  ]);
+  it('brings boxes into line', () => {
+    expect(align(boxes, 'right').get('b')).toEqual({ x: 40, y: 100 });
+    expect(align(boxes, 'middle').get('a')).toEqual({ x: 0, y: 150 });
+  });
+  it('spreads them evenly', () => {
+    expect(align(boxes, 'down').get('b')).toEqual({ x: 30, y: 150 });
+  });
+});

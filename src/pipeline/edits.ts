@@ -1,0 +1,355 @@
+import type { IPoint, IEdge } from './graph';
+import { isGroup, isStep, moved, parentsOf } from './graph';
+import { mapNodes, outputExpression } from './expressions';
+import type { Draft, Path, PipelineDoc } from './model';
+import type { IDocument, Json, Node } from './schema';
+import { isObject } from './serialize';
+
+export interface INewNode {
+  /** The id it should have; another is made when it is taken. */
+  id: string;
+  node: Node;
+  at: IPoint;
+}
+
+/** Where values of this node go when they are wired to a port. */
+export function wireProperty(node: Node): 'parameters' | 'inputs' {
+  return node.kind === 'component' ? 'inputs' : 'parameters';
+}
+
+/** An id like `wish` that is allowed and free. */
+export function freeId(taken: (id: string) => boolean, wish: string): string {
+  const base =
+    wish.replace(/[^\p{L}\p{N}_-]+/gu, '-').replace(/^-+|-+$/g, '') || 'node';
+  let id = base;
+  for (let count = 2; taken(id); count++) {
+    id = `${base}-${count}`;
+  }
+  return id;
+}
+
+/** Add nodes, and the definitions of components among them. Gives their ids. */
+export function addNodes(
+  doc: PipelineDoc,
+  items: readonly INewNode[],
+  components: { [digest: string]: Json } = {}
+): string[] {
+  const taken = new Set(idsOf(doc.snapshot));
+  const ids: string[] = [];
+  doc.edit(draft => {
+    for (const [digest, definition] of Object.entries(components)) {
+      draft.put('components', digest, definition);
+    }
+    for (const item of items) {
+      const id = freeId(wish => taken.has(wish), item.id);
+      taken.add(id);
+      ids.push(id);
+      draft.put('nodes', id, item.node);
+      draft.put('layout', id, moved(undefined, item.at));
+    }
+  });
+  return ids;
+}
+
+export function addComment(
+  doc: PipelineDoc,
+  text: string,
+  place: number[],
+  about: string[] = []
+): string {
+  const taken = new Set(idsOf(doc.snapshot));
+  const id = freeId(wish => taken.has(wish), 'note');
+  doc.edit(draft => {
+    draft.put('comments', id, about.length ? { text, about } : { text });
+    draft.put('layout', id, place.map(Math.round));
+  });
+  return id;
+}
+
+/** Nodes and comments share the layout, so their ids must differ. */
+export function idsOf(document: IDocument): string[] {
+  return [
+    ...Object.keys(document.nodes),
+    ...Object.keys(document.comments ?? {}),
+    ...Object.keys(document.layout ?? {})
+  ];
+}
+
+/** `target` runs after `source`. */
+export function connect(
+  doc: PipelineDoc,
+  source: string,
+  target: string
+): void {
+  const node = doc.snapshot.nodes[target];
+  if (isStep(node) && !node.after?.includes(source)) {
+    doc.edit(draft =>
+      draft.set(['nodes', target, 'after'], [...(node.after ?? []), source])
+    );
+  }
+}
+
+/** The parameter or input `name` of `target` takes an output of `source`. */
+export function connectValue(
+  doc: PipelineDoc,
+  source: string,
+  output: string,
+  target: string,
+  name: string
+): void {
+  const node = doc.snapshot.nodes[target];
+  if (isStep(node)) {
+    doc.edit(draft => {
+      const path: Path = ['nodes', target, wireProperty(node), name];
+      draft.set(path, outputExpression(source, output));
+      dropAfter(draft, doc.snapshot, target, new Set([source]));
+    });
+  }
+}
+
+/** Take nodes, comments and edges away, and every mention of them. */
+export function remove(
+  doc: PipelineDoc,
+  ids: Iterable<string>,
+  edges: readonly IEdge[] = []
+): void {
+  const gone = new Set(ids);
+  if (gone.size === 0 && edges.length === 0) {
+    return;
+  }
+  doc.edit(draft => {
+    for (const edge of edges) {
+      if (!gone.has(edge.target)) {
+        removeEdge(draft, doc.snapshot, edge);
+      }
+    }
+    if (gone.size) {
+      removeItems(draft, doc.snapshot, gone);
+    }
+  });
+}
+
+function removeEdge(draft: Draft, document: IDocument, edge: IEdge): void {
+  if (edge.kind === 'order') {
+    dropAfter(draft, document, edge.target, new Set([edge.source]));
+    return;
+  }
+  const path = edge.path ?? [];
+  const value = path.reduce<Json | undefined>(
+    (item, key) => (item as { [key: string]: Json } | undefined)?.[key],
+    document.nodes[edge.target] as unknown as Json
+  );
+  if (value !== undefined) {
+    const change = (node: string) => (node === edge.source ? null : node);
+    draft.set(['nodes', edge.target, ...path], mapNodes(value, change));
+  }
+}
+
+function removeItems(
+  draft: Draft,
+  document: IDocument,
+  gone: ReadonlySet<string>
+): void {
+  for (const [id, node] of Object.entries(document.nodes)) {
+    if (gone.has(id)) {
+      draft.put('nodes', id, undefined);
+    } else if (isGroup(node)) {
+      const members = node.members.filter(member => !gone.has(member));
+      draft.set(['nodes', id, 'members'], members);
+    } else {
+      dropAfter(draft, document, id, gone);
+      rewire(draft, document, id, source => (gone.has(source) ? null : source));
+    }
+  }
+  for (const [id, comment] of Object.entries(document.comments ?? {})) {
+    if (gone.has(id)) {
+      draft.put('comments', id, undefined);
+    } else if (comment.about?.some(node => gone.has(node))) {
+      const about = comment.about.filter(node => !gone.has(node));
+      draft.set(['comments', id, 'about'], about.length ? about : undefined);
+    }
+  }
+  for (const id of gone) {
+    draft.put('layout', id, undefined);
+  }
+  dropUnusedComponents(draft, document, gone);
+}
+
+function dropAfter(
+  draft: Draft,
+  document: IDocument,
+  target: string,
+  sources: ReadonlySet<string>
+): void {
+  const node = document.nodes[target];
+  if (isStep(node) && node.after?.some(source => sources.has(source))) {
+    const after = node.after.filter(source => !sources.has(source));
+    draft.set(['nodes', target, 'after'], after.length ? after : undefined);
+  }
+}
+
+function rewire(
+  draft: Draft,
+  document: IDocument,
+  id: string,
+  change: (node: string) => string | null
+): void {
+  const node = document.nodes[id] as unknown as { [key: string]: Json };
+  for (const property of ['parameters', 'inputs', 'env', 'command']) {
+    const value = node[property];
+    if (value !== undefined && JSON.stringify(value).includes('${{')) {
+      const mapped = mapNodes(value, change);
+      const isEmpty = isObject(mapped) && Object.keys(mapped).length === 0;
+      draft.set(['nodes', id, property], isEmpty ? undefined : mapped);
+    }
+  }
+}
+
+function dropUnusedComponents(
+  draft: Draft,
+  document: IDocument,
+  gone: ReadonlySet<string>
+): void {
+  const used = new Set<string>();
+  const lost = new Set<string>();
+  for (const [id, node] of Object.entries(document.nodes)) {
+    if (node.kind === 'component') {
+      (gone.has(id) ? lost : used).add(node.component);
+    }
+  }
+  for (const digest of lost) {
+    if (!used.has(digest)) {
+      draft.put('components', digest, undefined);
+    }
+  }
+}
+
+/** Give a node another id, everywhere. Gives the id that it got. */
+export function renameNode(
+  doc: PipelineDoc,
+  old: string,
+  wish: string
+): string {
+  const document = doc.snapshot;
+  const node = document.nodes[old];
+  const taken = new Set(idsOf(document).filter(id => id !== old));
+  const id = freeId(item => taken.has(item), wish);
+  if (!node || id === old) {
+    return old;
+  }
+  const change = (item: string) => (item === old ? id : item);
+  doc.edit(draft => {
+    draft.put('nodes', old, undefined);
+    draft.put('nodes', id, node);
+    const place = document.layout?.[old];
+    if (place) {
+      draft.put('layout', old, undefined);
+      draft.put('layout', id, place);
+    }
+    for (const [other, item] of Object.entries(document.nodes)) {
+      const target = change(other);
+      if (isGroup(item)) {
+        if (item.members.includes(old)) {
+          draft.set(['nodes', target, 'members'], item.members.map(change));
+        }
+      } else {
+        if (item.after?.includes(old)) {
+          draft.set(['nodes', target, 'after'], item.after.map(change));
+        }
+        if (other !== old) {
+          rewire(draft, document, other, change);
+        }
+      }
+    }
+    for (const [comment, item] of Object.entries(document.comments ?? {})) {
+      if (item.about?.includes(old)) {
+        draft.set(['comments', comment, 'about'], item.about.map(change));
+      }
+    }
+  });
+  return id;
+}
+
+/** Put these nodes into a new group. Gives its id. */
+export function group(
+  doc: PipelineDoc,
+  ids: readonly string[],
+  name: string,
+  at: IPoint
+): string {
+  const document = doc.snapshot;
+  const parents = parentsOf(document);
+  const taken = new Set(idsOf(document));
+  const id = freeId(wish => taken.has(wish), 'group');
+  // Only the outermost of what was chosen; their members come with them.
+  const members = ids.filter(
+    item => item in document.nodes && !ids.includes(parents.get(item) ?? '')
+  );
+  doc.edit(draft => {
+    const outer = parents.get(members[0]);
+    leaveGroups(draft, document, members);
+    draft.put('nodes', id, { kind: 'group', name, members });
+    draft.put('layout', id, moved(undefined, at));
+    if (outer && members.every(item => parents.get(item) === outer)) {
+      const rest = (document.nodes[outer] as { members: string[] }).members;
+      draft.set(
+        ['nodes', outer, 'members'],
+        [...rest.filter(item => !members.includes(item)), id]
+      );
+    }
+  });
+  return id;
+}
+
+export function ungroup(doc: PipelineDoc, ids: readonly string[]): void {
+  const document = doc.snapshot;
+  const parents = parentsOf(document);
+  doc.edit(draft => {
+    for (const id of ids) {
+      const node = document.nodes[id];
+      if (!node || !isGroup(node)) {
+        continue;
+      }
+      draft.put('nodes', id, undefined);
+      draft.put('layout', id, undefined);
+      const outer = document.nodes[parents.get(id) ?? ''];
+      if (outer && isGroup(outer)) {
+        const members = outer.members.filter(member => member !== id);
+        draft.set(
+          ['nodes', parents.get(id)!, 'members'],
+          [...members, ...node.members]
+        );
+      }
+    }
+  });
+}
+
+/** Put nodes into a group (or, with null, out of the one they are in). */
+export function setGroup(
+  doc: PipelineDoc,
+  ids: readonly string[],
+  target: string | null
+): void {
+  const document = doc.snapshot;
+  doc.edit(draft => {
+    leaveGroups(draft, document, ids);
+    const node = target === null ? undefined : document.nodes[target];
+    if (node && isGroup(node)) {
+      const members = node.members.filter(member => !ids.includes(member));
+      draft.set(['nodes', target!, 'members'], [...members, ...ids]);
+    }
+  });
+}
+
+function leaveGroups(
+  draft: Draft,
+  document: IDocument,
+  ids: readonly string[]
+): void {
+  for (const [id, node] of Object.entries(document.nodes)) {
+    if (isGroup(node) && node.members.some(member => ids.includes(member))) {
+      const members = node.members.filter(member => !ids.includes(member));
+      draft.set(['nodes', id, 'members'], members);
+    }
+  }
+}

@@ -1,0 +1,257 @@
+import type {
+  ICommandNode,
+  IComponentNode,
+  IDocument,
+  IGroupNode,
+  INotebookNode,
+  IScriptNode,
+  Node,
+  Place
+} from './schema';
+import { referencesIn } from './expressions';
+
+/** A node that runs: everything but a group. */
+export type StepNode =
+  INotebookNode | IScriptNode | ICommandNode | IComponentNode;
+
+/** One node depends on another: in order only, or because it takes a value. */
+export interface IEdge {
+  id: string;
+  kind: 'order' | 'value';
+  source: string;
+  target: string;
+  /** The output that is taken. */
+  output?: string;
+  /** The property that takes it: `['parameters', 'rows']`, `['env', 'A']`, … */
+  path?: string[];
+}
+
+export interface IPoint {
+  x: number;
+  y: number;
+}
+
+export interface IBox extends IPoint {
+  width: number;
+  height: number;
+}
+
+/** The properties whose values may hold expressions. */
+const WIRED = ['parameters', 'inputs', 'env', 'command'] as const;
+
+const edgesOfNode = new WeakMap<object, Map<string, IEdge[]>>();
+
+/** Every dependency in the document, once each. */
+export function edgesOf(document: IDocument): IEdge[] {
+  const edges: IEdge[] = [];
+  for (const [id, node] of Object.entries(document.nodes)) {
+    edges.push(...edgesInto(id, node));
+  }
+  return edges.filter(edge => edge.source in document.nodes);
+}
+
+function edgesInto(target: string, node: Node): IEdge[] {
+  const known = edgesOfNode.get(node)?.get(target);
+  if (known) {
+    return known;
+  }
+  const edges = isGroup(node)
+    ? []
+    : [...valueEdges(target, node), ...orderEdges(target, node)];
+  edgesOfNode.set(node, new Map([[target, edges]]));
+  return edges;
+}
+
+function orderEdges(target: string, node: StepNode): IEdge[] {
+  const after = Array.isArray(node.after) ? node.after : [];
+  return [...new Set(after)].map(source => ({
+    id: `${source}>${target}`,
+    kind: 'order',
+    source,
+    target
+  }));
+}
+
+function valueEdges(target: string, node: StepNode): IEdge[] {
+  const edges = new Map<string, IEdge>();
+  for (const property of WIRED) {
+    const values = (node as unknown as { [key: string]: object | undefined })[
+      property
+    ];
+    const items: [string, unknown][] =
+      property === 'command' ? [['', values]] : Object.entries(values ?? {});
+    for (const [key, value] of items) {
+      for (const reference of referencesIn(value)) {
+        if (reference.kind === 'output') {
+          const path = key ? [property, key] : [property];
+          const { node: source, output } = reference;
+          const id = `${source}.${output}>${target}.${path.join('.')}`;
+          edges.set(id, { id, kind: 'value', source, target, output, path });
+        }
+      }
+    }
+  }
+  return [...edges.values()];
+}
+
+export function isGroup(node: Node): node is IGroupNode {
+  return node.kind === 'group';
+}
+
+export function isStep(node: Node | undefined): node is StepNode {
+  return node !== undefined && node.kind !== 'group';
+}
+
+/** What people call a node. */
+export function nameOf(document: IDocument, id: string): string {
+  const node = document.nodes[id];
+  return (typeof node?.name === 'string' && node.name) || id;
+}
+
+/**
+ * The way from `target` to `source`, if there is one: with an edge from
+ * `source` to `target` it would be a cycle.
+ */
+export function pathBetween(
+  edges: readonly IEdge[],
+  target: string,
+  source: string
+): string[] | null {
+  if (source === target) {
+    return [source];
+  }
+  const next = new Map<string, string[]>();
+  for (const edge of edges) {
+    const found = next.get(edge.source);
+    if (found) {
+      found.push(edge.target);
+    } else {
+      next.set(edge.source, [edge.target]);
+    }
+  }
+  const cameFrom = new Map<string, string>([[target, '']]);
+  const open = [target];
+  for (const id of open) {
+    for (const after of next.get(id) ?? []) {
+      if (cameFrom.has(after)) {
+        continue;
+      }
+      cameFrom.set(after, id);
+      if (after === source) {
+        const path = [source];
+        while (path[0] !== target) {
+          path.unshift(cameFrom.get(path[0])!);
+        }
+        return path;
+      }
+      open.push(after);
+    }
+  }
+  return null;
+}
+
+/** All that runs before (`up`) or after (`down`) these nodes. */
+export function reachable(
+  edges: readonly IEdge[],
+  ids: Iterable<string>,
+  direction: 'up' | 'down'
+): Set<string> {
+  const found = new Set(ids);
+  for (const id of found) {
+    for (const edge of edges) {
+      const [from, to] =
+        direction === 'down'
+          ? [edge.source, edge.target]
+          : [edge.target, edge.source];
+      if (from === id) {
+        found.add(to);
+      }
+    }
+  }
+  return found;
+}
+
+/** The group that each node is in. A node is in one group at most. */
+export function parentsOf(document: IDocument): Map<string, string> {
+  const parents = new Map<string, string>();
+  for (const [id, node] of Object.entries(document.nodes)) {
+    if (isGroup(node)) {
+      for (const member of node.members ?? []) {
+        if (
+          member !== id &&
+          !parents.has(member) &&
+          !isInside(parents, id, member)
+        ) {
+          parents.set(member, id);
+        }
+      }
+    }
+  }
+  return parents;
+}
+
+/** Whether `inner` is in `outer`, at any depth. */
+export function isInside(
+  parents: ReadonlyMap<string, string>,
+  inner: string,
+  outer: string
+): boolean {
+  let id: string | undefined = inner;
+  while ((id = parents.get(id)) !== undefined) {
+    if (id === outer) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** The nodes and groups in a group, at any depth. */
+export function membersOf(document: IDocument, group: string): string[] {
+  const parents = parentsOf(document);
+  return Object.keys(document.nodes).filter(id => isInside(parents, id, group));
+}
+
+export function isFolded(document: IDocument, group: string): boolean {
+  const place = document.layout?.[group];
+  return !!place && !Array.isArray(place) && place.folded === true;
+}
+
+/** For each node in a folded group, the outermost folded group that shows it. */
+export function foldedInto(document: IDocument): Map<string, string> {
+  const parents = parentsOf(document);
+  const shown = new Map<string, string>();
+  for (const id of Object.keys(document.nodes)) {
+    let outer: string | undefined = id;
+    while ((outer = parents.get(outer)) !== undefined) {
+      if (isFolded(document, outer)) {
+        shown.set(id, outer);
+      }
+    }
+  }
+  return shown;
+}
+
+export function pointOf(place: Place | undefined): IPoint | null {
+  const at = Array.isArray(place) ? place : place?.at;
+  return Array.isArray(at) && Number.isFinite(at[0]) && Number.isFinite(at[1])
+    ? { x: at[0], y: at[1] }
+    : null;
+}
+
+/** The size that a place states, for notes. */
+export function sizeOf(
+  place: Place | undefined
+): { width: number; height: number } | null {
+  const at = Array.isArray(place) ? place : place?.at;
+  return at && at.length === 4 ? { width: at[2], height: at[3] } : null;
+}
+
+/** The place moved, with everything else it says kept. */
+export function moved(place: Place | undefined, to: IPoint): Place {
+  const x = Math.round(to.x);
+  const y = Math.round(to.y);
+  if (place && !Array.isArray(place)) {
+    return { ...place, at: [x, y, ...place.at.slice(2)] };
+  }
+  return [x, y, ...(place ?? []).slice(2)];
+}
