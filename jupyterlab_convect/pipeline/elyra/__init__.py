@@ -1,0 +1,11 @@
+"""Elyra pipelines, versions 0 to 8, as documents of ours.
+
+`canvas` reads the file and flattens it, `settings` translates the properties of a node,
+`convert` puts the document together. What has no twin here is kept under `extra.elyra`
+of the object it belonged to, and reported.
+"""
+
+from .canvas import looks_like_elyra
+from .convert import import_elyra
+
+__all__ = ["import_elyra", "looks_like_elyra"]

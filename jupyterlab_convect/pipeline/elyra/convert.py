@@ -1,0 +1,191 @@
+"""From Elyra's canvas to a document of ours."""
+
+from __future__ import annotations
+
+import graphlib
+from pathlib import PurePosixPath
+from typing import cast
+
+from ...errors import Refused
+from ..document import parse_json, shorten
+from ..expressions import references
+from ..plan import Json
+from ..problems import Problem
+from ..types import Document
+from .bag import Bag, Unreadable, as_flag, as_object, as_text
+from .canvas import Box, Note, Raw, label_of, number_or_zero, raw_object, read_canvas
+from .names import Names
+from .nodes import Context, read_group, read_node, wished_id
+from .report import Report
+from .settings import read_settings, without_empty
+
+PARAMETER_TYPES = {
+    "String": "string",
+    "str": "string",
+    "Integer": "integer",
+    "int": "integer",
+    "Float": "number",
+    "float": "number",
+    "Bool": "boolean",
+    "bool": "boolean",
+    "List": "array",
+    "list": "array",
+    "Dict": "object",
+    "dict": "object",
+}
+
+
+def import_elyra(text: str | bytes, *, path: str | None = None) -> tuple[Document, list[Problem]]:
+    """The document that an Elyra pipeline becomes, and what the user should know about it.
+
+    `path` is where the file lies, relative to the root folder: the oldest versions count
+    their paths from that folder. A ConvectError says why a file cannot be imported.
+    """
+    canvas = read_canvas(parse_json(text))
+    names = Names()
+    ids = {box.id: names.choose(wished_id(box, label_of(box.raw)), "node") for box in canvas.boxes}
+    group_ids = {box.id: names.choose(label_of(box.raw), "group") for box in canvas.groups}
+    notes = {names.choose("comment", "comment"): note for note in canvas.notes}
+    context = Context(canvas, ids, group_ids, path, Report())
+
+    head = _head(context)
+    nodes = {ids[box.id]: read_node(box, context) for box in canvas.boxes}
+    _refuse_cycles(nodes)
+    nodes |= {group_ids[box.id]: read_group(box, context) for box in canvas.groups}
+    comments = {name: _comment(name, note, context) for name, note in notes.items()}
+    layout = {
+        **{ids[box.id]: _at(box.place) for box in canvas.boxes},
+        **{group_ids[box.id]: _group_place(box) for box in canvas.groups},
+        **{name: _at(note.place) + _size(note.raw, "") for name, note in notes.items()},
+    }
+    _explain_old_paths(context)
+    parts = without_empty({**head, "comments": comments, "layout": layout})
+    return cast(Document, {"convect": 1, **parts, "nodes": nodes}), context.report.problems
+
+
+def _head(context: Context) -> Raw:
+    """What the document says of the pipeline as a whole."""
+    canvas, report = context.canvas, context.report
+    app = Bag({key: item for key, item in canvas.app_data.items() if key != "version"})
+    ui = app.open("ui_data")
+    ui.content.pop("comments", None)
+    properties = app.open("properties")
+    defaults = properties.open("pipeline_defaults")
+    settings = read_settings(defaults)
+    report.keep(settings, {"": defaults}, path=("defaults",))
+    parameters = properties.take_each(
+        "pipeline_parameters", lambda value: _parameter(value, report)
+    )
+    head = {
+        "name": _name(app, properties, context.path),
+        "description": properties.take("description", as_text),
+        "parameters": dict(parameters),
+        "defaults": settings,
+    }
+    bags = {"properties": properties, "app_data": app, "ui_data": ui}
+    report.keep(head, bags, {"version": canvas.version, **canvas.kept})
+    return head
+
+
+def _name(app: Bag, properties: Bag, path: str | None) -> str | None:
+    """The name, which older files have elsewhere, or the file's own."""
+    name = properties.take("name", as_text)
+    for key in ("name", "title"):
+        if name is None or app.content.get(key) == name:
+            name = app.take(key, as_text) or name
+    return name or (PurePosixPath(path).stem if path else None)
+
+
+def _parameter(value: Json, report: Report) -> tuple[str, Raw]:
+    bag = Bag(as_object(value))
+    name = bag.take("name", as_text)
+    if name is None:
+        raise Unreadable("a parameter has no name")
+    default = bag.open("default_value")
+    parameter = without_empty(
+        {
+            "type": default.take("type", _parameter_type),
+            "description": bag.take("description", as_text),
+            "required": bag.take("required", as_flag) or None,
+        }
+    )
+    if "value" in default.content:
+        parameter["default"] = default.content.pop("value")
+    report.keep(parameter, {"": bag, "default_value": default}, path=("parameters", name))
+    return name, parameter
+
+
+def _parameter_type(value: Json) -> str:
+    known = PARAMETER_TYPES.get(as_text(value))
+    if known is None:
+        raise Unreadable(f"{shorten(value)} is not a type here")
+    return known
+
+
+def _comment(name: str, note: Note, context: Context) -> Raw:
+    def about(value: Json) -> str:
+        node = as_object(value).get("node_ref")
+        found = {**context.ids, **context.group_ids}.get(node) if isinstance(node, str) else None
+        if found is None:
+            raise Unreadable(f"the node {shorten(node)} is not in the file")
+        return found
+
+    bag = Bag(note.raw)
+    for key in ("id", "x_pos", "y_pos", "width", "height"):
+        bag.content.pop(key, None)
+    style = bag.content.get("class_name")
+    if isinstance(style, str) and style.startswith("d3-"):
+        del bag.content["class_name"]
+    nodes = list(dict.fromkeys(bag.take_each("associated_id_refs", about)))
+    text = bag.take("content", as_text) or ""
+    comment = {"text": text, **without_empty({"about": nodes})}
+    context.report.keep(comment, {"": bag}, path=("comments", name))
+    return comment
+
+
+def _at(place: tuple[float, float]) -> list[float]:
+    return [round(place[0]), round(place[1])]
+
+
+def _size(raw: Raw, prefix: str) -> list[float]:
+    width, height = (round(number_or_zero(raw.get(prefix + key))) for key in ("width", "height"))
+    return [width, height] if width > 0 and height > 0 else []
+
+
+def _group_place(box: Box) -> Json:
+    ui = raw_object(raw_object(box.raw.get("app_data"), "“app_data”").get("ui_data"), "“ui_data”")
+    if ui.get("is_expanded") is True:
+        return _at(box.place) + _size(ui, "expanded_")
+    return {"at": _at(box.place), "folded": True}
+
+
+def _refuse_cycles(nodes: dict[str, Raw]) -> None:
+    before = {
+        name: {
+            *node.get("after", ()),
+            *(found.node for found in references(node.get("inputs")) if found.node),
+        }
+        for name, node in nodes.items()
+    }
+    try:
+        graphlib.TopologicalSorter(before).prepare()
+    except graphlib.CycleError as error:
+        names = ", ".join(f"“{name}”" for name in dict.fromkeys(reversed(error.args[1])))
+        raise Refused(
+            f"The nodes {names} wait for each other in a circle.",
+            code="cycle",
+            hint="Remove one of the links between them in Elyra, then import the pipeline again.",
+        ) from None
+
+
+def _explain_old_paths(context: Context) -> None:
+    if context.canvas.version < 2 and context.path is None and context.canvas.boxes:
+        context.report.problems.append(
+            Problem(
+                "info",
+                "elyra-paths",
+                "Paths in files this old start at the folder that JupyterLab was started in; they "
+                "are taken to start at the pipeline's.",
+                path=("nodes",),
+            )
+        )

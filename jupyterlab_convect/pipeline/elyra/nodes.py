@@ -1,0 +1,206 @@
+"""Boxes on Elyra's canvas as nodes of ours."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..expressions import Reference
+from ..problems import Problem
+from .bag import Bag, as_text
+from .canvas import Box, Canvas, Raw, raw_object, raw_objects
+from .inputs import read_inputs
+from .report import Report
+from .settings import read_pod_settings, read_settings, without_empty
+from .source import describe_source
+
+KINDS = {
+    "execute-notebook-node": "notebook",
+    "execute-python-node": "script",
+    "execute-r-node": "script",
+}
+OLDEST_NAMES = {
+    "artifact": "filename",
+    "image": "runtime_image",
+    "vars": "env_vars",
+    "file_dependencies": "dependencies",
+    "recursive_dependencies": "include_subdirectories",
+}
+"""What version 0 calls the properties of a node."""
+
+BESIDE_PROPERTIES = ("ui_data", "label", "component_source", "component_description")
+USUAL_NODE = {"id", "type", "op", "app_data", "inputs", "outputs", "subflow_ref"}
+USUAL_LINK = {"id", "node_id_ref", "port_id_ref"}
+GROUP_SHAPE = ("is_expanded", "expanded_width", "expanded_height")
+STOCK_DESCRIPTIONS = (
+    "Notebook file",
+    "Python file",
+    "R file",
+    "Run notebook file",
+    "Run Python script",
+    "Run R script",
+    "This supernode was created by common-canvas.",
+)
+STOCK_ICONS = ("data:", "/static/", "useDefaultIcon")
+"""Elyra draws its own icons into the file; ours are drawn by the editor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    canvas: Canvas
+    ids: Mapping[str, str]
+    """Our ids of nodes by Elyra's."""
+    group_ids: Mapping[str, str]
+    path: str | None
+    """Where the file lies, relative to the root folder."""
+    report: Report
+
+
+def read_node(box: Box, context: Context) -> Raw:
+    node_id = context.ids[box.id]
+    app, properties = _split(box.raw, context.canvas.version)
+    ui = app.open("ui_data")
+    kind = _kind(box.raw, app, properties)
+    node: Raw = {
+        "kind": kind,
+        **_words(node_id, ui, app, properties),
+        "after": [context.ids[source] for source in context.canvas.sources[box.id]],
+    }
+    if kind == "component":
+        node |= _component(node_id, box.raw, app, properties, context)
+    else:
+        node |= _file(node_id, properties, context)
+    node = without_empty(node)
+    bags = {"component_parameters": properties, "app_data": app, "ui_data": ui}
+    context.report.keep(node, bags, _odd(box.raw), node=node_id)
+    return node
+
+
+def read_group(box: Box, context: Context) -> Raw:
+    group_id = context.group_ids[box.id]
+    app = Bag(raw_object(box.raw.get("app_data"), "“app_data”"))
+    ui = app.open("ui_data")
+    for key in GROUP_SHAPE:
+        ui.content.pop(key, None)
+    nodes = [context.ids[member.id] for member in context.canvas.boxes if member.group == box.id]
+    groups = [
+        context.group_ids[member.id] for member in context.canvas.groups if member.group == box.id
+    ]
+    words = without_empty(_words(group_id, ui, app, Bag({})))
+    group = {"kind": "group", **words, "members": nodes + groups}
+    context.report.keep(group, {"app_data": app, "ui_data": ui}, _odd(box.raw), node=group_id)
+    return group
+
+
+def wished_id(box: Box, label: str) -> str:
+    """What a node should be called: its file without the suffix, or its label."""
+    _, properties = _split(box.raw, 0)
+    path = properties.content.get("filename")
+    if isinstance(path, str):
+        return posixpath.splitext(posixpath.basename(path))[0]
+    return label
+
+
+def _split(raw: Raw, version: int) -> tuple[Bag, Bag]:
+    """What belongs to the node as such, and its properties: one object before version 4."""
+    app_data = raw_object(raw.get("app_data"), "“app_data”")
+    if "component_parameters" in app_data:
+        app = Bag(app_data)
+        return app, app.open("component_parameters")
+    beside = {key: item for key, item in app_data.items() if key in BESIDE_PROPERTIES}
+    names = OLDEST_NAMES if version == 0 else {}
+    properties = {names.get(key, key): item for key, item in app_data.items() if key not in beside}
+    return Bag(beside), Bag(properties)
+
+
+def _kind(raw: Raw, app: Bag, properties: Bag) -> str:
+    operation, path = raw.get("op"), properties.content.get("filename")
+    if isinstance(operation, str) and operation in KINDS:
+        return KINDS[operation]
+    if "component_source" in app.content or not isinstance(path, str):
+        return "component"
+    return "notebook" if path.endswith(".ipynb") else "script"
+
+
+def _words(node_id: str, ui: Bag, app: Bag, properties: Bag) -> Raw:
+    """What people read on the node: a name, unless it only repeats the file's, and more."""
+    label = ui.take("label", as_text)
+    for bag in (app, properties):
+        if label is None or bag.content.get("label") == label:
+            label = bag.take("label", as_text) or label
+    path = properties.content.get("filename")
+    file = posixpath.basename(path) if isinstance(path, str) else ""
+    repeats = label == node_id or (label == file and posixpath.splitext(file)[0] == node_id)
+    description = ui.take("description", as_text)
+    if app.content.get("component_description") == description:
+        app.content.pop("component_description", None)
+    icon = ui.content.get("image")
+    if isinstance(icon, str) and icon.startswith(STOCK_ICONS):
+        del ui.content["image"]
+    for key in ("x_pos", "y_pos"):
+        ui.content.pop(key, None)
+    return {
+        "name": None if repeats else label,
+        "description": None if description in STOCK_DESCRIPTIONS else description,
+    }
+
+
+def _file(node_id: str, properties: Bag, context: Context) -> Raw:
+    """A notebook or a script. Elyra hands it pipeline parameters as environment variables."""
+    path = properties.take("filename", as_text)
+    names = properties.take_each("pipeline_parameters", as_text)
+    settings = read_settings(properties)
+    env = settings.get("env", {})
+    context.report.warn_of_expressions(node_id, "env", env)
+    for name in names:
+        env.setdefault(name, str(Reference("parameters", name)))
+    return {"path": path and _from_pipeline(path, context), **settings, "env": env}
+
+
+def _from_pipeline(path: str, context: Context) -> str:
+    """A path relative to the pipeline; before version 2 they are relative to the root folder."""
+    if context.canvas.version >= 2 or posixpath.isabs(path):
+        return path
+    if context.path is None or posixpath.isabs(context.path):
+        return path
+    return posixpath.relpath(path, posixpath.dirname(context.path) or ".")
+
+
+def _component(node_id: str, raw: Raw, app: Bag, properties: Bag, context: Context) -> Raw:
+    context.report.warn_of_expressions(node_id, "inputs", properties.content)
+    inputs = read_inputs(properties, context.ids)
+    written = app.content.get("component_source")
+    source = describe_source(written)
+    if source == written:
+        app.content.pop("component_source", None)
+    context.report.problems.append(
+        Problem(
+            "warning",
+            "elyra-component",
+            f"The definition of the component of node “{node_id}” is not in an Elyra file.",
+            node=node_id,
+            path=("component",),
+            hint=f"Import the component again; it came from {source}." if source else None,
+        )
+    )
+    operation = raw.get("op")
+    return {
+        "component": operation if isinstance(operation, str) and operation else node_id,
+        "source": source,
+        "inputs": inputs,
+        **read_pod_settings(properties),
+    }
+
+
+def _odd(raw: Raw) -> dict[str, Any]:
+    """What Elyra itself does not write beside a node's properties."""
+    links = [
+        link
+        for port in raw_objects(raw.get("inputs"), "“inputs”")
+        for link in raw_objects(port.get("links"), "“links”")
+        if link.keys() - USUAL_LINK
+    ]
+    others = {key: item for key, item in raw.items() if key not in USUAL_NODE}
+    return {**others, "links": links} if links else others
