@@ -7,7 +7,6 @@ one at a time, so that following a run costs no more than what is new.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -168,7 +167,7 @@ KINDS: Mapping[str, type[Event]] = {
 def encode(event: Event) -> bytes:
     """One line of `events.ndjson`."""
     value = {"time": event.time, "type": event.type}
-    for name in _names(type(event)):
+    for name in _NAMES[type(event)]:
         item = getattr(event, name)
         if item is not None and item != {}:
             value[name] = item
@@ -180,15 +179,16 @@ def decode(line: bytes) -> Event | None:
     try:
         value = json.loads(line)
         kind = KINDS[value.pop("type")]
-        known = ("time", *_names(kind))
+        known = ("time", *_NAMES[kind])
         return kind(**{name: item for name, item in value.items() if name in known})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-@functools.cache
-def _names(kind: type[Event]) -> tuple[str, ...]:
-    return tuple(item.name for item in dataclasses.fields(kind) if item.name != "time")
+_NAMES = {
+    kind: tuple(item.name for item in dataclasses.fields(kind) if item.name != "time")
+    for kind in KINDS.values()
+}
 
 
 def fold(run: Run, events: Iterable[Event]) -> RunState:
@@ -256,7 +256,8 @@ class Fold:
             step.state, step.reason = event.state, event.reason
 
     def _attempt_start(self, event: AttemptStart) -> None:
-        if step := self.state.steps.get(event.step):
+        step = self.state.steps.get(event.step)
+        if step is not None and event.attempt == len(step.attempts) + 1:
             step.state, step.reason, step.cache = "starting", None, event.cache
             step.started = step.started or event.time
             step.progress = Progress(expected=event.expected)

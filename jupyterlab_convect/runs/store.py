@@ -6,15 +6,34 @@ look, do not touch.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .events import Event
-from .index import Index, Page, Query
-from .model import Run, RunState
+from ..errors import Conflict, ConvectError, Missing
+from ..pipeline.plan import to_json
+from .events import Event, RunChange, StopAsk
+from .files import plain, write_json
+from .index import Entry, Index, Page, Query
+from .model import ENDED, Run, RunState
+from .open_run import OpenRun, bytes_written, damaged_entry, open_run
+from .retention import created_of, outlived, size_of, stale_leftovers
 
-
+ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{6}")
 ALL = Query()
+
+KEPT_OPEN = 512
+"""Runs whose state is kept in memory."""
+AT_ONCE = 200
+"""Unknown runs that `find` reads before it answers; more are read behind its back."""
+BATCH = 100
 
 
 class Record(NamedTuple):
@@ -28,18 +47,49 @@ class Store:
     def __init__(self, folder: Path, index: Index) -> None:
         self.folder = folder
         self.index = index
+        self._lock = threading.RLock()
+        self._open: OrderedDict[str, OpenRun] = OrderedDict()
+        self._dirty: dict[str, OpenRun] = {}
+        self._look = _Look()
+        self._reader: threading.Thread | None = None
 
     def create(self, run: Run) -> RunState:
         """Write `run.json`; from then on the run exists, queued."""
-        raise NotImplementedError
+        folder = self.run_folder(run.id)
+        beside = self.folder / f".new-{run.id}"
+        try:
+            beside.mkdir(parents=True)
+            write_json(beside / "run.json", to_json(run))
+            beside.rename(folder)
+        except OSError as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            if folder.exists():
+                raise Conflict(f"There is a run {run.id} already.") from None
+            raise ConvectError(
+                f"The run cannot be written to {self.folder}: {plain(error)}.",
+                code="unwritable",
+                hint="Make room there, or choose another folder for the runs.",
+            ) from None
+        with self._lock:
+            self._dirty[run.id] = self._keep(run.id, OpenRun(folder, run))
+            self.flush()
+            return self._open[run.id].state
 
     def read(self, run_id: str) -> Record:
-        """The run and its state now. Missing when there is none."""
-        raise NotImplementedError
+        """The run and its state now. Missing when there is none, Conflict when it is damaged."""
+        with self._lock:
+            opened = self._opened(run_id)
+            return Record(opened.run, opened.state)
 
     def find(self, query: Query = ALL) -> Page:
         """A page of runs, the newest first unless asked otherwise."""
-        raise NotImplementedError
+        self.flush()
+        self._look_around()
+        page = self.index.find(query)
+        if self._look.knows(self.index.generation):
+            return page
+        self._look_around()
+        return self.index.find(query)
 
     def change(
         self,
@@ -50,30 +100,64 @@ class Store:
         note: str | None = None,
     ) -> RunState:
         """Rename, label (all labels at once) or annotate; None leaves as it is."""
-        raise NotImplementedError
+        return self._ask(run_id, RunChange(time.time(), name, labels, note))
 
     def ask_stop(self, run_id: str, step: str | None = None) -> RunState:
         """Leave word for whoever drives the run; `Engine.stop` is quicker where it is at hand."""
-        raise NotImplementedError
+        run, state = self.read(run_id)
+        if step is not None and step not in state.steps:
+            raise Missing(f"The run {run.name} has no step {step!r}.")
+        if state.state in ENDED:
+            return state
+        return self._ask(run_id, StopAsk(time.time(), step))
 
     def append(self, run_id: str, *events: Event) -> RunState:
-        """Write what happened. Only for the holder of the lease."""
-        raise NotImplementedError
+        """Write what happened. Only for the holder of the lease.
+
+        An OSError means that nothing of it counts as having happened.
+        """
+        with self._lock:
+            opened = self._opened(run_id, fresh=False)
+            opened.happen(*events)
+            self._dirty[run_id] = opened
+            return opened.state
 
     def run_folder(self, run_id: str) -> Path:
-        raise NotImplementedError
+        if not ID.fullmatch(run_id):
+            raise Missing(f"There is no run {run_id!r}.")
+        return self.folder / run_id
 
     def attempt_folder(self, run_id: str, step_id: str, attempt: int) -> Path:
         """Where the attempt's files lie. It says nothing of whether they do."""
-        raise NotImplementedError
+        name = step_id.replace("/", "%2F")
+        return self.run_folder(run_id) / "steps" / name / str(attempt)
 
     def result_folder(self, run_id: str, step_id: str) -> Path | None:
         """The folder of the attempt that has the step's result, also when it was taken over."""
-        raise NotImplementedError
+        step = self.read(run_id).state.steps.get(step_id)
+        if step is None or not (step.source or step.attempts):
+            return None
+        if step.source is None:
+            return self.attempt_folder(run_id, step_id, len(step.attempts))
+        source_run, _, attempt = step.source.partition("/")
+        return self.attempt_folder(source_run, step_id, int(attempt))
 
     def delete(self, run_id: str) -> None:
         """Remove the run and all that it left. Conflict while it runs."""
-        raise NotImplementedError
+        folder = self.run_folder(run_id)
+        beside = self.folder / f".old-{run_id}"
+        with self._lock:
+            self._refuse_while_running(run_id)
+            try:
+                folder.rename(beside)
+            except OSError as error:
+                raise ConvectError(
+                    f"The run {run_id} cannot be deleted: {plain(error)}.", code="unwritable"
+                ) from None
+            self._open.pop(run_id, None)
+            self._dirty.pop(run_id, None)
+            self.index.drop([run_id])
+        shutil.rmtree(beside, ignore_errors=True)
 
     def prune(
         self,
@@ -87,11 +171,195 @@ class Store:
 
         Returns the ids of what was (or would be) deleted.
         """
-        raise NotImplementedError
+        self.refresh()
+        sizes = self._sizes() if keep_bytes else dict.fromkeys(self.index.sizes(), 0)
+        doomed = outlived(sizes, time.time(), keep_days, keep_runs, keep_bytes)
+        if dry_run:
+            return doomed
+        deleted = []
+        for run_id in doomed:
+            with contextlib.suppress(Conflict, Missing):
+                self.delete(run_id)
+                deleted.append(run_id)
+        for leftover in stale_leftovers(self.folder, self._is_empty_sweep):
+            shutil.rmtree(leftover, ignore_errors=True)
+        return deleted
+
+    def flush(self) -> None:
+        """Tell the index what has changed; `find` does so by itself."""
+        with self._lock:
+            entries = [opened.entry() for opened in self._dirty.values()]
+            self._dirty.clear()
+            self.index.put(entries)
 
     def refresh(self) -> None:
-        """Make the index agree with the folders: runs of other hosts, or all after a loss."""
-        raise NotImplementedError
+        """Make the index agree with the folders: runs of other machines, or all after a loss."""
+        self.flush()
+        self._look.forget()
+        self._index(self._unknown())
+        self._index_live()
+
+    def run_ids(self) -> Iterator[str]:
+        """The ids of all run folders, in no order."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as found:
+            yield from (item.name for item in found if ID.fullmatch(item.name))
 
     def close(self) -> None:
-        raise NotImplementedError
+        self.flush()
+        if self._reader is not None:
+            self._look.closed = True
+            self._reader.join()
+        self.index.close()
+
+    def _opened(self, run_id: str, *, fresh: bool = True) -> OpenRun:
+        opened = self._open.get(run_id)
+        if opened is not None:
+            self._open.move_to_end(run_id)
+            if not fresh or opened.catch_up():
+                return opened
+        return self._keep(run_id, open_run(self.run_folder(run_id)))
+
+    def _keep(self, run_id: str, opened: OpenRun) -> OpenRun:
+        self._open[run_id] = opened
+        while len(self._open) > KEPT_OPEN:
+            self._open.popitem(last=False)
+        return opened
+
+    def _ask(self, run_id: str, event: Event) -> RunState:
+        with self._lock:
+            opened = self._opened(run_id)
+            try:
+                opened.ask(event)
+            except OSError as error:
+                raise ConvectError(
+                    f"The run {run_id} cannot be changed: {plain(error)}.", code="unwritable"
+                ) from None
+            self._dirty[run_id] = opened
+            self.flush()
+            return opened.state
+
+    def _refuse_while_running(self, run_id: str) -> None:
+        try:
+            run, state = self.read(run_id)
+        except Conflict:
+            return  # Damaged: all that is left is to delete it.
+        if state.state not in ENDED:
+            raise Conflict(f"The run {run.name} is {state.state}.", hint="Stop it first.")
+
+    def _look_around(self) -> None:
+        """Notice runs that the index does not know: at once the first time, then in a thread."""
+        if not self._look.knows(self.index.generation):
+            self._look.forget(self.index.generation)
+            unknown = self._unknown()
+            self._index(unknown[:AT_ONCE])
+            self._index_live()
+            self._read_behind(unknown[AT_ONCE:])
+        elif self._look.is_due():
+            self._read_behind(None)
+
+    def _read_behind(self, run_ids: list[str] | None) -> None:
+        if run_ids == [] or (self._reader is not None and self._reader.is_alive()):
+            return
+
+        def read() -> None:
+            self._index(self._unknown() if run_ids is None else run_ids)
+            self._index_live()
+
+        self._reader = threading.Thread(target=read, name="convect-index", daemon=True)
+        self._reader.start()
+
+    def _unknown(self) -> list[str]:
+        """Runs that the index has to read, the newest first; forgets those that are gone."""
+        if self._look.is_unchanged(self.folder):
+            return []
+        with self._look.timed():
+            found = set(self.run_ids())
+            known = self.index.seen()
+            self.index.drop(known.keys() - found)
+            damaged = {run_id for run_id, seen in known.items() if seen < 0}
+            return sorted(found & damaged | found - known.keys(), reverse=True)
+
+    def _index(self, run_ids: Iterable[str]) -> None:
+        entries: list[Entry] = []
+        for run_id in run_ids:
+            if self._look.closed:
+                return
+            with contextlib.suppress(Missing):
+                entries.append(self._entry(run_id))
+            if len(entries) >= BATCH:
+                self.index.put(entries)
+                entries.clear()
+        self.index.put(entries)
+
+    def _index_live(self) -> None:
+        """Read again the runs that go on and that another process has written to."""
+        live = self.index.seen(live=True)
+        self._index(
+            run_id
+            for run_id, seen in live.items()
+            if run_id not in self._dirty and bytes_written(self.folder / run_id) != seen
+        )
+
+    def _entry(self, run_id: str) -> Entry:
+        try:
+            return open_run(self.run_folder(run_id)).entry()
+        except Missing:
+            raise
+        except ConvectError as error:
+            return damaged_entry(run_id, created_of(run_id), error.sentence)
+
+    def _sizes(self) -> dict[str, int]:
+        known = self.index.sizes()
+        counted = {
+            run_id: size_of(self.folder / run_id) for run_id, size in known.items() if size is None
+        }
+        self.index.set_sizes(counted)
+        return {run_id: counted.get(run_id, size or 0) for run_id, size in known.items()}
+
+    def _is_empty_sweep(self, sweep_id: str) -> bool:
+        return self.index.find(Query(sweep=sweep_id, limit=1)).total == 0
+
+
+class _Look:
+    """When to look for runs that other machines have made, so that it never costs much."""
+
+    EVERY = 2.0
+    SHARE = 0.05
+    """Of the time, spent looking."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.generation = -1
+        """The index that was compared with the folders."""
+        self._changed: float | None = None
+        self._began = 0.0
+        self._cost = 0.0
+
+    def knows(self, generation: int) -> bool:
+        return self.generation == generation
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._began > max(self.EVERY, self._cost / self.SHARE)
+
+    def is_unchanged(self, folder: Path) -> bool:
+        """Whether nothing came or went since the last look, as sure as coarse clocks allow."""
+        try:
+            changed = folder.stat().st_mtime
+        except OSError:
+            return True
+        if changed == self._changed:
+            return True
+        self._changed = changed if time.time() - changed > self.EVERY else None
+        return False
+
+    def forget(self, generation: int | None = None) -> None:
+        """Look again, whatever was seen before."""
+        self._changed = None
+        if generation is not None:
+            self.generation = generation
+
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        self._began = time.monotonic()
+        yield
+        self._cost = time.monotonic() - self._began

@@ -1,0 +1,99 @@
+"""Files that are never seen half-written, on any file system and without locks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from pathlib import Path
+
+from ..errors import ConvectError
+from ..pipeline.plan import Json
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write the file so that a reader sees the old or the new one, never a part."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def write_json(path: Path, value: Json) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    # Lone surrogates are legal in JSON and in Python, but not in UTF-8.
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
+
+
+def read_json(path: Path) -> dict[str, Json]:
+    """The object in a JSON file; ConvectError when there is none that can be read."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise ConvectError(f"{path.name} is missing.", code="damaged") from None
+    except OSError as error:
+        raise ConvectError(f"{path.name} cannot be read: {plain(error)}.", code="damaged") from None
+    except (ValueError, RecursionError) as error:
+        raise ConvectError(f"{path.name} is damaged: {error}.", code="damaged") from None
+    if not isinstance(value, dict):
+        raise ConvectError(f"{path.name} is damaged: it is not a JSON object.", code="damaged")
+    return value
+
+
+def plain(error: OSError) -> str:
+    """The system's words, without numbers and paths."""
+    return error.strerror.lower() if error.strerror else str(error)
+
+
+class Journal:
+    """A file of lines that only grows, read from where it was left."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.offset = 0
+        """Bytes read so far, always at the start of a line."""
+
+    def append(self, data: bytes) -> bool:
+        """Add whole lines; True when that makes them read as well, because nothing was unread.
+
+        What a killed writer left of a line is closed off first.
+        """
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        file = os.open(self.path, flags, 0o644)
+        try:
+            size = os.lseek(file, 0, os.SEEK_END)
+            if size:
+                os.lseek(file, size - 1, os.SEEK_SET)
+                if os.read(file, 1) != b"\n":
+                    data = b"\n" + data
+            written = os.write(file, data)
+            if written != len(data):
+                os.write(file, data[written:])  # Says what is wrong: no space, most likely.
+        finally:
+            os.close(file)
+        if size != self.offset:
+            return False
+        self.offset += len(data)
+        return True
+
+    def read(self) -> list[bytes] | None:
+        """The lines since the last time; None when the file is not the one it was."""
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError:
+            return [] if self.offset == 0 else None
+        if size == self.offset:
+            return []
+        if size < self.offset:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        return whole.splitlines()

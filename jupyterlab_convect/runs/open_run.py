@@ -1,0 +1,136 @@
+"""One run folder in memory, kept up to date with what others write into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import Conflict, ConvectError, Missing
+from ..pipeline.plan import digest_of, from_json
+from .events import Event, Fold, StepEnd, decode, encode
+from .files import Journal, read_json
+from .index import Entry, Result
+from .model import Run, RunState
+from .views import summary
+
+HAPPENED = "events.ndjson"
+"""What the holder of the lease writes."""
+ASKED = "changes.ndjson"
+"""What anybody asks for: names, labels, notes, stops."""
+
+
+class OpenRun:
+    def __init__(self, folder: Path, run: Run) -> None:
+        self.folder = folder
+        self.run = run
+        self._fold = Fold(run)
+        self._happened = Journal(folder / HAPPENED)
+        self._asked = Journal(folder / ASKED)
+        self._succeeded: set[str] = set()
+        """Steps whose result the index has not been told of."""
+
+    @property
+    def state(self) -> RunState:
+        return self._fold.state
+
+    def catch_up(self) -> bool:
+        """Read what is new; False when the files are not what they were."""
+        for journal in (self._happened, self._asked):
+            lines = journal.read()
+            if lines is None:
+                return False
+            for line in lines:
+                if event := decode(line):
+                    self._apply(event)
+        return True
+
+    def happen(self, *events: Event) -> None:
+        self._write(self._happened, events)
+
+    def ask(self, event: Event) -> None:
+        self._write(self._asked, (event,))
+
+    def entry(self) -> Entry:
+        """What the index should know; results only once."""
+        results = tuple(filter(None, map(self._result, sorted(self._succeeded))))
+        self._succeeded.clear()
+        seen = self._happened.offset + self._asked.offset
+        return Entry(summary(self.run, self.state), seen, results)
+
+    def _write(self, journal: Journal, events: tuple[Event, ...]) -> None:
+        if journal.append(b"".join(map(encode, events))):
+            for event in events:
+                self._apply(event)
+        else:
+            self.catch_up()
+
+    def _apply(self, event: Event) -> None:
+        self._fold.apply(event)
+        if isinstance(event, StepEnd) and event.state == "succeeded":
+            self._succeeded.add(event.step)
+
+    def _result(self, step_id: str) -> Result | None:
+        attempts = self.state.steps[step_id].attempts
+        if not attempts or attempts[-1].ended is None:
+            return None
+        last = attempts[-1]
+        ended = last.ended or 0.0
+        return Result(
+            key=digest_of(last.parts),
+            run=self.run.id,
+            step=step_id,
+            attempt=last.attempt,
+            place=place_of(self.run),
+            ended=ended,
+            seconds=ended - (last.started or ended),
+            parts=last.parts,
+        )
+
+
+def place_of(run: Run) -> str:
+    """What tells the steps of one pipeline from those of another."""
+    return run.plan.path or run.plan.name
+
+
+def open_run(folder: Path) -> OpenRun:
+    """Read a run folder; Missing, or Conflict when it is damaged."""
+    try:
+        run = from_json(Run, read_json(folder / "run.json"))
+        opened = OpenRun(folder, run)
+        if run.id != folder.name:
+            raise ConvectError("run.json is that of another run.")
+        opened.catch_up()
+    except ConvectError as error:
+        if not folder.is_dir():
+            raise Missing(f"There is no run {folder.name}.") from None
+        raise _damaged(folder, error.sentence) from None
+    except (TypeError, ValueError, AttributeError, KeyError, OSError, RecursionError) as error:
+        raise _damaged(folder, f"run.json does not describe a run: {error}.") from None
+    return opened
+
+
+def _damaged(folder: Path, why: str) -> Conflict:
+    return Conflict(
+        f"The run {folder.name} cannot be read: {why}",
+        code="damaged",
+        hint="Delete it, or put its run.json right.",
+    )
+
+
+def damaged_entry(run_id: str, created: float, why: str) -> Entry:
+    """A run that cannot be read, as lists show it: it can be seen and deleted."""
+    empty = {"parameters": {}, "metrics": {}, "labels": {}, "note": "", "seq": 0}
+    unknown = dict.fromkeys(("path", "runtime", "started", "ended", "user", "sweep"))
+    steps = {"steps_total": 0, "steps_done": 0, "progress": 0.0}
+    facts = {"id": run_id, "name": run_id, "state": "lost", "reason": why, "created": created}
+    return Entry({**facts, **unknown, **empty, **steps}, seen=-1)
+
+
+def bytes_written(folder: Path) -> int:
+    """The size of the journals now."""
+    total = 0
+    for name in (HAPPENED, ASKED):
+        try:
+            total += (folder / name).stat().st_size
+        except OSError:
+            continue
+    return total
