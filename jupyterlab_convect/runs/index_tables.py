@@ -21,9 +21,12 @@ from ..errors import ConvectError
 from ..pipeline.plan import Json
 from .model import State
 
-VERSION = 1
+VERSION = 2
 
 SORTS = ("created", "started", "ended", "name", "state", "runtime", "path")
+
+NO_SWEEP = "none"
+"""What to ask for to get the runs that belong to no sweep."""
 
 CAP = 1000
 """Runs are counted one by one up to here, where no count is kept for what was asked."""
@@ -66,6 +69,7 @@ class Query:
     """Words that all have to occur in id, name, path, parameters, note or labels."""
     path: str | None = None
     sweep: str | None = None
+    """The sweep's id, or NO_SWEEP."""
     since: float | None = None
     until: float | None = None
     sort: str = "-created"
@@ -154,6 +158,7 @@ def _put_run(
     run_id = summary["id"]
     labels = [f"{name}={value}" for name, value in summary["labels"].items()]
     kept = {name: summary[name] for name in ("state", "name", "runtime", "path", "sweep")}
+    kept["sweep"] = kept["sweep"] or NO_SWEEP
     text = _text_of(summary)
     known = database.execute(
         "SELECT n, state, name, runtime, path, sweep, text FROM runs WHERE id = ?", (run_id,)
