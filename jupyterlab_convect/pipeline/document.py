@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, cast
+from typing import cast
 
 from ..errors import ConvectError, Refused
 from .plan import Json
-from .schema import VERSION, Schema, follow, schema
+from .schema import VERSION, Schema, inlined
 from .types import Document
 
 MAX_BYTES = 16 * 2**20
@@ -95,7 +95,7 @@ def dumps(document: Document) -> str:
     line, UTF-8 as it is, a final newline. Numbers are written as JavaScript writes
     them, because the editor does the same.
     """
-    return "".join(_write(document, schema(), "\n")) + "\n"
+    return "".join(_write(document, inlined(), "\n")) + "\n"
 
 
 def describe_type(value: Json) -> str:
@@ -285,20 +285,17 @@ def _ordered(value: dict[str, Json], shape: Schema) -> list[str]:
 
 def _shape_of(value: dict[str, Json], shape: Schema) -> Schema:
     """The definition that describes this object, among those that the schema allows."""
-    shape = follow(shape)
     options = shape.get("oneOf")
     if options is None:
         return shape
-    objects = [option for option in map(follow, options) if option.get("type") == "object"]
+    objects: list[Schema] = [option for option in options if option.get("type") == "object"]
     for option in objects:
         if option["properties"].get("kind", {}).get("const") == value.get("kind"):
             return option
     return objects[0] if objects else {}
 
 
-def _shape_of_item(key: str, shape: Schema) -> Any:
-    known = shape.get("properties", {}).get(key)
-    if known is not None:
-        return known
-    others = shape.get("additionalProperties")
-    return others if isinstance(others, dict) else {}
+def _shape_of_item(key: str, shape: Schema) -> Schema:
+    properties: Schema = shape.get("properties", {})
+    found = properties.get(key, shape.get("additionalProperties"))
+    return found if isinstance(found, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 Schema = dict[str, Any]
 
@@ -27,17 +27,26 @@ def schema() -> Schema:
     return {**source, "$defs": flat}
 
 
-def definition(name: str) -> Schema:
-    found: Schema = schema()["$defs"][name]
-    return found
+@functools.cache
+def inlined() -> Schema:
+    """The schema with every reference replaced by what it points to."""
+    return cast(Schema, _inline(schema(), schema()["$defs"]))
 
 
-def follow(node: Schema) -> Schema:
-    """What a `$ref` points to, with the words that stand beside it."""
-    reference = node.get("$ref")
-    if reference is None:
+def _inline(node: Any, definitions: Schema) -> Any:
+    if isinstance(node, list):
+        return [_inline(item, definitions) for item in node]
+    if not isinstance(node, dict):
         return node
-    return {**definition(reference.rpartition("/")[2]), **node}
+    if "$ref" in node:
+        words = {key: value for key, value in node.items() if key != "$ref"}
+        node = {**definitions[target(node)], **words}
+    return {key: _inline(item, definitions) for key, item in node.items() if key != "$defs"}
+
+
+def target(reference: Schema) -> str:
+    """The name of the definition that a `$ref` points to."""
+    return cast(str, reference["$ref"].rpartition("/")[2])
 
 
 def _flatten(definition: Schema, definitions: Schema) -> Schema:
@@ -47,11 +56,11 @@ def _flatten(definition: Schema, definitions: Schema) -> Schema:
     properties: Schema = {}
     required: list[str] = []
     for part in parts:
-        part = definitions[part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+        part = definitions[target(part)] if "$ref" in part else part
         for name, item in part["properties"].items():
             properties[name] = {**properties.get(name, {}), **item}
         required += part.get("required", [])
-    words = {key: definition[key] for key in ("title", "description") if key in definition}
+    words = {key: item for key, item in definition.items() if key in ("title", "description")}
     return {
         **words,
         "type": "object",

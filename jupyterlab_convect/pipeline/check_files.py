@@ -1,0 +1,213 @@
+"""Checks of a pipeline against the files around it."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import ConvectError
+from .check_graph import readable_references
+from .check_shape import did_you_mean
+from .check_values import expression_type, kinds_fit
+from .discovery import Discovery, kind_of
+from .expressions import type_of
+from .files import FileCache, join
+from .problems import Problem
+
+FILE_CODES = frozenset(
+    (
+        "missing-file",
+        "unreadable-file",
+        "bad-notebook",
+        "too-large",
+        "too-many-files",
+        "no-match",
+        "unknown-parameter-of-notebook",
+        "missing-parameter-of-notebook",
+        "wrong-type-for-notebook",
+        "unknown-output",
+    )
+)
+"""Codes that blame the files around the document, not the document."""
+
+
+def check_paths(nodes: Mapping[str, Mapping[str, Any]], folder: str) -> Iterator[Problem]:
+    """Paths as such, without looking at the disk."""
+    for name, node in nodes.items():
+        path = node.get("path")
+        if path is not None:
+            if join(folder, path) is None:
+                yield _outside(path, name, "path")
+            yield from _check_suffix(path, name, node["kind"])
+        home = home_of(node, folder)
+        for index, pattern in enumerate(node.get("dependencies", ())):
+            if join(home, pattern) is None:
+                yield _outside(pattern, name, "dependencies", index)
+        for key, file in input_files(node):
+            if join(folder, file) is None:
+                yield _outside(file, name, "inputs", key)
+
+
+def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> Iterator[Problem]:
+    """Are the files there, and do they take and give what the document says?"""
+    nodes = document.get("nodes", {})
+    made = [glob for node in nodes.values() for glob in node.get("outputs", ())]
+    known: dict[str, Discovery] = {}
+    for name, node in nodes.items():
+        path = join(folder, node["path"]) if "path" in node else None
+        if path is not None:
+            try:
+                known[name] = files.discovery(path)
+            except ConvectError as error:
+                if error.code != "unknown-file-type":
+                    yield Problem("error", error.code, error.sentence, name, ("path",), error.hint)
+            else:
+                if known[name].kind == "notebook":
+                    yield from _check_parameters(name, node, known[name], document)
+        home = home_of(node, folder)
+        for index, pattern in enumerate(node.get("dependencies", ())):
+            yield from _check_dependency(name, index, pattern, home, made, files)
+        for key, file in input_files(node):
+            target = join(folder, file)
+            if target is not None and files.kind(target) != "file":
+                yield _missing(file, name, "inputs", key)
+    for name, node in nodes.items():
+        yield from _check_outputs(name, node, known)
+
+
+def home_of(node: Mapping[str, Any], folder: str) -> str:
+    """The folder that a node's dependencies start from."""
+    path = join(folder, node["path"]) if "path" in node else None
+    return folder if path is None else posixpath.dirname(path)
+
+
+def input_files(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Inputs of a component that are the content of a file."""
+    for key, value in node.get("inputs", {}).items():
+        if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
+            yield key, value["file"]
+
+
+def _check_suffix(path: str, name: str, kind: str) -> Iterator[Problem]:
+    try:
+        found = kind_of(posixpath.basename(path))
+    except ConvectError as error:
+        yield Problem("error", error.code, error.sentence, name, ("path",), error.hint)
+        return
+    if found != kind:
+        yield Problem(
+            "error",
+            "unknown-file-type",
+            f"“{path}” is a {found}, not a {kind}.",
+            name,
+            ("path",),
+            f"Change the kind to “{found}”.",
+        )
+
+
+def _check_parameters(
+    name: str, node: Mapping[str, Any], found: Discovery, document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    if found.parameters is None:
+        return
+    declared = {parameter.name: parameter for parameter in found.parameters}
+    inherited = document.get("defaults", {}).get("parameters", {})
+    given = {**inherited, **node.get("parameters", {})}
+    for key, value in given.items():
+        parameter = declared.get(key)
+        if parameter is None:
+            if key not in inherited:
+                yield Problem(
+                    "warning",
+                    "unknown-parameter-of-notebook",
+                    f"“{node['path']}” has no parameter “{key[:60]}”.",
+                    name,
+                    ("parameters", key),
+                    did_you_mean(key, declared)
+                    or "Assign it in the cell tagged “parameters”; it is set all the same.",
+                )
+            continue
+        kind = expression_type(value, document.get("parameters", {}))
+        if not kinds_fit(kind, parameter.type):
+            yield Problem(
+                "warning",
+                "wrong-type-for-notebook",
+                f"“{node['path']}” expects “{key}” to be of type {parameter.type}, "
+                f"but it gets one of type {kind or type_of(value)}.",
+                name,
+                ("parameters", key),
+            )
+    for key, parameter in declared.items():
+        if parameter.source is None and key not in given:
+            yield Problem(
+                "error",
+                "missing-parameter-of-notebook",
+                f"“{node['path']}” needs a value for its parameter “{key}”.",
+                name,
+                ("parameters",),
+                "Set it, or give it a default in the notebook.",
+            )
+
+
+def _check_dependency(
+    name: str, index: int, pattern: str, home: str, made: list[str], files: FileCache
+) -> Iterator[Problem]:
+    target = join(home, pattern)
+    if target is None:
+        return
+    try:
+        if files.expand(target):
+            return
+    except ConvectError as error:
+        yield Problem(
+            "error", error.code, error.sentence, name, ("dependencies", index), error.hint
+        )
+        return
+    if any(pattern == glob or fnmatch.fnmatchcase(pattern, glob) for glob in made):
+        return
+    if any(letter in pattern for letter in "*?["):
+        yield Problem(
+            "warning",
+            "no-match",
+            f"No file matches “{pattern}”.",
+            name,
+            ("dependencies", index),
+        )
+    elif files.kind(target) is None:
+        yield _missing(pattern, name, "dependencies", index)
+
+
+def _check_outputs(
+    name: str, node: Mapping[str, Any], known: Mapping[str, Discovery]
+) -> Iterator[Problem]:
+    for key in ("parameters", "env", "command", "inputs"):
+        for reference in readable_references(node.get(key)):
+            found = known.get(reference.node or "")
+            if found is None or found.outputs is None or reference.name in found.outputs:
+                continue
+            yield Problem(
+                "warning",
+                "unknown-output",
+                f"Node “{reference.node}” does not seem to give an output “{reference.name}”.",
+                name,
+                (key,),
+                did_you_mean(reference.name, found.outputs)
+                or "Assign it in a cell tagged “outputs”.",
+            )
+
+
+def _outside(path: str, node: str, *where: str | int) -> Problem:
+    return Problem(
+        "error",
+        "outside-root",
+        f"“{path[:80]}” lies outside the root folder.",
+        node,
+        where,
+        "Use a path inside it, without a leading “/”.",
+    )
+
+
+def _missing(path: str, node: str, *where: str | int) -> Problem:
+    return Problem("error", "missing-file", f"There is no file “{path[:80]}”.", node, where)

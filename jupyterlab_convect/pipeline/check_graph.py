@@ -1,0 +1,152 @@
+"""Checks of ids, links, groups and cycles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import ConvectError
+from . import graph
+from .check_shape import did_you_mean
+from .expressions import Reference, references
+from .plan import Json
+from .problems import Problem
+
+_ID = re.compile(r"[^\W][\w-]{0,62}")
+EXPRESSIVE = ("parameters", "env", "command", "inputs")
+"""The properties of a node in which expressions mean something."""
+
+
+def edges_of(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """What each step comes after, said by `after` or an expression; links to nowhere left out."""
+    steps = {name for name, node in nodes.items() if node.get("kind") != "group"}
+    return {
+        name: sorted({*nodes[name].get("after", ()), *_named(nodes[name])} & steps)
+        for name in steps
+    }
+
+
+def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem]:
+    """`known` are the ids of all nodes, those that could not be read included."""
+    nodes = document.get("nodes", {})
+    groups = {name for name, node in nodes.items() if node.get("kind") == "group"}
+    yield from _check_ids(document, known)
+    for name, node in nodes.items():
+        for index, other in enumerate(node.get("after", ())):
+            if other not in known:
+                yield _nowhere(other, known - groups, name, ("after", index))
+            elif other in groups:
+                yield Problem(
+                    "error",
+                    "link-to-group",
+                    f"Node “{name}” comes after “{other}”, which is a group.",
+                    name,
+                    ("after", index),
+                    "Name the members of the group that it has to wait for.",
+                )
+    yield from _check_groups(nodes, groups, known)
+    for name, comment in document.get("comments", {}).items():
+        for index, other in enumerate(comment.get("about", ())):
+            if other not in known:
+                yield Problem(
+                    "warning",
+                    "unknown-node",
+                    f"A comment is about “{other}”, but there is no such node.",
+                    None,
+                    ("comments", name, "about", index),
+                    did_you_mean(other, known),
+                )
+    for cycle in graph.cycles(edges_of(nodes)):
+        way = " → ".join((*cycle, cycle[0]))
+        yield Problem(
+            "error",
+            "cycle",
+            f"These nodes wait for each other: {way}."
+            if len(cycle) > 1
+            else f"Node “{cycle[0]}” waits for itself.",
+            cycle[0],
+            ("after",),
+            "Remove one of the links.",
+        )
+
+
+def _named(node: Mapping[str, Any]) -> Iterator[str]:
+    """Nodes that the readable expressions of a node refer to."""
+    for key in EXPRESSIVE:
+        for reference in readable_references(node.get(key)):
+            if reference.node is not None:
+                yield reference.node
+
+
+def readable_references(value: Json) -> list[Reference]:
+    """The references in a value; none when one of its expressions is malformed."""
+    try:
+        return list(references(value))
+    except ConvectError:
+        return []
+
+
+def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem]:
+    for name in sorted(known):
+        if not _ID.fullmatch(name):
+            yield Problem(
+                "error",
+                "bad-id",
+                f"“{name[:60]}” cannot be the id of a node.",
+                name,
+                (),
+                "An id is up to 63 letters, digits, “_” and “-”, and does not start with “-”.",
+            )
+    for name in document.get("comments", {}):
+        if name in known:
+            yield Problem(
+                "error",
+                "duplicate-id",
+                f"“{name}” is the id of a node and of a comment.",
+                None,
+                ("comments", name),
+                "Rename the comment: both have a place in “layout”.",
+            )
+
+
+def _check_groups(
+    nodes: Mapping[str, Mapping[str, Any]], groups: set[str], known: set[str]
+) -> Iterator[Problem]:
+    home: dict[str, str] = {}
+    for name in sorted(groups):
+        for index, member in enumerate(nodes[name].get("members", ())):
+            if member not in known:
+                yield _nowhere(member, known, name, ("members", index))
+            elif member in home:
+                yield Problem(
+                    "error",
+                    "two-groups",
+                    f"Node “{member}” is a member of “{home[member]}” and of “{name}”.",
+                    name,
+                    ("members", index),
+                    "A node is in one group at most.",
+                )
+            else:
+                home[member] = name
+    nesting = {name: [home[name]] if name in home else [] for name in groups}
+    for cycle in graph.cycles(nesting):
+        yield Problem(
+            "error",
+            "cycle",
+            f"Group “{cycle[0]}” is inside itself.",
+            cycle[0],
+            ("members",),
+            "Remove it from the members.",
+        )
+
+
+def _nowhere(name: str, known: set[str], node: str, path: tuple[str | int, ...]) -> Problem:
+    return Problem(
+        "error",
+        "unknown-node",
+        f"Node “{node}” refers to “{name[:60]}”, but there is no such node.",
+        node,
+        path,
+        did_you_mean(name, known),
+    )

@@ -1,0 +1,323 @@
+"""What a notebook or script asks for and gives, read without running it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from ..errors import ConvectError, Missing
+from . import python_code
+from .expressions import type_of
+from .plan import Json
+from .python_code import Assignment
+
+MAX_BYTES = 256 * 2**20
+
+_SUFFIXES: dict[str, tuple[Literal["notebook", "script"], str | None]] = {
+    ".ipynb": ("notebook", None),
+    ".py": ("script", "python"),
+    ".r": ("script", "r"),
+    ".sh": ("script", "bash"),
+}
+_PYTHON = ("python", "ipython", "python3")
+_COMMENT = {"scala": "//", "julia": "#", "matlab": "%", "c#": "//", "f#": "//"}
+_ASSIGNMENT = (
+    r"^\s*(?:va[lr]\s+|let\s+|const\s+|export\s+)?([A-Za-z_.][\w.]*)"
+    r"\s*(?:<-|=)\s*(.+?)\s*;?\s*(?:{}\s*(.*))?$"
+)
+_R_READS = re.compile(r"Sys\.getenv\(\s*[\"']([A-Za-z_]\w*)[\"']")
+_R_SOURCES = re.compile(r"\bsource\(\s*[\"']([^\"']+\.[rR])[\"']")
+_SHELL_READS = re.compile(r"(?<![\\'])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
+_SHELL_SETS = re.compile(
+    r"(?:^|[;&|({]|\b(?:export|local|declare|readonly|for|read)\b)\s*([A-Za-z_]\w*)(?==|\s+in\b|\s*$)",
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """`parameters` and `outputs` are None when they cannot be known."""
+
+    kind: Literal["notebook", "script"]
+    language: str | None = None
+    kernel: str | None = None
+    parameters: tuple[Assignment, ...] | None = None
+    outputs: tuple[str, ...] | None = None
+    env: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    """Local files that it imports, relative to its folder."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "language": self.language,
+            "kernel": self.kernel,
+            "parameters": None
+            if self.parameters is None
+            else [parameter_json(parameter) for parameter in self.parameters],
+            "outputs": None if self.outputs is None else list(self.outputs),
+            "env": list(self.env),
+            "modules": list(self.modules),
+        }
+
+
+def parameter_json(parameter: Assignment) -> dict[str, Json]:
+    return {
+        "name": parameter.name,
+        "type": parameter.type,
+        "default": parameter.default,
+        "source": parameter.source,
+        "help": parameter.help,
+        "choices": list(parameter.choices),
+        "required": parameter.source is None,
+    }
+
+
+def discover(path: Path) -> Discovery:
+    """All there is to know about a notebook or script, with the local modules it imports."""
+    kind_of(path.name)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConvectError(f"“{path.name}” is too large to look into.", code="too-large")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise Missing(f"There is no file “{path.name}”.", code="missing-file") from None
+    except OSError as error:
+        raise ConvectError(
+            f"“{path.name}” cannot be read: {error.strerror}.", code="unreadable-file"
+        ) from None
+    found = discover_content(path.name, data)
+    return replace(found, modules=tuple(_local_files(path, found.language, data)))
+
+
+def kind_of(name: str) -> Literal["notebook", "script"]:
+    """Whether a file is a notebook or a script, by its suffix."""
+    found = _SUFFIXES.get(PurePosixPath(name).suffix.lower())
+    if found is None:
+        raise ConvectError(
+            f"“{name}” is neither a notebook nor a script.",
+            code="unknown-file-type",
+            hint="Notebooks end in .ipynb, scripts in .py, .R or .sh.",
+        )
+    return found[0]
+
+
+def discover_content(name: str, data: bytes) -> Discovery:
+    """The same from a file's content alone: nothing else on the disk is looked at."""
+    if kind_of(name) == "notebook":
+        return _notebook(name, data)
+    language = _SUFFIXES[PurePosixPath(name).suffix.lower()][1]
+    return _script(language or "", data.decode("utf-8", "replace"))
+
+
+def _script(language: str, source: str) -> Discovery:
+    reads: Iterator[str] = iter(())
+    outputs: tuple[str, ...] | None = None
+    if language == "python":
+        reads = python_code.environment_reads(source)
+        if "CONVECT_VALUES" not in source:
+            outputs = _unique(python_code.output_calls([source]))
+    elif language == "r":
+        reads = (match[1] for match in _R_READS.finditer(source))
+    else:
+        reads = _shell_reads(source)
+    return Discovery("script", language, outputs=outputs, env=_sorted(reads))
+
+
+def _notebook(name: str, data: bytes) -> Discovery:
+    notebook = read_notebook(name, data)
+    language, kernel = _language_and_kernel(notebook)
+    cells = list(code_cells(notebook))
+    tagged = next((source for source, tags in cells if "parameters" in tags), None)
+    giving = [source for source, tags in cells if "outputs" in tags]
+    parameters: tuple[Assignment, ...] | None
+    if language not in _PYTHON:
+        parameters = () if tagged is None else _foreign_parameters(tagged, kernel, language)
+        reads = [m[1] for source, _ in cells for m in _R_READS.finditer(source)]
+        return Discovery(
+            "notebook",
+            language or None,
+            kernel,
+            parameters,
+            None if giving else (),
+            _sorted(iter(reads)) if language == "r" else (),
+        )
+    parameters = () if tagged is None else python_code.assignments(tagged)
+    outputs = [name for source in giving for name in python_code.assigned_names(source)]
+    outputs += python_code.output_calls([source for source, _ in cells])
+    open_ended = any("CONVECT_VALUES" in source for source, _ in cells)
+    return Discovery(
+        "notebook",
+        "python",
+        kernel,
+        parameters,
+        None if open_ended else _unique(iter(outputs)),
+        _sorted(name for source, _ in cells for name in python_code.environment_reads(source)),
+    )
+
+
+def read_notebook(name: str, data: bytes) -> dict[str, Any]:
+    try:
+        notebook = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ConvectError(f"“{name}” is not a notebook: {error}.", code="bad-notebook") from None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise ConvectError(
+            f"“{name}” is not a notebook: it has no cells.",
+            code="bad-notebook",
+            hint="Open it in JupyterLab and save it again.",
+        )
+    return notebook
+
+
+def code_cells(notebook: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The source and tags of each code cell."""
+    for cell in notebook["cells"]:
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        source = cell.get("source")
+        if isinstance(source, list):
+            source = "".join(line for line in source if isinstance(line, str))
+        tags = _dict(cell.get("metadata")).get("tags")
+        yield (source if isinstance(source, str) else ""), tags if isinstance(tags, list) else []
+
+
+def _language_and_kernel(notebook: dict[str, Any]) -> tuple[str, str | None]:
+    metadata = _dict(notebook.get("metadata"))
+    kernelspec = _dict(metadata.get("kernelspec"))
+    kernel = kernelspec.get("name")
+    language = kernelspec.get("language") or _dict(metadata.get("language_info")).get("name")
+    if not isinstance(language, str):
+        language = "python"
+    return language.lower(), kernel if isinstance(kernel, str) and kernel else None
+
+
+def _foreign_parameters(source: str, kernel: str | None, language: str) -> tuple[Assignment, ...]:
+    """Parameters in a language other than Python: papermill's, else plain assignments."""
+    from papermill.exceptions import PapermillException
+    from papermill.translators import papermill_translators
+
+    try:
+        translator = papermill_translators.find_translator(kernel or "", language)
+        found = translator.inspect({"source": source})
+        return tuple(
+            Assignment(
+                item.name, None, _plain_literal(item.default), item.default, item.help or None
+            )
+            for item in found
+        )
+    except (PapermillException, NotImplementedError):
+        return _plain_assignments(source, _COMMENT.get(language, "#"))
+
+
+def _plain_assignments(source: str, comment: str) -> tuple[Assignment, ...]:
+    pattern = re.compile(_ASSIGNMENT.format(re.escape(comment)))
+    found = []
+    for line in source.splitlines():
+        match = pattern.match(line)
+        if match is not None:
+            value = _plain_literal(match[2])
+            kind = None if value is None else type_of(value)
+            found.append(Assignment(match[1], kind, value, match[2], match[3] or None))
+    return tuple(found)
+
+
+def _plain_literal(text: str) -> Json:
+    """A number, text or truth value as most languages write it."""
+    words = {
+        "TRUE": True,
+        "true": True,
+        "True": True,
+        "FALSE": False,
+        "false": False,
+        "False": False,
+    }
+    if text in words:
+        return words[text]
+    if re.fullmatch(r"[+-]?\d{1,18}L?", text):
+        return int(text.rstrip("L"))
+    if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d{1,2})?", text):
+        return float(text)
+    quoted = re.fullmatch(r"\"([^\"\\]*)\"|'([^'\\]*)'", text)
+    return None if quoted is None else quoted[1] if quoted[1] is not None else quoted[2]
+
+
+def _shell_reads(source: str) -> Iterator[str]:
+    lines = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("#"))
+    own = {match[1] for match in _SHELL_SETS.finditer(lines)}
+    for match in _SHELL_READS.finditer(lines):
+        name = match[1] or match[2]
+        if name not in own:
+            yield name
+
+
+def _local_files(path: Path, language: str | None, data: bytes) -> list[str]:
+    """Files beside `path` that its code imports, and that those import in turn."""
+    folder = path.parent
+    found: dict[Path, None] = {}
+    queue = [(path, data)]
+    while queue:
+        file, content = queue.pop()
+        for imported in _imported_files(file, folder, language, content):
+            if imported not in found and imported != path:
+                found[imported] = None
+                try:
+                    queue.append((imported, imported.read_bytes()))
+                except OSError:
+                    continue
+    return sorted(file.relative_to(folder).as_posix() for file in found)
+
+
+def _imported_files(file: Path, folder: Path, language: str | None, data: bytes) -> Iterator[Path]:
+    if file.suffix == ".ipynb":
+        sources = [source for source, _ in code_cells(read_notebook(file.name, data))]
+    else:
+        sources = [data.decode("utf-8", "replace")]
+    for source in sources:
+        if language == "r":
+            for match in _R_SOURCES.finditer(source):
+                if _is_inside(target := folder / match[1], folder) and target.is_file():
+                    yield target
+        elif language == "python":
+            for level, name in python_code.imports(source):
+                start = file.parent if level else folder
+                for _ in range(level - 1):
+                    start = start.parent
+                if _is_inside(start, folder):
+                    yield from _module_files(start, name.split("."))
+
+
+def _module_files(folder: Path, words: list[str]) -> Iterator[Path]:
+    """The files that importing a dotted name executes, as far as they lie under `folder`."""
+    for word in words:
+        package = folder / word
+        module = folder / f"{word}.py"
+        if package.is_dir():
+            initial = package / "__init__.py"
+            if initial.is_file():
+                yield initial
+            folder = package
+        else:
+            if module.is_file():
+                yield module
+            return
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return ".." not in path.parts and path.is_relative_to(folder)
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _unique(names: Iterator[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _sorted(names: Iterator[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))

@@ -1,0 +1,126 @@
+"""The files around a pipeline, each touched at most once."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import itertools
+import posixpath
+from pathlib import Path
+
+from ..errors import ConvectError
+from .discovery import MAX_BYTES, Discovery, discover_content
+
+MAX_MATCHES = 10_000
+_CHUNK = 1 << 20
+
+
+def join(folder: str, path: str) -> str | None:
+    """`path` seen from `folder`, relative to the root; None when it leads out of the root."""
+    if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
+        return None
+    joined = posixpath.normpath(posixpath.join(folder, path))
+    return None if joined == ".." or joined.startswith("../") else joined
+
+
+class FileCache:
+    """What lies under `root`, remembered. All paths are relative to it, with `/`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._kinds: dict[str, str | None] = {}
+        self._contents: dict[str, bytes | ConvectError] = {}
+        self._digests: dict[str, str] = {}
+        self._discoveries: dict[str, Discovery | ConvectError] = {}
+        self._matches: dict[str, list[str]] = {}
+
+    def kind(self, path: str) -> str | None:
+        """`file`, `folder`, or None when there is neither."""
+        if isinstance(self._contents.get(path), bytes):
+            return "file"
+        if path not in self._kinds:
+            self._kinds[path] = _kind(self.root / path)
+        return self._kinds[path]
+
+    def digest(self, path: str) -> str:
+        """The sha256 of a file's bytes."""
+        if path not in self._digests:
+            content = self._contents.get(path)
+            digest = hashlib.sha256(content if isinstance(content, bytes) else b"")
+            if not isinstance(content, bytes):
+                try:
+                    with (self.root / path).open("rb") as file:
+                        while chunk := file.read(_CHUNK):
+                            digest.update(chunk)
+                except (OSError, ValueError) as error:
+                    raise _unreadable(path, error) from None
+            self._digests[path] = f"sha256:{digest.hexdigest()}"
+        return self._digests[path]
+
+    def discovery(self, path: str) -> Discovery:
+        """What a notebook or script says about itself; a ConvectError when it is not there."""
+        found = self._discoveries.get(path)
+        if found is None:
+            try:
+                found = discover_content(posixpath.basename(path), self._content(path))
+            except ConvectError as error:
+                found = error
+            self._discoveries[path] = found
+        if isinstance(found, ConvectError):
+            raise found
+        return found
+
+    def expand(self, pattern: str) -> list[str]:
+        """The files that a glob, a file name or a folder name stands for, sorted."""
+        if pattern not in self._matches:
+            self._matches[pattern] = self._expand(pattern)
+        return self._matches[pattern]
+
+    def _expand(self, pattern: str) -> list[str]:
+        kind = self.kind(pattern)
+        if kind == "file":
+            return [pattern]
+        if kind == "folder":
+            pattern = posixpath.join(glob.escape(pattern), "**") if pattern != "." else "**"
+        # Unlike Path.glob, this passes over hidden files, as a shell does.
+        matches = glob.iglob(pattern, root_dir=self.root, recursive=True)  # noqa: PTH207
+        found = list(itertools.islice(matches, MAX_MATCHES + 1))
+        if len(found) > MAX_MATCHES:
+            raise ConvectError(
+                f"“{pattern}” stands for more than {MAX_MATCHES} files.",
+                code="too-many-files",
+                hint="Name fewer files, or keep data on a volume.",
+            )
+        paths = (posixpath.normpath(path.replace("\\", "/")) for path in found)
+        return sorted(
+            path for path in paths if "__pycache__" not in path and self.kind(path) == "file"
+        )
+
+    def _content(self, path: str) -> bytes:
+        content = self._contents.get(path)
+        if content is None:
+            try:
+                with (self.root / path).open("rb") as file:
+                    content = file.read(MAX_BYTES + 1)
+                if len(content) > MAX_BYTES:
+                    content = ConvectError(f"“{path}” is too large.", code="too-large")
+            except (OSError, ValueError) as error:
+                content = _unreadable(path, error)
+            self._contents[path] = content
+        if isinstance(content, ConvectError):
+            raise content
+        return content
+
+
+def _kind(path: Path) -> str | None:
+    try:
+        return "file" if path.is_file() else "folder" if path.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> ConvectError:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return ConvectError(f"There is no file “{path}”.", code="missing-file")
+    reason = error.strerror if isinstance(error, OSError) else "the name cannot be one"
+    return ConvectError(f"“{path}” cannot be read: {reason}.", code="unreadable-file")

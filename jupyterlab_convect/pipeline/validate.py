@@ -1,0 +1,116 @@
+"""The one check of a pipeline, for the editor, the command line and the server."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConvectError
+from .check_files import check_files, check_paths
+from .check_graph import check_graph
+from .check_settings import check_resources, check_settings
+from .check_shape import check_shape, without
+from .check_values import check_declarations, check_expressions, check_given
+from .document import check_version, describe_type
+from .files import FileCache
+from .plan import Json
+from .problems import Problem
+
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+def validate(
+    document: Any,
+    *,
+    root: Path | None = None,
+    path: str | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    files: FileCache | None = None,
+) -> list[Problem]:
+    """Everything that is wrong with a pipeline, errors first. Never raises for bad input.
+
+    `path` is where the pipeline lies, relative to `root`. Without a root no file is
+    looked at; without `parameters` the values of a run are not.
+    """
+    if not isinstance(document, dict):
+        sentence = f"A pipeline is an object, but this is {describe_type(document)}."
+        return [Problem("error", "wrong-type", sentence)]
+    try:
+        check_version(document)
+    except ConvectError as error:
+        return [Problem("error", error.code, error.sentence, None, ("convect",), error.hint)]
+    if files is None and root is not None:
+        files = FileCache(root)
+    misshapen = check_shape(document)
+    nodes = document.get("nodes")
+    known = set(nodes) if isinstance(nodes, dict) else set()
+    clean = without(document, misshapen) if misshapen else document
+    folder = posixpath.dirname(path or "")
+    problems = [*misshapen, *_meaning(clean, known, folder, parameters, files)]
+    return sorted(problems, key=lambda problem: _RANK[problem.severity])
+
+
+def has_errors(problems: list[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
+
+
+def _meaning(
+    document: dict[str, Any],
+    known: set[str],
+    folder: str,
+    given: Mapping[str, Json] | None,
+    files: FileCache | None,
+) -> Iterator[Problem]:
+    """What is wrong in a document whose every value has the right shape, though some may lack."""
+    nodes = {name: node for name, node in document.get("nodes", {}).items() if "kind" in node}
+    document = {**document, "nodes": nodes}
+    defaults = document.get("defaults", {})
+    if not known:
+        hint = "Drag a notebook onto the canvas."
+        yield Problem("warning", "no-nodes", "The pipeline has no nodes.", None, ("nodes",), hint)
+    yield from check_graph(document, known)
+    yield from check_declarations(document.get("parameters", {}))
+    if given is not None:
+        yield from check_given(document.get("parameters", {}), given)
+    yield from check_expressions(document, known)
+    yield from check_settings(defaults, None, ("defaults",), folder)
+    yield from check_resources({}, defaults, None, ("defaults",))
+    for name, node in nodes.items():
+        yield from check_settings(node, name, (), folder)
+        yield from check_resources(defaults, node, name, ())
+        yield from _check_use(name, node, document)
+    yield from check_paths(nodes, folder)
+    if files is not None:
+        yield from check_files(document, folder, files)
+
+
+def _check_use(
+    name: str, node: Mapping[str, Any], document: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Settings that mean nothing for this kind of node, and components that are not there."""
+    kind = node["kind"]
+    if kind == "component":
+        digest = node.get("component")
+        if digest is not None and digest not in document.get("components", {}):
+            yield Problem(
+                "error",
+                "missing-component",
+                f"The definition of the component “{digest[:80]}” is not in the pipeline.",
+                name,
+                ("component",),
+                "Add it again from the catalog.",
+            )
+        if "parameters" in node:
+            yield Problem(
+                "error",
+                "unused-setting",
+                "A component has “inputs”, not “parameters”.",
+                name,
+                ("parameters",),
+                "Move the values to “inputs”.",
+            )
+    if kind != "notebook" and "kernel" in node:
+        sentence = f"A kernel means nothing for a {kind}."
+        yield Problem("warning", "unused-setting", sentence, name, ("kernel",), "Remove it.")
