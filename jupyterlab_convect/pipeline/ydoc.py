@@ -60,8 +60,8 @@ class YPipeline(YBaseDoc):
     def __init__(self, ydoc: Doc[Any] | None = None, awareness: Awareness | None = None) -> None:
         super().__init__(ydoc, awareness)
         self._maps: dict[str, Map[Any]] = {name: self._ydoc.get(name, type=Map) for name in MAPS}
-        for shared in self._maps.values():
-            self.undo_manager.expand_scope(shared)
+        for name in ("meta", *SECTIONS):
+            self.undo_manager.expand_scope(self._maps[name])
 
     @property
     def version(self) -> str:
