@@ -1,0 +1,103 @@
+"""The server extension: configuration and wiring, nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.extension.application import ExtensionApp
+from jupyter_server.serverapp import ServerApp
+
+from .events import RUN, SCHEMAS, SWEEP, Coalesced
+from .routes import all_routes
+from .runs.model import ENDED, State
+from .settings import Settings
+from .workspace import Workspace
+
+ACTIVITY_PAUSE = 30.0
+PRUNE_PAUSE = 3600.0
+
+
+class Convect(ExtensionApp, Settings):
+    """Runs notebooks, scripts and pipelines; hosts the engine while the server is up."""
+
+    name = "jupyterlab_convect"
+    extension_url = "/lab"
+    load_other_extensions = True
+
+    workspace: Workspace
+
+    def initialize_settings(self) -> None:
+        assert self.serverapp is not None
+        self.workspace = Workspace(self, log=self.log)
+        self._events = Coalesced(self._emit)
+        self._here: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        assert self.serverapp.event_logger is not None
+        for schema in SCHEMAS:
+            self.serverapp.event_logger.register_event_schema(schema)
+
+    def initialize_handlers(self) -> None:
+        self.handlers.extend(all_routes())
+
+    @property
+    def root(self) -> Path:
+        """The folder that every path of the REST API starts from."""
+        assert self.serverapp is not None
+        contents = self.serverapp.contents_manager
+        return Path(getattr(contents, "root_dir", "") or self.serverapp.root_dir).expanduser()
+
+    async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
+        self.workspace.engine.on_change(self.tell)
+        work = (self.workspace.start(), self._report_activity(), self._prune_now_and_then())
+        self._tasks = [asyncio.create_task(task) for task in work]
+
+    async def stop_extension(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        results = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                self.log.error("A background task ended early.", exc_info=result)
+        await self.workspace.close()
+
+    def current_activity(self) -> dict[str, int] | None:
+        """Keeps the server from shutting itself down under runs that run on this machine."""
+        return {"runs": len(self._here)} if self._here else None
+
+    def tell(self, run_id: str, seq: int, state: State | str) -> None:
+        """Let the open pages know that a run changed."""
+        self._events.tell(RUN, run_id, {"run": run_id, "seq": seq, "state": state})
+        if state == "deleted":
+            return
+        run = self.workspace.store.read(run_id).run
+        if run.runtime == "local" and state not in ENDED:
+            self._here.add(run_id)
+        else:
+            self._here.discard(run_id)
+        if run.request.sweep:
+            self.tell_sweep(run.request.sweep)
+
+    def tell_sweep(self, sweep_id: str) -> None:
+        self._events.tell(SWEEP, sweep_id, {"sweep": sweep_id})
+
+    def _emit(self, schema: str, data: dict[str, Any]) -> None:
+        assert self.serverapp is not None
+        assert self.serverapp.event_logger is not None
+        self.serverapp.event_logger.emit(schema_id=schema, data=data)
+
+    async def _report_activity(self) -> None:
+        """A hub culls servers that look idle, and with them what runs there."""
+        assert self.serverapp is not None
+        times = self.serverapp.web_app.settings.setdefault("last_activity_times", {})
+        while True:
+            if self._here:
+                times[self.name] = datetime.now(timezone.utc)
+            await asyncio.sleep(ACTIVITY_PAUSE)
+
+    async def _prune_now_and_then(self) -> None:
+        while True:
+            await asyncio.to_thread(self.workspace.prune)
+            await asyncio.sleep(PRUNE_PAUSE)

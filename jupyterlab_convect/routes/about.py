@@ -1,0 +1,61 @@
+"""What this server is: version, runtimes, what is installed; and the API's own description."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from jupyter_server.auth.decorator import authorized
+from tornado.web import authenticated
+
+from .. import __version__
+from . import schema
+from .base import Handler
+from .runtimes import describe_runtimes
+
+RESOURCE = "jupyterlab-convect:about"
+
+PACKAGES = (
+    "dask-gateway",
+    "ipykernel",
+    "jupyter-collaboration",
+    "jupyter-server",
+    "jupyterlab",
+    "kfp",
+    "kubernetes",
+    "papermill",
+)
+
+
+class About(Handler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self) -> None:
+        runtimes = await self.aside(describe_runtimes, self.workspace)
+        self.answer(
+            {
+                "version": __version__,
+                "runtimes": [
+                    {key: runtime[key] for key in ("name", "display_name", "features", "problem")}
+                    for runtime in runtimes
+                ],
+                "default_runtime": self.workspace.settings.default_runtime,
+                "installed": {name: _installed(name) for name in PACKAGES},
+            }
+        )
+
+
+class OpenApi(Handler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self) -> None:
+        self.answer(await self.aside(schema.document))
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+routes = [("about", About), ("openapi", OpenApi)]

@@ -1,0 +1,181 @@
+"""What every handler shares: the workspace, JSON in and out, and the one mapping of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from http.client import responses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import quote
+
+from jupyter_server.base.handlers import APIHandler
+from tornado.web import HTTPError
+
+from ..errors import ConvectError
+from ..pipeline.plan import Json
+from ..runs import views
+from ..runs.model import Request, Run
+from ..workspace import Workspace
+from . import schema
+from .paths import inside
+
+if TYPE_CHECKING:
+    from ..app import Convect
+
+T = TypeVar("T")
+
+BYTES = "application/octet-stream"
+CHUNK = 1 << 18
+
+CODES = {400: "malformed", 403: "forbidden", 404: "missing", 405: "no-such-verb", 413: "too-large"}
+
+
+class Handler(APIHandler):
+    """Verbs of subclasses carry `@authenticated` and `@authorized` with their own resource."""
+
+    @property
+    def app(self) -> Convect:
+        app: Convect = self.settings["jupyterlab_convect"]
+        return app
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.app.workspace
+
+    @property
+    def root(self) -> Path:
+        """The folder that every path of a request starts from."""
+        return self.app.root
+
+    @property
+    def user(self) -> str | None:
+        """Who asks; None when the server does not know its users by name."""
+        user = self.current_user
+        return None if user.name.startswith("Anonymous ") else user.username
+
+    def body(self, kind: str) -> dict[str, Json]:
+        """The request's JSON, checked against the schema `kind` of the OpenAPI document."""
+        try:
+            value = json.loads(self.request.body or b"{}", parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise ConvectError(f"The request is not JSON: {error}.") from None
+        schema.check(value, kind)
+        checked: dict[str, Json] = value
+        return checked
+
+    def text(self, name: str) -> str | None:
+        """A query argument; empty is as good as missing."""
+        return self.get_query_argument(name, None) or None
+
+    def flag(self, name: str) -> bool:
+        """Whether a query argument is there and does not say no."""
+        return self.get_query_argument(name, "0").lower() not in ("0", "false", "no")
+
+    def whole(self, name: str, default: int, *, most: int | None = None) -> int:
+        """A query argument that is a number from 0 to `most`."""
+        given = self.text(name)
+        if given is None:
+            return default
+        if not (given.isascii() and given.isdigit() and len(given) < 19):
+            raise ConvectError(f"`{name}` must be a whole number, not {given!r}.")
+        return int(given) if most is None else min(int(given), most)
+
+    def number(self, name: str) -> float | None:
+        given = self.text(name)
+        try:
+            return None if given is None else float(given)
+        except ValueError:
+            raise ConvectError(f"`{name}` must be a number, not {given!r}.") from None
+
+    def make(self, request: Request) -> Run:
+        """A run of what was asked, all of whose files lie inside the root. Call it `aside`."""
+        run = self.workspace.make(request, self.user)
+        for step in run.plan.steps:
+            for path in (step.path, *(source.path for source in step.dependencies)):
+                if path is not None:
+                    inside(self.root, path)
+        return run
+
+    async def submit(self, request: Request) -> None:
+        """Start a run and answer with it."""
+        run = await self.aside(self.make, request)
+        state = await self.workspace.engine.submit(run)
+        self.answer(views.view(run, state), 201)
+
+    async def aside(self, work: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+        """Do blocking work without holding up the server."""
+        return await asyncio.to_thread(work, *arguments, **keywords)
+
+    def answer(self, value: Json, status: int = 200) -> None:
+        self.set_status(status)
+        self.finish(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+    async def stream(self, name: str, chunks: Iterator[bytes], kind: str = BYTES) -> None:
+        """Send a file piece by piece, in a way that no browser shows or runs it."""
+        self.set_header("Content-Type", kind)
+        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(name)}")
+        self.set_header("X-Content-Type-Options", "nosniff")
+        while (chunk := await self.aside(next, chunks, None)) is not None:
+            if chunk:
+                self.write(chunk)
+                await self.flush()
+        self.finish(set_content_type=kind)
+
+    async def stream_file(self, file: Path, name: str) -> None:
+        size = file.stat().st_size
+        self.set_header("Content-Length", str(size))
+        await self.stream(name, read_chunks(file, size))
+
+    @property
+    def content_security_policy(self) -> str:
+        return f"{super().content_security_policy}; sandbox"
+
+    def send_error(self, status_code: int = 500, **kwargs: Any) -> None:
+        error = _error(kwargs)
+        super().send_error(
+            error.status if isinstance(error, ConvectError) else status_code, **kwargs
+        )
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        error = _error(kwargs)
+        if isinstance(error, ConvectError):
+            self.answer(error.to_json(), status_code)
+            return
+        message = responses.get(status_code, "Unknown error")
+        if isinstance(error, HTTPError) and error.log_message:
+            message = error.log_message
+        hint = "The log of the server says more." if status_code >= 500 else None
+        code = CODES.get(status_code, "internal")
+        self.answer({"code": code, "message": message, "hint": hint}, status_code)
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        if isinstance(value, ConvectError):
+            self.log.debug("%s %s: %s", self.request.method, self.request.path, value.sentence)
+        else:
+            super().log_exception(typ, value, tb)
+
+
+class Polled(Handler):
+    """An open page asks for it all the time, which is no sign that somebody is at work."""
+
+    def update_api_activity(self) -> None:
+        if self.request.method != "GET":
+            super().update_api_activity()
+
+
+def read_chunks(file: Path, size: int) -> Iterator[bytes]:
+    """The first `size` bytes of a file that may be growing."""
+    with file.open("rb") as source:
+        while size > 0 and (data := source.read(min(CHUNK, size))):
+            size -= len(data)
+            yield data
+
+
+def _error(kwargs: dict[str, Any]) -> BaseException | None:
+    return kwargs["exc_info"][1] if "exc_info" in kwargs else None
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")

@@ -1,0 +1,39 @@
+"""Paths that come in over the network stay inside the folder they are meant for."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from ..errors import ConvectError, Missing
+
+
+def inside(root: Path, path: str) -> str:
+    """The path in its plain form, relative to `root`; refused when it leads out of it.
+
+    Links are followed, so that one that points out of the root does not help.
+    """
+    plain = PurePosixPath(path)
+    if "\0" in path or plain.is_absolute() or ".." in plain.parts or not plain.parts:
+        raise ConvectError(
+            f"{path!r} is not a path inside the server's root folder.",
+            code="path-outside",
+            hint="Give a path relative to the root folder, without `..`.",
+        )
+    base = root.resolve()
+    try:
+        target = (base / plain).resolve()
+    except (OSError, RuntimeError):
+        raise Missing(f"{path!r} cannot be read.") from None
+    if not target.is_relative_to(base):
+        raise ConvectError(
+            f"{path!r} is a link out of the server's root folder.", code="path-outside"
+        )
+    return str(plain)
+
+
+def existing(root: Path, path: str) -> Path:
+    """The file that `path` names inside `root`."""
+    file = root / inside(root, path)
+    if not file.is_file():
+        raise Missing(f"There is no file {path!r}.")
+    return file

@@ -1,0 +1,73 @@
+"""Pipelines and the files they are made of: nothing here starts or writes anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_server.auth.decorator import authorized
+from tornado.web import authenticated
+
+from ..errors import ConvectError
+from ..pipeline.discovery import discover
+from ..pipeline.elyra import import_elyra
+from ..pipeline.plan import to_json
+from ..pipeline.validate import validate
+from ..workspace import read_pipeline
+from .base import Handler
+from .paths import existing, inside
+
+RESOURCE = "jupyterlab-convect:pipelines"
+
+
+class Discover(Handler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self) -> None:
+        path = self.text("path")
+        if path is None:
+            raise ConvectError("Say which file: `path`.")
+        file = await self.aside(existing, self.root, path)
+        self.answer((await self.aside(discover, file)).to_json())
+
+
+class PipelineHandler(Handler):
+    def pipeline(self) -> tuple[Any, str | None, dict[str, Any] | None]:
+        """The document of the body, where it lies, and the parameters. Call it `aside`."""
+        body = self.body("PipelineBody")
+        path, document = body.get("path"), body.get("document")
+        if path is not None:
+            path = inside(self.root, path)
+        if document is None:
+            if path is None:
+                raise ConvectError("Say which pipeline: `path` or `document`.")
+            document = read_pipeline(existing(self.root, path))
+        return document, path, body.get("parameters")
+
+
+class Validate(PipelineHandler):
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self) -> None:
+        document, path, parameters = await self.aside(self.pipeline)
+        problems = await self.aside(
+            validate, document, root=self.root, path=path, parameters=parameters
+        )
+        self.answer({"problems": [to_json(problem) for problem in problems]})
+
+
+class Import(Handler):
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self) -> None:
+        path = self.body("ImportBody")["path"]
+        file = await self.aside(existing, self.root, path)
+        data = await self.aside(file.read_bytes)
+        document, report = await self.aside(import_elyra, data, path=path)
+        self.answer({"document": document, "report": [to_json(problem) for problem in report]})
+
+
+routes = [
+    ("discover", Discover),
+    ("pipelines/validate", Validate),
+    ("pipelines/import", Import),
+]

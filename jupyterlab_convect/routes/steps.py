@@ -1,0 +1,97 @@
+"""What the steps of a run left behind: logs, events, notebooks, files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from jupyter_server.auth.decorator import authorized
+from tornado.web import authenticated
+
+from .. import results
+from ..results import Results
+from ..runs.store import Record
+from .base import Polled
+from .paths import existing
+
+RESOURCE = "jupyterlab-convect:runs"
+MOST = 1 << 22
+
+
+class StepHandler(Polled):
+    async def results(self, run_id: str, step: str, attempt: str) -> Results:
+        return (await self.record_and_results(run_id, step, attempt))[1]
+
+    async def record_and_results(
+        self, run_id: str, step: str, attempt: str
+    ) -> tuple[Record, Results]:
+        store = self.workspace.store
+        record = await self.aside(store.read, run_id)
+        return record, await self.aside(results.results_of, store, record, step, int(attempt))
+
+
+class Log(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str) -> None:
+        found = await self.results(run_id, step, attempt)
+        if self.flag("download"):
+            log = existing(found.folder, "log.txt")
+            await self.stream_file(log, f"{run_id}-{step}-{attempt}.log")
+            return
+        offset, limit = self.whole("offset", 0), self.whole("limit", results.LIMIT, most=MOST)
+        chunk = await self.workspace.log(found, offset, max(limit, 4))
+        self.answer(asdict(chunk))
+
+
+class Events(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str) -> None:
+        found = await self.results(run_id, step, attempt)
+        offset, limit = self.whole("offset", 0), self.whole("limit", results.LIMIT, most=MOST)
+        chunk = await self.aside(results.read_events, found, offset, max(limit, 1))
+        self.answer(asdict(chunk))
+
+
+class Notebook(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str) -> None:
+        record, found = await self.record_and_results(run_id, step, attempt)
+        if self.flag("source"):
+            data = await self.aside(results.source_notebook, found, Path(record.run.request.root))
+        else:
+            data = await self.aside(results.executed_notebook, found)
+        if self.flag("download"):
+            await self.stream(f"{run_id}-{step}.ipynb", iter((data,)))
+        else:
+            self.finish(data)
+
+
+class Files(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str) -> None:
+        found = await self.results(run_id, step, attempt)
+        self.answer({"files": await self.aside(results.list_files, found)})
+
+
+class File(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str, path: str) -> None:
+        found = await self.results(run_id, step, attempt)
+        file = await self.aside(existing, found.folder / "files", path)
+        await self.stream_file(file, file.name)
+
+
+ATTEMPT = r"runs/([^/]+)/steps/([^/]+)/([1-9][0-9]{0,8})"
+
+routes = [
+    (f"{ATTEMPT}/log", Log),
+    (f"{ATTEMPT}/events", Events),
+    (f"{ATTEMPT}/notebook", Notebook),
+    (f"{ATTEMPT}/files", Files),
+    (f"{ATTEMPT}/files/(.+)", File),
+]

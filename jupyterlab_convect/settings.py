@@ -1,0 +1,82 @@
+"""The configuration that the server, the command line and the Python API share.
+
+`c.Convect.<name>` in `jupyter_jupyterlab_convect_config.py` (or `.json`) in one of
+Jupyter's configuration folders; runtimes are configured by their own class name.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
+from traitlets import Float, Int, List, Unicode, default
+from traitlets.config import Config, Configurable
+
+FILE = "jupyter_jupyterlab_convect_config"
+
+
+class Settings(Configurable):
+    runs_dir = Unicode(
+        help="""The folder of the runs. On a volume that pods see as well, they see the same runs.
+        The environment variable CONVECT_RUNS_DIR has the same meaning."""
+    ).tag(config=True)
+
+    index_dir = Unicode(
+        help="""The folder of the index of the runs, on a disk of this machine, never on NFS.
+        It can be deleted at any time. Also CONVECT_INDEX_DIR."""
+    ).tag(config=True)
+
+    default_runtime = Unicode("local", help="Where runs run when nobody says where.").tag(
+        config=True
+    )
+
+    runtimes = List(
+        Unicode(), help="The names of the runtimes to offer; empty means all that are installed."
+    ).tag(config=True)
+
+    keep_days = Float(0, min=0, help="Delete ended runs after so many days; 0 keeps them.").tag(
+        config=True
+    )
+
+    keep_runs = Int(0, min=0, help="Keep so many ended runs, the newest; 0 keeps all.").tag(
+        config=True
+    )
+
+    keep_bytes = Int(
+        0, min=0, help="Delete the oldest ended runs above so many bytes; 0 keeps all."
+    ).tag(config=True)
+
+    @classmethod
+    def section_names(cls) -> list[str]:
+        """`c.Convect`, whatever the class that is configured by it is called."""
+        names: list[str] = super().section_names()
+        return names if "Convect" in names else [*names, "Convect"]
+
+    @default("runs_dir")
+    def _runs_dir_default(self) -> str:
+        return os.environ.get("CONVECT_RUNS_DIR") or str(
+            Path(jupyter_data_dir(), "convect", "runs")
+        )
+
+    @default("index_dir")
+    def _index_dir_default(self) -> str:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return os.environ.get("CONVECT_INDEX_DIR") or str(Path(caches, "jupyterlab-convect"))
+
+
+def load_settings() -> Settings:
+    """The settings as the configuration files give them, for use without a server."""
+    config = Config()
+    for folder in reversed(jupyter_config_path()):
+        for suffix in (".json", ".py"):
+            if Path(folder, FILE + suffix).is_file():
+                config.merge(_load(FILE + suffix, folder))
+    return Settings(config=config)
+
+
+def _load(name: str, folder: str) -> Config:
+    from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
+
+    kind = PyFileConfigLoader if name.endswith(".py") else JSONFileConfigLoader
+    return kind(name, path=folder).load_config()

@@ -1,0 +1,231 @@
+"""Store, runtimes, engine and sweeps, put together.
+
+The server, the command line and the Python API each have one, and nothing else
+knows how the parts fit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import getpass
+import hashlib
+import importlib
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import cast
+
+from .errors import ConvectError, Missing
+from .git import git_of
+from .pipeline.document import parse
+from .pipeline.plan import Plan
+from .pipeline.problems import Problem
+from .pipeline.resolve import plan_for_file, resolve
+from .pipeline.types import Document
+from .results import LIMIT, Results, read_log
+from .runs.engine import Engine
+from .runs.index import Index
+from .runs.model import Request, Run, Selection, new_id
+from .runs.store import Store
+from .runs.sweeps import Sweeps
+from .runtimes.base import LogChunk, Runtime, StepRuntime
+from .settings import Settings
+
+GROUP = "jupyterlab_convect.runtimes"
+EMBEDDED = {"local": "jupyterlab_convect.runtimes.local:LocalRuntime"}
+"""Known without a look at all that is installed, which takes its time."""
+
+ALL_OF_IT = Selection()
+
+
+class Runtimes(Mapping[str, Runtime]):
+    """The runtimes that are installed and offered, each made when it is first asked for."""
+
+    def __init__(self, settings: Settings, log: logging.Logger) -> None:
+        self._settings = settings
+        self._log = log
+        self._made: dict[str, Runtime] = {}
+
+    def __getitem__(self, name: str) -> Runtime:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        offered = self._settings.runtimes
+        return (name for name in self._installed if not offered or name in offered)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def made(self) -> list[Runtime]:
+        """Those that somebody has asked for so far."""
+        return list(self._made.values())
+
+    @functools.cached_property
+    def _installed(self) -> dict[str, str]:
+        return EMBEDDED | {found.name: found.value for found in entry_points(group=GROUP)}
+
+    def _make(self, name: str) -> Runtime:
+        offered = self._settings.runtimes
+        place = EMBEDDED.get(name) or self._installed.get(name)
+        if place is None or (offered and name not in offered):
+            raise Missing(
+                f"There is no runtime {name!r}.",
+                code="no-such-runtime",
+                hint=f"There is {', '.join(sorted(self))}.",
+            )
+        module, _, attribute = place.partition(":")
+        try:
+            kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
+            return kind(parent=self._settings, log=self._log)
+        except ImportError as error:
+            raise ConvectError(
+                f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable"
+            ) from error
+
+
+class Workspace:
+    def __init__(self, settings: Settings, log: logging.Logger | None = None) -> None:
+        self.settings = settings
+        self.logger = log or logging.getLogger("jupyterlab_convect")
+        self.runtimes = Runtimes(settings, self.logger)
+
+    @functools.cached_property
+    def store(self) -> Store:
+        folder = Path(self.settings.runs_dir).expanduser().absolute()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConvectError(
+                f"The runs folder {folder} cannot be made: {error.strerror}.",
+                hint="Choose another with CONVECT_RUNS_DIR or c.Convect.runs_dir.",
+            ) from None
+        name = hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
+        index = Index(Path(self.settings.index_dir).expanduser() / f"{name}.sqlite")
+        return Store(folder, index)
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        runtimes = cast("Mapping[str, StepRuntime]", self.runtimes)
+        return Engine(self.store, runtimes, log=self.logger)
+
+    @functools.cached_property
+    def sweeps(self) -> Sweeps:
+        return Sweeps(self.store, self.engine, self.make)
+
+    def plan(self, request: Request) -> Plan:
+        """The plan of what was asked. Reads files: call it in a thread."""
+        root, path = Path(request.root), request.path
+        document = request.document
+        if document is None and path is not None and path.endswith(".pipeline"):
+            document = read_pipeline(root / path)
+        if document is not None:
+            return resolve(
+                document,
+                root=root,
+                path=path,
+                parameters=request.parameters,
+                settings=request.settings,
+            )
+        if path is None:
+            raise ConvectError("Say what to run: a file or a pipeline.")
+        return plan_for_file(path, root, request.parameters, request.settings)
+
+    def make(self, request: Request, user: str | None = None) -> Run:
+        """A run that can be submitted. Reads files: call it in a thread."""
+        plan = self.plan(request)
+        now = time.time()
+        return Run(
+            id=new_id(now),
+            name=request.name or plan.name,
+            created=now,
+            runtime=request.runtime,
+            plan=plan,
+            request=request,
+            user=user or system_user(),
+            git=git_of(Path(request.root), [step.path for step in plan.steps if step.path]),
+        )
+
+    def again(
+        self, run_id: str, selection: Selection = ALL_OF_IT, use_cache: bool | None = None
+    ) -> Request:
+        """What to ask for to run it again, whole or in part."""
+        run, _ = self.store.read(run_id)
+        if selection.node is not None and selection.node not in {s.id for s in run.plan.steps}:
+            raise Missing(f"Run {run_id} has no step {selection.node!r}.", code="no-such-step")
+        if selection.mode in ("only", "from", "upto") and selection.node is None:
+            raise ConvectError(f"`{selection.mode}` needs a `node` to start from.")
+        return replace(
+            run.request,
+            select=selection,
+            of=None if selection.mode == "all" else run_id,
+            use_cache=run.request.use_cache if use_cache is None else use_cache,
+            sweep=None,
+        )
+
+    async def check(self, request: Request) -> list[Problem]:
+        """What would keep this from running, on its runtime; nothing is started."""
+        runtime = self.runtimes[request.runtime]
+        try:
+            plan = await asyncio.to_thread(self.plan, request)
+        except Missing:
+            raise
+        except ConvectError as error:
+            return [Problem("error", error.code, error.sentence, hint=error.hint)]
+        return await runtime.check(plan)
+
+    async def log(self, results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
+        """A piece of an attempt's log, from its folder or, while it is far away, its runtime."""
+        run, _ = self.store.read(results.attempt.run)
+        if not results.ended and not (results.folder / "log.txt").exists():
+            runtime = self.runtimes[run.runtime]
+            if isinstance(runtime, StepRuntime):
+                return await runtime.logs(results.attempt, offset, limit)
+        return await asyncio.to_thread(read_log, results, offset, limit)
+
+    async def start(self) -> None:
+        """Go on with every run that nobody drives, now and from now on."""
+        await self.engine.resume(watch=True)
+        await self.sweeps.resume()
+
+    async def close(self) -> None:
+        """Let go; steps that run go on."""
+        await self.engine.close()
+        for runtime in self.runtimes.made():
+            await runtime.close()
+        self.store.close()
+
+    def prune(self, *, dry_run: bool = False) -> list[str]:
+        """Delete what the settings do not want kept."""
+        limits = self.settings
+        if not (limits.keep_days or limits.keep_runs or limits.keep_bytes):
+            return []
+        return self.store.prune(
+            keep_days=limits.keep_days,
+            keep_runs=limits.keep_runs,
+            keep_bytes=limits.keep_bytes,
+            dry_run=dry_run,
+        )
+
+
+def read_pipeline(path: Path) -> Document:
+    try:
+        return parse(path.read_bytes())
+    except FileNotFoundError:
+        raise Missing(f"There is no file {path.name!r}.", code="missing-file") from None
+    except OSError as error:
+        raise ConvectError(f"{path.name!r} cannot be read: {error.strerror}.") from None
+
+
+def system_user() -> str | None:
+    """Who the machine thinks we are; a hub knows better."""
+    try:
+        return os.environ.get("JUPYTERHUB_USER") or getpass.getuser()
+    except (KeyError, OSError):  # A container whose user has no name.
+        return None
