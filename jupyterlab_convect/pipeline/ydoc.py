@@ -144,4 +144,4 @@ def _is_exact_in_javascript(value: Json) -> bool:
         return all(map(_is_exact_in_javascript, value.values()))
     if isinstance(value, list):
         return all(map(_is_exact_in_javascript, value))
-    return not isinstance(value, int) or abs(value) <= SAFE_INTEGER
+    return not isinstance(value, int | float) or abs(value) <= SAFE_INTEGER or value % 1 != 0
