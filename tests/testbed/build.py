@@ -68,7 +68,9 @@ def build() -> Path:
             _say(f"building {name} ({number} of {len(missing)})")
             package = "./pause" if name == "pause" else f"k8s.io/kubernetes/cmd/{name}"
             partial = folder / f".{name}.partial"
-            _go(module, "build", "-trimpath", "-ldflags", _link_flags(), "-o", str(partial), package)
+            _go(
+                module, "build", "-trimpath", "-ldflags", _link_flags(), "-o", str(partial), package
+            )
             partial.rename(folder / name)
     return folder
 
@@ -86,7 +88,7 @@ def _write_module(module: Path) -> None:
         if name not in ("kubectl", "kubelet")
     )
     (module / "tools.go").write_text(
-        '//go:build tools\n\npackage testbed\n\nimport (\n'
+        "//go:build tools\n\npackage testbed\n\nimport (\n"
         f'{imports}\n\t_ "k8s.io/kubernetes/cmd/kubelet/app"\n\t_ "k8s.io/kubectl/pkg/cmd"\n)\n'
     )
     (module / "pause").mkdir()

@@ -1,0 +1,442 @@
+"""A real Kubernetes of one node on this machine, for tests.
+
+Usage: python cluster.py up | down | status
+
+It needs root, and Debian's etcd, containerd, runc and CNI plugins, which it installs.
+It listens on loopback and on a bridge of its own, and keeps everything it writes in
+one folder. `down` stops what `up` started, by process id, and takes the bridge, the
+mounts and the firewall rules away again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import build
+import certificates
+import images
+
+NODE = "n1"
+BRIDGE = "convect0"
+ADDRESS = "10.88.77.1"
+PODS = "10.88.77.0/24"
+SERVICES = "10.96.0.0/16"
+FIRST_SERVICE = "10.96.0.1"
+API_PORT = 16443
+ETCD_PORT = 12379
+SERVER = f"https://{ADDRESS}:{API_PORT}"
+GPUS = {"nvidia.com/gpu": "4", "example.com/npu": "2"}
+LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
+DEBIAN = {
+    "etcd": "etcd-server",
+    "containerd": "containerd",
+    "runc": "runc",
+    "iptables": "iptables",
+    "ip": "iproute2",
+    "conntrack": "conntrack",
+    "openssl": "openssl",
+    "busybox": "busybox-static",
+}
+
+STATE = build.cache_folder().parent / "testbed"
+PKI = STATE / "pki"
+KUBECONFIG = PKI / "admin.conf"
+SHARED = STATE / "shared"
+"""The folder behind the volume that every pod can mount."""
+
+
+def up() -> Path:
+    """Start what is not running yet; the path of the administrator's kubeconfig."""
+    if os.geteuid() != 0:
+        raise SystemExit("The test bed needs root: it makes a bridge, mounts and cgroups.")
+    if _ready():
+        return KUBECONFIG
+    _install_packages()
+    programs = build.build()
+    down()
+    started = time.monotonic()
+    certificates.make(PKI, SERVER, certificates.identities(NODE, ADDRESS, FIRST_SERVICE))
+    _make_bridge()
+    _write_configurations()
+    for name, command in _commands(programs):
+        _start(name, command)
+        if name == "apiserver":
+            _wait("the API server", lambda: "ok" in _kubectl("get", "--raw", "/readyz"))
+        if name == "containerd":
+            _wait("containerd", lambda: _ctr("version").returncode == 0)
+            _import_images(programs)
+    _wait("the node", _node_is_ready)
+    _furnish()
+    _say(f"ready in {time.monotonic() - started:.0f} s; KUBECONFIG={KUBECONFIG}")
+    return KUBECONFIG
+
+
+def down() -> None:
+    """Stop everything and leave nothing behind but the cache."""
+    pids = _pids()
+    if "apiserver" in pids:
+        _kubectl(
+            "delete", "pods,jobs", "--all", "-A", "--force", "--grace-period=0", "--wait=false"
+        )
+        _wait("the pods to go", lambda: not _pod_tasks(), seconds=20, fatal=False)
+    for name in ("kubelet", "proxy", "scheduler", "controller-manager", "apiserver", "etcd"):
+        _stop(name)
+    if "proxy" in pids:
+        proxy = build.cache_folder() / "kube-proxy"
+        _quiet([str(proxy), f"--config={STATE / 'proxy.yaml'}", "--cleanup"])
+    if "containerd" in pids:
+        for task in _pod_tasks():
+            _ctr("-n", "k8s.io", "tasks", "kill", "-s", "SIGKILL", task)
+        for container in _ctr("-n", "k8s.io", "containers", "list", "-q").stdout.split():
+            _ctr("-n", "k8s.io", "containers", "delete", container)
+    _stop("containerd")
+    _take_away_network()
+    _take_away_mounts()
+    for group in Path("/sys/fs/cgroup").glob("*/kubepods"):
+        for folder in sorted(group.rglob("*"), reverse=True):
+            if folder.is_dir():
+                _quiet(["rmdir", str(folder)])
+        _quiet(["rmdir", str(group)])
+    # The images stay where they were unpacked, so that the next start is quick.
+    for name in (
+        "etcd",
+        "kubelet",
+        "containerd/state",
+        "containerd/ipam",
+        "logs",
+        "podlogs",
+        "shared",
+    ):
+        shutil.rmtree(STATE / name, ignore_errors=True)
+
+
+def kill(name: str) -> None:
+    """Stop one part at once, as a fault would."""
+    _stop(name, signal.SIGKILL)
+
+
+def restart(name: str) -> None:
+    """Start one part again that was stopped."""
+    _start(name, dict(_commands(build.cache_folder()))[name])
+
+
+def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:
+    def conf(name: str) -> str:
+        return str(PKI / f"{name}.conf")
+
+    etcd = f"http://127.0.0.1:{ETCD_PORT}"
+    peer = f"http://127.0.0.1:{ETCD_PORT + 1}"
+    yield "etcd", [
+        "etcd", f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync",
+        f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+    ]  # fmt: skip
+    yield "containerd", ["containerd", "-c", str(STATE / "containerd.toml")]
+    yield "apiserver", [
+        str(programs / "kube-apiserver"), f"--etcd-servers={etcd}",
+        f"--bind-address={ADDRESS}", f"--advertise-address={ADDRESS}", f"--secure-port={API_PORT}",
+        f"--service-cluster-ip-range={SERVICES}", "--allow-privileged=true",
+        f"--tls-cert-file={PKI / 'apiserver.crt'}",
+        f"--tls-private-key-file={PKI / 'apiserver.key'}",
+        f"--client-ca-file={PKI / 'ca.crt'}",
+        f"--kubelet-client-certificate={PKI / 'admin.crt'}",
+        f"--kubelet-client-key={PKI / 'admin.key'}",
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--service-account-key-file={PKI / 'sa.pub'}",
+        f"--service-account-signing-key-file={PKI / 'sa.key'}",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+    ]  # fmt: skip
+    yield "controller-manager", [
+        str(programs / "kube-controller-manager"), f"--kubeconfig={conf('controller-manager')}",
+        "--bind-address=127.0.0.1", "--leader-elect=false", "--use-service-account-credentials",
+        f"--service-account-private-key-file={PKI / 'sa.key'}",
+        f"--root-ca-file={PKI / 'ca.crt'}", f"--cluster-cidr={PODS}",
+        "--node-monitor-grace-period=20s",
+        f"--authentication-kubeconfig={conf('controller-manager')}",
+        f"--authorization-kubeconfig={conf('controller-manager')}",
+    ]  # fmt: skip
+    yield "scheduler", [
+        str(programs / "kube-scheduler"), f"--kubeconfig={conf('scheduler')}",
+        "--bind-address=127.0.0.1", "--leader-elect=false",
+        f"--authentication-kubeconfig={conf('scheduler')}",
+        f"--authorization-kubeconfig={conf('scheduler')}",
+    ]  # fmt: skip
+    yield "kubelet", [
+        str(programs / "kubelet"), f"--config={STATE / 'kubelet.yaml'}",
+        f"--kubeconfig={conf('kubelet')}", f"--hostname-override={NODE}", f"--node-ip={ADDRESS}",
+        f"--root-dir={STATE / 'kubelet'}", f"--cert-dir={STATE / 'kubelet' / 'pki'}",
+    ]  # fmt: skip
+    yield "proxy", [str(programs / "kube-proxy"), f"--config={STATE / 'proxy.yaml'}"]
+
+
+def _write_configurations() -> None:
+    for name in ("etcd", "kubelet", "containerd", "logs", "podlogs", "shared", "cni", "images"):
+        (STATE / name).mkdir(parents=True, exist_ok=True)
+    (STATE / "etcd").chmod(0o700)
+    SHARED.chmod(0o777)
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "failCgroupV1": False,
+        "cgroupDriver": "cgroupfs",
+        "containerRuntimeEndpoint": f"unix://{STATE}/containerd/socket",
+        "address": ADDRESS,
+        "port": 11250,
+        "readOnlyPort": 0,
+        "healthzPort": 11248,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(PKI / "ca.crt")},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": str(PKI / "kubelet.crt"),
+        "tlsPrivateKeyFile": str(PKI / "kubelet.key"),
+        "oomScoreAdj": 0,
+        "failSwapOn": False,
+        "clusterDNS": ["10.96.0.10"],
+        "clusterDomain": "cluster.local",
+        "podLogsDir": str(STATE / "podlogs"),
+        "evictionHard": {
+            "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
+        },
+        "localStorageCapacityIsolation": False,
+        "volumePluginDir": str(STATE / "kubelet" / "plugins"),
+        "nodeStatusUpdateFrequency": "4s",
+        "nodeStatusReportFrequency": "30s",
+    }  # fmt: skip
+    proxy = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": str(PKI / "proxy.conf")},
+        "mode": "iptables",
+        "clusterCIDR": PODS,
+        "hostnameOverride": NODE,
+        "conntrack": {"maxPerCore": 0},
+        "metricsBindAddress": "127.0.0.1:11249",
+        "healthzBindAddress": "127.0.0.1:11247",
+    }
+    network = {
+        "cniVersion": "0.4.0",
+        "name": "testbed",
+        "plugins": [
+            {
+                "type": "bridge",
+                "bridge": BRIDGE,
+                "isGateway": True,
+                "ipMasq": True,
+                "hairpinMode": True,
+                "ipam": {
+                    "type": "host-local",
+                    "ranges": [[{"subnet": PODS, "gateway": ADDRESS}]],
+                    "routes": [{"dst": "0.0.0.0/0"}],
+                    "dataDir": str(STATE / "containerd" / "ipam"),
+                },
+            }
+        ],
+    }
+    # YAML is a superset of JSON.
+    (STATE / "kubelet.yaml").write_text(json.dumps(kubelet, indent=2))
+    (STATE / "proxy.yaml").write_text(json.dumps(proxy, indent=2))
+    (STATE / "cni" / "10-testbed.conflist").write_text(json.dumps(network, indent=2))
+    (STATE / "containerd.toml").write_text(_containerd_configuration())
+
+
+def _containerd_configuration() -> str:
+    cri = 'plugins."io.containerd.grpc.v1.cri"'
+    return f"""version = 2
+root = "{STATE}/containerd/root"
+state = "{STATE}/containerd/state"
+oom_score = 0
+[grpc]
+  address = "{STATE}/containerd/socket"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{STATE}/containerd/opt"
+[{cri}]
+  sandbox_image = "{images.PAUSE}"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  stream_server_address = "127.0.0.1"
+  [{cri}.containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [{cri}.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [{cri}.containerd.runtimes.runc.options]
+        SystemdCgroup = false
+  [{cri}.cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{STATE}/cni"
+"""
+
+
+def _import_images(programs: Path) -> None:
+    folder = STATE / "images"
+    present = _ctr("-n", "k8s.io", "images", "list", "-q").stdout
+    makers: dict[str, Callable[[], Path]] = {
+        images.PAUSE: lambda: images.pause_image(programs / "pause", folder),
+        images.NOTEBOOK: lambda: images.python_image(folder, images.NOTEBOOK, images.PACKAGES),
+        images.BARE: lambda: images.python_image(folder, images.BARE, ()),
+    }
+    for name, make in makers.items():
+        if name in present:
+            continue
+        _say(f"making the image {name}")
+        path = make()
+        done = _ctr("-n", "k8s.io", "images", "import", str(path))
+        if done.returncode:
+            raise SystemExit(f"The image {path.name} cannot be imported: {done.stderr.strip()}")
+
+
+def _furnish() -> None:
+    """Fake GPUs, and the shared folder as a volume that many pods may write."""
+    patch = [
+        {"op": "add", "path": f"/status/capacity/{name.replace('/', '~1')}", "value": count}
+        for name, count in GPUS.items()
+    ]
+    _kubectl("patch", "node", NODE, "--subresource=status", "--type=json", "-p", json.dumps(patch))
+    _kubectl("label", "node", NODE, "--overwrite", *(f"{k}={v}" for k, v in LABELS.items()))
+
+
+def _make_bridge() -> None:
+    _quiet(["ip", "link", "add", BRIDGE, "type", "bridge"])
+    _quiet(["ip", "address", "add", f"{ADDRESS}/24", "dev", BRIDGE])
+    _quiet(["ip", "link", "set", BRIDGE, "up"])
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+
+
+def _take_away_network() -> None:
+    _quiet(["ip", "link", "delete", BRIDGE])
+    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
+    kept = [line for line in rules.splitlines() if "KUBE-" not in line and "CNI-" not in line]
+    if len(kept) < len(rules.splitlines()):
+        subprocess.run(["iptables-restore"], input="\n".join(kept) + "\n", text=True, check=False)
+
+
+def _take_away_mounts() -> None:
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for place in sorted((m for m in mounts if m.startswith(f"{STATE}/")), reverse=True):
+        _quiet(["umount", "-l", place])
+
+
+def _start(name: str, command: list[str]) -> None:
+    with (STATE / "logs" / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    pids = {**_pids(), name: [process.pid, _start_time(process.pid)]}
+    (STATE / "pids.json").write_text(json.dumps(pids))
+
+
+def _stop(name: str, sign: int = signal.SIGTERM) -> None:
+    pids = _pids()
+    pid, _ = pids.pop(name, (None, None))
+    if pid is None:
+        return
+    os.kill(pid, sign)
+    _wait(f"{name} to end", lambda: name not in _pids(), seconds=15, fatal=False)
+    if name in _pids():
+        os.kill(pid, signal.SIGKILL)
+    (STATE / "pids.json").write_text(json.dumps(pids))
+
+
+def _pids() -> dict[str, list[int]]:
+    """The parts that run: name, process id and start time, so that no stranger is stopped."""
+    try:
+        known = json.loads((STATE / "pids.json").read_text())
+    except FileNotFoundError:
+        return {}
+    return {name: entry for name, entry in known.items() if _start_time(entry[0]) == entry[1]}
+
+
+def _start_time(pid: int) -> int:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return -1
+    return -1 if fields[0] == "Z" else int(fields[19])
+
+
+def _ready() -> bool:
+    return len(_pids()) == 7 and _node_is_ready()
+
+
+def _node_is_ready() -> bool:
+    return "True" in _kubectl(
+        "get", "node", NODE, "-o", 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+    )
+
+
+def _pod_tasks() -> list[str]:
+    listing = _ctr("-n", "k8s.io", "tasks", "list", "-q")
+    return listing.stdout.split() if listing.returncode == 0 else []
+
+
+def _kubectl(*arguments: str) -> str:
+    command = [str(build.cache_folder() / "kubectl"), f"--kubeconfig={KUBECONFIG}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _ctr(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["ctr", "-a", str(STATE / "containerd" / "socket"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _quiet(command: list[str]) -> None:
+    subprocess.run(command, capture_output=True, check=False)
+
+
+def _wait(what: str, done: Callable[[], bool], *, seconds: int = 90, fatal: bool = True) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            if fatal:
+                raise SystemExit(f"Waited {seconds} s for {what} in vain: see {STATE / 'logs'}.")
+            return
+        time.sleep(0.1)
+
+
+def _install_packages() -> None:
+    missing = [package for program, package in DEBIAN.items() if shutil.which(program) is None]
+    if not Path("/usr/lib/cni/bridge").exists():
+        missing.append("containernetworking-plugins")
+    if not missing:
+        return
+    if shutil.which("apt-get") is None:
+        raise SystemExit(f"The test bed needs these Debian packages: {' '.join(missing)}.")
+    _say(f"installing {' '.join(missing)}")
+    _quiet(["apt-get", "update"])
+    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    if subprocess.run(install, env=environment, capture_output=True, check=False).returncode:
+        raise SystemExit(f"Could not install {' '.join(missing)}.")
+
+
+def _say(text: str) -> None:
+    print(f"test bed: {text}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case ["up"]:
+            print(up())
+        case ["down"]:
+            down()
+        case ["status"]:
+            print("\n".join(f"{name} {pid}" for name, (pid, _) in _pids().items()) or "down")
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
