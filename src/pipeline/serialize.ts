@@ -33,9 +33,6 @@ export interface IMalformed {
     | 'foreign-format'
     | 'not-an-object'
     | 'inexact-number';
-  /** The place in the file, from 1, where it is known. */
-  line?: number;
-  column?: number;
   /** The property that is wrong, or the parser's own words. */
   detail?: string;
 }
@@ -55,9 +52,10 @@ export function parse(text: string): Parsed {
   try {
     value = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (error) {
-    return { malformed: syntaxError(text, error as Error) };
+    const detail = (error as Error).message;
+    return { malformed: { code: 'malformed-json', detail } };
   }
-  const malformed = check(value) ?? checkNumbers(value);
+  const malformed = check(value) ?? checkNumbers(text);
   return malformed
     ? { malformed }
     : { document: value as unknown as IDocument };
@@ -102,37 +100,16 @@ export function check(value: Json): IMalformed | null {
   return null;
 }
 
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
 /** Whole numbers beyond 2^53 would be written back as others. */
-function checkNumbers(value: Json): IMalformed | null {
-  if (typeof value === 'number') {
-    return Number.isInteger(value) && !Number.isSafeInteger(value)
-      ? { code: 'inexact-number', detail: String(value) }
-      : null;
-  }
-  if (typeof value !== 'object' || value === null) {
-    return null;
-  }
-  for (const item of Object.values(value)) {
-    const found = checkNumbers(item);
-    if (found) {
-      return found;
+function checkNumbers(text: string): IMalformed | null {
+  for (const [token] of text.matchAll(TOKENS)) {
+    if (/^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token))) {
+      return { code: 'inexact-number', detail: token };
     }
   }
   return null;
-}
-
-/** Browsers tell the place of a syntax error in different words. */
-function syntaxError(text: string, error: Error): IMalformed {
-  const place = /line (\d+) column (\d+)/.exec(error.message);
-  const position = /position (\d+)/.exec(error.message);
-  const index = position ? Number(position[1]) : text.length;
-  const before = text.slice(0, index).split('\n');
-  return {
-    code: 'malformed-json',
-    line: place ? Number(place[1]) : before.length,
-    column: place ? Number(place[2]) : before[before.length - 1].length + 1,
-    detail: error.message
-  };
 }
 
 function write(value: Json, shape: IShape, newline: string): string {
