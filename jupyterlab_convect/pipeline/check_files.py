@@ -16,7 +16,7 @@ from .expressions import type_of
 from .files import FileCache, join
 from .problems import Problem
 
-FILE_CODES = frozenset(
+AROUND = frozenset(
     (
         "missing-file",
         "unreadable-file",
@@ -28,9 +28,11 @@ FILE_CODES = frozenset(
         "missing-parameter-of-notebook",
         "wrong-type-for-notebook",
         "unknown-output",
+        "missing-component",
+        "outside-root",
     )
 )
-"""Codes that blame the files around the document, not the document."""
+"""Codes that blame what lies around the document, not the document."""
 
 
 def check_paths(nodes: Mapping[str, Mapping[str, Any]], folder: str) -> Iterator[Problem]:

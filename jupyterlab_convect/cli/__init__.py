@@ -1,0 +1,69 @@
+"""The `convect` command.
+
+Each verb lives in a module of its own, which is imported only when it is asked
+for. Such a module has `add(subparsers)`, which adds its parser and sets the
+default `handler`, a function from the parsed arguments to an exit code.
+
+Exit codes: 0 all is well; 1 what was asked for went wrong (a run failed, a file
+that the pipeline needs is missing); 2 the input is bad. 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..errors import ConvectError
+from . import output
+
+VERBS = {
+    "run": ("run", "run a notebook, script or pipeline"),
+    "runs": ("runs", "list, show, follow, stop and clean up runs"),
+    "pipeline": ("pipeline", "make, check, describe and import pipelines"),
+    "component": ("component", "import, list and show components"),
+    "top": ("top", "show what is running and what is free"),
+}
+"""The module of each verb, and what it is for."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser(next((word for word in arguments if not word.startswith("-")), None))
+    options = parser.parse_args(arguments)
+    if options.verb is None:
+        parser.print_help()
+        return 2
+    try:
+        code = options.handler(options)
+        sys.stdout.flush()
+    except ConvectError as error:
+        output.fail(error, as_json=getattr(options, "json", False))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has had enough; nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code or 0
+
+
+def _parser(verb: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30),
+        prog="convect",
+        description="Take a notebook from the laptop to the GPU cluster without changing it.",
+        epilog="Exit codes: 0 all is well, 1 what was asked for went wrong, 2 bad input.",
+    )
+    parser.add_argument("--version", action="version", version=f"convect {__version__}")
+    subparsers = parser.add_subparsers(dest="verb", metavar="verb")
+    for name, (module, words) in VERBS.items():
+        if name == verb:
+            importlib.import_module(f".{module}", __name__).add(subparsers)
+        else:
+            subparsers.add_parser(name, help=words, add_help=False)
+    return parser

@@ -1,0 +1,69 @@
+"""What the command prints: plain for programs and pipes, with colour on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+from ..errors import ConvectError
+
+_STYLES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
+
+
+def say(text: str = "") -> None:
+    print(text)
+
+
+def say_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def fail(error: ConvectError, *, as_json: bool = False) -> None:
+    """One sentence on stderr, with what to do; for programs, the same on stdout as JSON."""
+    if as_json:
+        say_json({"error": error.to_json()})
+        return
+    print(f"{paint('convect:', 'red', sys.stderr)} {error.sentence}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+
+
+def note(text: str) -> None:
+    """Something to know that is not the result."""
+    print(text, file=sys.stderr)
+
+
+def paint(text: str, style: str, stream: IO[str] | None = None) -> str:
+    """`text` in a style, on a terminal whose user has not turned colours off."""
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if has_colour(stream or sys.stdout) else text
+
+
+def has_colour(stream: IO[str]) -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def table(rows: Iterable[Sequence[str]], header: Sequence[str] | None = None) -> str:
+    """Columns as wide as their widest cell; Chinese characters count twice."""
+    cells = [list(row) for row in rows]
+    if header is not None:
+        cells.insert(0, [name.upper() for name in header])
+    if not cells:
+        return ""
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
+    lines = (
+        "  ".join(cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True))
+        for row in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)

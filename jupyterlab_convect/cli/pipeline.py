@@ -1,0 +1,224 @@
+"""`convect pipeline`: make, check, describe and import pipelines."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConvectError
+from . import output
+from .arguments import (
+    add_json,
+    add_parameters,
+    add_root,
+    locate,
+    read_file,
+    read_parameters,
+    write_file,
+)
+
+if TYPE_CHECKING:
+    from ..pipeline.problems import Problem
+    from ..pipeline.types import Document
+
+_COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
+
+
+def add(subparsers: Any) -> None:
+    parser = subparsers.add_parser("pipeline", help="make, check, describe and import pipelines")
+    verbs = parser.add_subparsers(dest="pipeline_verb", metavar="verb", required=True)
+
+    new = verbs.add_parser("new", help="write an empty pipeline")
+    new.add_argument("path", type=Path, help="the file to write")
+    new.add_argument("--name", help="what to call it (the file's name)")
+    new.add_argument("--force", action="store_true", help="overwrite an existing file")
+    add_json(new)
+    new.set_defaults(handler=_new)
+
+    validate = verbs.add_parser(
+        "validate",
+        help="say what is wrong",
+        epilog="Exit codes: 0 no errors, 1 only what lies around it is wrong, 2 the pipeline is.",
+    )
+    validate.add_argument("path", type=Path, nargs="+", help="pipelines")
+    validate.add_argument("--no-files", action="store_true", help="do not look at other files")
+    add_root(validate)
+    add_parameters(validate)
+    add_json(validate)
+    validate.set_defaults(handler=_validate)
+
+    describe = verbs.add_parser("describe", help="list what a run needs")
+    describe.add_argument("path", type=Path, help="a pipeline")
+    add_root(describe)
+    add_json(describe)
+    describe.set_defaults(handler=_describe)
+
+    convert = verbs.add_parser("import", help="convert an Elyra pipeline of any version")
+    convert.add_argument("path", type=Path, help="the Elyra pipeline, which is left as it is")
+    convert.add_argument("-o", "--output", type=Path, help="where to write (standard output)")
+    convert.add_argument("--force", action="store_true", help="overwrite an existing file")
+    add_root(convert)
+    add_json(convert)
+    convert.set_defaults(handler=_import)
+
+
+def _new(options: argparse.Namespace) -> int:
+    from ..pipeline.document import dumps, new
+
+    path: Path = options.path
+    if not path.suffix:
+        path = path.with_suffix(".pipeline")
+    document = new(options.name or path.stem)
+    write_file(path, dumps(document), overwrite=options.force)
+    if options.json:
+        output.say_json({"path": str(path), "document": document})
+    else:
+        output.say(f"{path} is ready.")
+    return 0
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from ..pipeline.check_files import AROUND
+
+    parameters = read_parameters(options.parameter) if options.parameter else None
+    checked = [(path, _problems(path, parameters, options)) for path in options.path]
+    if options.json:
+        files = [
+            {"path": str(path), "problems": [asdict(problem) for problem in problems]}
+            for path, problems in checked
+        ]
+        output.say_json(files[0] if len(files) == 1 else {"files": files})
+    else:
+        for path, problems in checked:
+            for problem in problems:
+                output.say(f"{path}: {_line(problem)}")
+            errors = sum(problem.severity == "error" for problem in problems)
+            if not errors:
+                output.say(f"{path}: {output.paint('no errors', 'green')}")
+    codes = {p.code for _, problems in checked for p in problems if p.severity == "error"}
+    return 2 if codes - AROUND else 1 if codes else 0
+
+
+def _problems(
+    path: Path, parameters: dict[str, Any] | None, options: argparse.Namespace
+) -> list[Problem]:
+    from ..pipeline.problems import Problem
+    from ..pipeline.validate import validate
+
+    try:
+        document = _read(path)
+    except ConvectError as error:
+        if len(options.path) == 1:
+            raise
+        return [Problem("error", error.code, error.sentence, hint=error.hint)]
+    root, relative = locate(path, options.root)
+    return validate(
+        document,
+        root=None if options.no_files else root,
+        path=relative,
+        parameters=parameters,
+    )
+
+
+def _describe(options: argparse.Namespace) -> int:
+    from ..pipeline.describe import describe
+
+    root, relative = locate(options.path, options.root)
+    found = describe(_read(options.path), root=root, path=relative)
+    if options.json:
+        output.say_json(found)
+    else:
+        output.say(_description(found))
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from ..pipeline.document import MAX_BYTES, dumps
+    from ..pipeline.elyra import import_elyra
+
+    _, relative = locate(options.path, options.root)
+    document, report = import_elyra(read_file(options.path, MAX_BYTES), path=relative)
+    text = dumps(document)
+    if options.output is not None:
+        write_file(options.output, text, overwrite=options.force)
+    if options.json:
+        output.say_json({"document": document, "report": [asdict(problem) for problem in report]})
+        return 0
+    for problem in report:
+        output.note(f"{options.path}: {_line(problem)}")
+    if options.output is None:
+        print(text, end="")
+    else:
+        output.say(f"{options.output} is ready.")
+    return 0
+
+
+def _read(path: Path) -> Document:
+    from ..pipeline.document import MAX_BYTES, parse
+
+    return parse(read_file(path, MAX_BYTES))
+
+
+def _line(problem: Problem) -> str:
+    words = [output.paint(problem.severity, _COLOURS[problem.severity]) + ":"]
+    place = ".".join(str(part) for part in (problem.node, *problem.path) if part is not None)
+    words += [f"{place}:"] if place else []
+    words += [problem.message]
+    words += [problem.hint] if problem.hint else []
+    return " ".join(words)
+
+
+def _description(found: dict[str, Any]) -> str:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items()) or "no nodes"
+    parts = [f"{output.paint(found['name'] or 'pipeline', 'bold')}: {kinds}"]
+    parts += _section("Parameters", _parameter_rows(found["parameters"]))
+    parts += _section("Files", _file_rows(found["files"]))
+    for title in ("Images", "Kernels", "Components", "Outputs"):
+        rows = [[name, ", ".join(nodes)] for name, nodes in found[title.lower()].items()]
+        parts += _section(title, rows)
+    rows = [[f"{s['name']}/{s['key']}", ", ".join(s["nodes"])] for s in found["secrets"]]
+    parts += _section("Secrets", rows)
+    rows = [[v["claim"], v["path"], ", ".join(v["nodes"])] for v in found["volumes"]]
+    parts += _section("Volumes", rows)
+    amounts = found["resources"]
+    rows = [
+        [kind, f"{amounts['largest'][kind]} at most in one node", f"{total} in all"]
+        for kind, total in amounts["total"].items()
+    ]
+    parts += _section("Resources", rows)
+    return "\n".join(parts)
+
+
+def _section(title: str, rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = output.table(rows).splitlines()
+    return ["", output.paint(title, "bold"), *(f"  {line}" for line in lines)]
+
+
+def _parameter_rows(parameters: dict[str, Any]) -> list[list[str]]:
+    from ..pipeline.document import shorten
+
+    return [
+        [
+            name,
+            parameter.get("type", ""),
+            "required" if parameter.get("required") else shorten(parameter.get("default")),
+            parameter.get("description", ""),
+        ]
+        for name, parameter in parameters.items()
+    ]
+
+
+def _file_rows(files: list[dict[str, Any]]) -> list[list[str]]:
+    return [
+        [
+            item["path"],
+            item["role"],
+            output.paint("missing", "red") if item["exists"] is False else "",
+            ", ".join(item["nodes"]),
+        ]
+        for item in files
+    ]

@@ -1,0 +1,170 @@
+"""What a run of a pipeline needs, before anything runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import ConvectError
+from .check_files import AROUND, home_of, input_files
+from .files import FileCache, join
+from .merge import settings_of
+from .plan import Json
+from .quantities import canonical, quantity
+from .resolve import raise_first_error
+from .types import Document
+from .validate import validate
+
+_AMOUNTS = ("cpu", "memory", "shared_memory", "ephemeral_storage")
+
+
+def describe(
+    document: Document,
+    *,
+    root: Path | None = None,
+    path: str | None = None,
+    files: FileCache | None = None,
+) -> dict[str, Json]:
+    """Files, images, secrets, volumes, resources and parameters of a pipeline, as JSON.
+
+    Missing files are listed as missing; any other error of the document is raised.
+    """
+    files = files or (FileCache(root) if root is not None else None)
+    raise_first_error([p for p in validate(document, path=path) if p.code not in AROUND])
+    folder = path.rpartition("/")[0] if path else ""
+    nodes = cast(dict[str, dict[str, Any]], document["nodes"])
+    defaults = cast(Mapping[str, Json], document.get("defaults", {}))
+    settings = {
+        name: settings_of(node, defaults) for name, node in nodes.items() if node["kind"] != "group"
+    }
+    return {
+        "name": document.get("name"),
+        "description": document.get("description"),
+        "kinds": dict(sorted(Counter(node["kind"] for node in nodes.values()).items())),
+        "parameters": document.get("parameters", {}),
+        "files": _files(nodes, settings, folder, files),
+        "images": _used(settings, lambda item: [item.get("image")]),
+        "components": _used(nodes, lambda item: [item.get("component")]),
+        "kernels": _used(settings, lambda item: [item.get("kernel")]),
+        "secrets": _secrets(settings),
+        "volumes": _volumes(settings),
+        "resources": _resources(settings),
+        "outputs": _used(settings, lambda item: item.get("outputs", [])),
+    }
+
+
+def _used(items: Mapping[str, Any], names: Any) -> dict[str, list[str]]:
+    """Each name with the nodes that use it."""
+    found: dict[str, list[str]] = {}
+    for node, item in sorted(items.items()):
+        for name in names(item):
+            if name is not None:
+                found.setdefault(name, []).append(node)
+    return dict(sorted(found.items()))
+
+
+def _files(
+    nodes: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    folder: str,
+    files: FileCache | None,
+) -> list[Json]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(settings):
+        for role, path in _files_of(nodes[name], settings[name], folder, files):
+            found.setdefault((path, role), []).append(name)
+    return [
+        {
+            "path": path,
+            "role": role,
+            "nodes": users,
+            "exists": None if files is None else bool(files.expand(path)),
+        }
+        for (path, role), users in sorted(found.items())
+    ]
+
+
+def _files_of(
+    node: Mapping[str, Any], settings: Mapping[str, Any], folder: str, files: FileCache | None
+) -> Iterator[tuple[str, str]]:
+    if "path" in node:
+        yield "source", cast(str, join(folder, node["path"]))
+    for _, file in input_files(node):
+        yield "input", cast(str, join(folder, file))
+    for pattern in settings.get("dependencies", ()):
+        target = join(home_of(node, folder), pattern)
+        if target is None:
+            continue
+        try:
+            matches = files.expand(target) if files is not None else []
+        except ConvectError:
+            matches = []
+        for match in matches or [target]:
+            yield "dependency", match
+
+
+def _secrets(settings: Mapping[str, Any]) -> list[Json]:
+    used: dict[tuple[str, str], list[str]] = {}
+    for node, item in sorted(settings.items()):
+        for secret in item.get("secrets", ()):
+            used.setdefault((secret["name"], secret["key"]), []).append(node)
+    return [
+        {"name": name, "key": key, "nodes": nodes} for (name, key), nodes in sorted(used.items())
+    ]
+
+
+def _volumes(settings: Mapping[str, Any]) -> list[Json]:
+    used: dict[str, dict[str, list[str]]] = {}
+    for node, item in sorted(settings.items()):
+        for volume in item.get("volumes", ()):
+            used.setdefault(volume["claim"], {}).setdefault(volume["path"], []).append(node)
+    return [
+        {"claim": claim, "path": path, "nodes": nodes}
+        for claim, paths in sorted(used.items())
+        for path, nodes in sorted(paths.items())
+    ]
+
+
+def _resources(settings: Mapping[str, Any]) -> dict[str, Json]:
+    """What each node asks for, the largest of each (it has to fit one machine), and the sum."""
+    asked: dict[str, dict[str, Decimal]] = {
+        name: requests(item.get("resources", {})) for name, item in sorted(settings.items())
+    }
+    kinds = sorted({kind for amounts in asked.values() for kind in amounts})
+    columns = {
+        kind: [amounts[kind] for amounts in asked.values() if kind in amounts] for kind in kinds
+    }
+    return {
+        "nodes": {name: _texts(amounts) for name, amounts in asked.items() if amounts},
+        "largest": _texts({kind: max(column) for kind, column in columns.items()}),
+        "total": _texts({kind: sum(column, Decimal()) for kind, column in columns.items()}),
+    }
+
+
+def requests(resources: Mapping[str, Any]) -> dict[str, Decimal]:
+    """What is asked for, as numbers: the request, or the limit when only that is set."""
+    found: dict[str, Decimal] = {}
+    for kind in _AMOUNTS:
+        amount = resources.get(kind)
+        if isinstance(amount, Mapping):
+            amount = amount.get("request", amount.get("limit"))
+        if amount is not None:
+            found[kind] = quantity(amount)
+    gpu = resources.get("gpu")
+    count = gpu.get("count", 1) if isinstance(gpu, Mapping) else gpu
+    if count:
+        found["gpu"] = Decimal(str(count))
+    return found
+
+
+def _texts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
+    """Bytes in binary units, everything else in decimal ones."""
+    return {
+        kind: f"{amount.normalize():f}"
+        if kind == "gpu"
+        else canonical(f"{amount / 1024:f}Ki" if kind != "cpu" else f"{amount:f}")
+        for kind, amount in amounts.items()
+    }
