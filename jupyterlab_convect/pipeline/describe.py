@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConvectError
 from .check_files import AROUND, home_of, input_files
@@ -15,8 +15,10 @@ from .merge import settings_of
 from .plan import Json
 from .quantities import canonical, quantity
 from .resolve import raise_first_error
-from .types import Document
 from .validate import validate
+
+if TYPE_CHECKING:
+    from .types import Document
 
 _AMOUNTS = ("cpu", "memory", "shared_memory", "ephemeral_storage")
 

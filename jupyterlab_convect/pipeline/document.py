@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ..errors import ConvectError, Refused
 from .plan import Json
 from .schema import VERSION, Schema, inlined
-from .types import Document
+
+if TYPE_CHECKING:
+    from .types import Document
 
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 100
@@ -26,7 +28,7 @@ def parse(text: str | bytes) -> Document:
     if not isinstance(value, dict):
         raise ConvectError(f"A pipeline is a JSON object, but this is {describe_type(value)}.")
     check_version(value)
-    return cast(Document, value)
+    return cast("Document", value)
 
 
 def parse_json(text: str | bytes) -> Json:

@@ -192,7 +192,9 @@ def _read(kind: Any, value: Json) -> Any:
         return None
     if dataclasses.is_dataclass(kind):
         hints = _hints(kind)
-        return kind(**{name: _read(hints[name], item) for name, item in value.items() if name in hints})
+        return kind(
+            **{name: _read(hints[name], item) for name, item in value.items() if name in hints}
+        )
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return _read(next(option for option in arguments if option is not type(None)), value)

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConvectError, Missing, Refused
 from .check_files import home_of, input_files
@@ -33,8 +33,10 @@ from .plan import (
 )
 from .problems import Problem
 from .quantities import canonical, duration
-from .types import Document
 from .validate import validate
+
+if TYPE_CHECKING:
+    from .types import Document
 
 _MALFORMED = frozenset(("wrong-type", "missing-property", "unknown-property", "bad-version"))
 
@@ -101,7 +103,7 @@ def plan_for_file(
         raise Missing(f"There is no file “{path}”.", code="missing-file")
     stem = PurePosixPath(relative).stem
     node = {"kind": kind, "path": relative, "parameters": dict(parameters or {})}
-    document = cast(Document, {"convect": 1, "name": stem, "nodes": {_id(stem): node}})
+    document = cast("Document", {"convect": 1, "name": stem, "nodes": {_id(stem): node}})
     plan = resolve(document, root=root, settings=settings, files=files)
     return Plan(plan.name, plan.steps, relative, dict(parameters or {}))
 
