@@ -190,7 +190,7 @@ def from_json(kind: type[T], value: Json) -> T:
 def _read(kind: Any, value: Json) -> Any:
     if value is None:
         return None
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         hints = _hints(kind)
         return kind(
             **{name: _read(hints[name], item) for name, item in value.items() if name in hints}
