@@ -1,0 +1,366 @@
+"""Write everything that follows from `pipeline/schema.json`: types, forms and reference page.
+
+python scripts/generate_schema.py           writes what is stale
+python scripts/generate_schema.py --check   changes nothing, fails when something is stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from jupyterlab_convect.pipeline.schema import KINDS, VERSION, Schema, schema, target  # noqa: E402
+
+NOTICE = "Generated from pipeline/schema.json by scripts/generate_schema.py."
+GROUPS = {
+    "general": "General",
+    "environment": "Environment",
+    "resources": "Resources",
+    "parameters": "Parameters",
+    "data": "Data",
+    "behaviour": "Behaviour",
+    "kubernetes": "Kubernetes",
+}
+CLASSES = {
+    "spot": "GroupPlace",
+    "range": "RequestAndLimit",
+    **{kind: f"{kind.capitalize()}Node" for kind in KINDS},
+}
+PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+TYPESCRIPT = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
+WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "array": "list",
+    "object": "object",
+}
+GUIDE = """# The pipeline document
+
+A pipeline is a JSON file that ends in `.pipeline`. It can be written by hand; the editor and the
+command line write it with stable key order, two spaces and a final newline, so that a diff shows
+what changed and nothing else. Positions on the canvas are apart from meaning, in `layout`.
+
+```json
+{
+  "convect": 1,
+  "name": "churn",
+  "parameters": { "lr": { "type": "number", "default": 0.1 } },
+  "defaults": { "image": "registry/ds:2026.1", "resources": { "cpu": "500m", "memory": "2Gi" } },
+  "nodes": {
+    "prepare": { "kind": "notebook", "path": "prepare.ipynb", "outputs": ["data/*.parquet"] },
+    "train": {
+      "kind": "notebook",
+      "path": "train.ipynb",
+      "after": ["prepare"],
+      "parameters": { "lr": "${{ parameters.lr }}", "rows": "${{ nodes.prepare.outputs.rows }}" },
+      "resources": { "gpu": { "count": 1, "type": "NVIDIA-A100" } },
+      "retries": 2,
+      "timeout": "2h"
+    }
+  },
+  "layout": { "prepare": [0, 0], "train": [240, 0] }
+}
+```
+
+## Expressions
+
+| expression | stands for |
+|---|---|
+| `${{ parameters.NAME }}` | a parameter of the pipeline, with the value of this run |
+| `${{ nodes.ID.outputs.NAME }}` | a value that another node gave; the node then comes after it |
+| `${{ run.id }}`, `${{ run.name }}` | the run |
+
+They may stand in `parameters`, `inputs`, `env` and `command`. No code is evaluated. A value that is
+one expression keeps its type; among other words the value is written out, as JSON unless it is a
+text.
+
+## Paths
+
+`path`, `working_folder` and the files of `inputs` start from the folder of the pipeline.
+`dependencies` start from the folder of the node's own file, `outputs` from the folder in which it
+runs. No path leaves the root folder: that of the server, or the one that the command line names.
+
+## How defaults and nodes become one
+
+Objects merge key by key, and the node wins. Lists are joined; a secret replaces one for the same
+variable, a volume one at the same path. Everything else is replaced. The settings of a run come
+between the two. A component takes no image, kernel or parameters from the defaults.
+
+## Problems
+
+Each problem has a severity, a code, the node, the path of the property, a sentence and often a
+hint. Errors keep a pipeline from running, warnings do not.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, fail when stale")
+    check = parser.parse_args().check
+    stale = {path: text for path, text in generated().items() if read(path) != text}
+    for path, text in stale.items():
+        print(f"{'stale' if check else 'written'}: {path.relative_to(ROOT)}")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+def read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def generated() -> dict[Path, str]:
+    return {
+        ROOT / "jupyterlab_convect/pipeline/types.py": python_types(),
+        ROOT / "src/pipeline/schema.ts": typescript(),
+        ROOT / "docs/pipeline.md": reference_page(),
+    }
+
+
+def objects() -> Iterator[tuple[str, Schema]]:
+    """Each object of the format with its class name, the document last."""
+    for name, item in schema()["$defs"].items():
+        if "properties" in item:
+            yield class_name(name), item
+    yield "Document", schema()
+
+
+def alternatives() -> Iterator[tuple[str, Schema]]:
+    for name, item in schema()["$defs"].items():
+        if "oneOf" in item:
+            yield class_name(name), item
+
+
+def class_name(name: str) -> str:
+    return CLASSES.get(name, name.capitalize())
+
+
+def python_types() -> str:
+    lines = [
+        f'"""The document as types. {NOTICE}"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict",
+        "",
+        "if TYPE_CHECKING:",
+        "    from typing_extensions import Required",
+        "",
+    ]
+    for name, item in objects():
+        lines += ["", f"class {name}(TypedDict, total=False):"]
+        if "description" in item:
+            lines += [f'    """{item["description"]}"""', ""]
+        for key, value in item["properties"].items():
+            kind = python_type(value)
+            lines.append(f"    {key}: {f'Required[{kind}]' if is_required(key, item) else kind}")
+        lines.append("")
+    for name, item in alternatives():
+        lines += ["", f'{name}: TypeAlias = "{python_type(item)}"']
+    return "\n".join(lines) + "\n"
+
+
+def is_required(key: str, item: Schema) -> bool:
+    return key in item.get("required", ())
+
+
+def python_type(item: Schema) -> str:
+    if "$ref" in item:
+        return "dict[str, Any]" if target(item) == "free" else class_name(target(item))
+    if "const" in item:
+        return f"Literal[{json.dumps(item['const'])}]"
+    if "enum" in item:
+        return f"Literal[{', '.join(map(json.dumps, item['enum']))}]"
+    if "oneOf" in item:
+        return " | ".join(map(python_type, item["oneOf"]))
+    match item.get("type"):
+        case "array":
+            return f"list[{python_type(item['items'])}]"
+        case "object":
+            others = item.get("additionalProperties")
+            return f"dict[str, {python_type(others) if isinstance(others, dict) else 'Any'}]"
+        case kind:
+            return PYTHON.get(kind or "", "Any")
+
+
+def typescript() -> str:
+    lines = [
+        "/**",
+        " * The document as types, and its schema for forms.",
+        f" * {NOTICE}",
+        " */",
+        "",
+        "/* eslint-disable jupyter/no-untranslated-string -- forms translate the schema's words. */",
+        "",
+        "export type Json =",
+        "  null | boolean | number | string | Json[] | { [key: string]: Json };",
+        "",
+    ]
+    for name, item in objects():
+        if "description" in item:
+            lines += [f"/** {item['description']} */"]
+        lines += [f"export interface I{name} {{"]
+        for key, value in item["properties"].items():
+            if "description" in value:
+                lines.append(f"  /** {value['description']} */")
+            lines.append(f"  {key}{'' if is_required(key, item) else '?'}: {ts_type(value)};")
+        lines += ["}", ""]
+    for name, item in alternatives():
+        union = ts_type(item)
+        head = f"export type {name} ="
+        lines += [f"{head} {union};" if len(head + union) < 79 else f"{head}\n  {union};", ""]
+    lines += [
+        f"export const VERSION = {VERSION};",
+        "",
+        "/** Titles of the parts of a form, in order. */",
+        f"export const GROUPS = {ts_value(GROUPS, '')} as const;",
+        "",
+        "/** JSON Schema, with mixins merged in. */",
+        f"export const SCHEMA = {ts_value(schema(), '')} as const;",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def ts_type(item: Schema) -> str:
+    if "$ref" in item:
+        name = target(item)
+        if name == "free":
+            return "{ [key: string]: Json }"
+        return class_name(name) if "oneOf" in schema()["$defs"][name] else f"I{class_name(name)}"
+    if "const" in item:
+        return ts_value(item["const"], "")
+    if "enum" in item:
+        return " | ".join(ts_value(value, "") for value in item["enum"])
+    if "oneOf" in item:
+        return " | ".join(map(ts_type, item["oneOf"]))
+    match item.get("type"):
+        case "array":
+            inner = ts_type(item["items"])
+            return f"({inner})[]" if " " in inner else f"{inner}[]"
+        case "object":
+            others = item.get("additionalProperties")
+            return f"{{ [key: string]: {ts_type(others) if isinstance(others, dict) else 'Json'} }}"
+        case kind:
+            return TYPESCRIPT.get(kind or "", "Json")
+
+
+def ts_value(value: Any, indent: str, before: int = 0) -> str:
+    """A literal as prettier writes it; `before` is how much of its line is taken."""
+    inner = indent + "  "
+    if isinstance(value, str):
+        quote = '"' if value.count("'") > value.count('"') else "'"
+        return quote + value.replace("\\", "\\\\").replace(quote, f"\\{quote}") + quote
+    if isinstance(value, dict):
+        items = [ts_property(key, item, inner) for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}" if items else "{}"
+    if isinstance(value, list):
+        items = [ts_value(item, inner) for item in value]
+        line = f"[{', '.join(items)}]"
+        if any(isinstance(item, dict) for item in value) or before + len(line) > 79:
+            return "[\n" + ",\n".join(inner + item for item in items) + f"\n{indent}]"
+        return line
+    return json.dumps(value)
+
+
+def ts_property(key: str, value: Any, indent: str) -> str:
+    label = key if key.replace("$", "_").isidentifier() else f"'{key}'"
+    text = ts_value(value, indent, len(indent) + len(label) + 2)
+    if isinstance(value, str) and len(indent) + len(label) + len(text) + 3 > 80:
+        return f"{indent}{label}:\n{indent}  {text}"
+    return f"{indent}{label}: {text}"
+
+
+def reference_page() -> str:
+    definitions = schema()["$defs"]
+    parts = [GUIDE, "# Reference", ""]
+    parts += [f"{NOTICE}", "", "## Pipeline", "", *property_table(schema())]
+    for kind in KINDS:
+        own = {
+            key: item
+            for key, item in definitions[kind]["properties"].items()
+            if key not in definitions["settings"]["properties"]
+        }
+        parts += ["", f"## {definitions[kind]['title']}", "", definitions[kind]["description"], ""]
+        parts += property_table({**definitions[kind], "properties": own})
+        if kind != "group":
+            parts += ["", "And all [settings](#settings)."]
+    parts += ["", "## Settings", "", definitions["settings"]["description"]]
+    for group, title in GROUPS.items():
+        properties = {
+            key: item
+            for key, item in definitions["settings"]["properties"].items()
+            if item.get("x-form", {}).get("group") == group
+        }
+        if properties:
+            parts += ["", f"**{title}**", "", *property_table({"properties": properties})]
+    for name, item in definitions.items():
+        if name not in (*KINDS, "settings") and "properties" in item:
+            parts += ["", f"## {heading(name)}", ""]
+            parts += [item["description"], ""] if "description" in item else []
+            parts += property_table(item)
+    for name, item in alternatives():
+        if name != "Node":
+            parts += ["", f"## {item['title']}", "", item["description"]]
+    return "\n".join(parts) + "\n"
+
+
+def heading(name: str) -> str:
+    title: str = schema()["$defs"][name]["title"]
+    return title
+
+
+def property_table(item: Schema) -> list[str]:
+    rows = ["| property | type | meaning |", "|---|---|---|"]
+    for key, value in item["properties"].items():
+        meaning = value.get("description", "")
+        if is_required(key, item):
+            meaning += " Required."
+        if "default" in value:
+            meaning += f" Default: `{json.dumps(value['default'])}`."
+        rows.append(f"| `{key}` | {type_in_words(value)} | {meaning.strip()} |")
+    return rows
+
+
+def type_in_words(item: Schema) -> str:
+    if "$ref" in item:
+        name = target(item)
+        if name == "free":
+            return "object"
+        title = heading(name)
+        return f"[{title}](#{title.lower().replace(' ', '-')})"
+    if "const" in item:
+        return f"`{json.dumps(item['const'])}`"
+    if "enum" in item:
+        return ", ".join(f"`{value}`" for value in item["enum"])
+    if "oneOf" in item:
+        return " or ".join(dict.fromkeys(map(type_in_words, item["oneOf"])))
+    match item.get("type"):
+        case "array":
+            return f"list of {type_in_words(item['items'])}"
+        case "object":
+            others = item.get("additionalProperties")
+            if not isinstance(others, dict):
+                return "object"
+            if target_is_node(others):
+                return "nodes by id"
+            return f"object of {type_in_words(others)}"
+        case kind:
+            return WORDS.get(kind or "", "any")
+
+
+def target_is_node(item: Schema) -> bool:
+    return "$ref" in item and target(item) == "node"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
