@@ -200,7 +200,7 @@ def typescript() -> str:
         f" * {NOTICE}",
         " */",
         "",
-        "/* eslint-disable jupyter/no-untranslated-string -- forms translate the schema's words. */",
+        "/* eslint-disable jupyter/no-untranslated-string -- forms translate these words. */",
         "",
         "export type Json =",
         "  null | boolean | number | string | Json[] | { [key: string]: Json };",

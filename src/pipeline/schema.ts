@@ -3,7 +3,7 @@
  * Generated from pipeline/schema.json by scripts/generate_schema.py.
  */
 
-/* eslint-disable jupyter/no-untranslated-string -- forms translate the schema's words. */
+/* eslint-disable jupyter/no-untranslated-string -- forms translate these words. */
 
 export type Json =
   null | boolean | number | string | Json[] | { [key: string]: Json };
