@@ -29,6 +29,8 @@ class Reading:
 
     components: tuple[Component, ...] = ()
     errors: tuple[Unreadable, ...] = ()
+    texts: tuple[bytes, ...] = ()
+    """The text of each component."""
 
 
 def nothing_to_follow(addresses: Sequence[str]) -> Mapping[str, bytes | ConvectError]:
@@ -70,16 +72,17 @@ class _Reader:
             found = documents(data, source)
         except Unreadable as error:
             return Reading(errors=(error,))
-        platforms = [item for item in found if is_platforms(item)]
-        found = [item for item in found if not is_platforms(item)]
+        platforms = [item for item, _ in found if is_platforms(item)]
+        found = [item for item in found if not is_platforms(item[0])]
         if not found:
             return Reading(errors=(Unreadable(source, 0, "There is no component in it."),))
         components: list[Component] = []
         errors: list[Unreadable] = []
-        for document in found:
-            digest = digest_of_bytes(data) if len(found) == 1 else digest_of(document.value)
+        texts: list[bytes] = []
+        for document, part in found:
+            text = data if len(found) == 1 else part.encode()
             try:
-                component = self.component(document, digest, above)
+                component = self.component(document, digest_of_bytes(text), above)
             except Unreadable as error:
                 errors.append(error)
             except RecursionError:
@@ -88,7 +91,8 @@ class _Reader:
                 if platforms and component.format == "ir":
                     component = replace(component, platforms=platforms[0].value["platforms"])
                 components.append(component)
-        return Reading(tuple(components), tuple(errors))
+                texts.append(text)
+        return Reading(tuple(components), tuple(errors), tuple(texts))
 
     def component(self, document: At, digest: str, above: tuple[str, ...]) -> Component:
         name = name_from(document.file)

@@ -121,14 +121,15 @@ def decode(data: bytes, file: str) -> str:
     return text
 
 
-def documents(data: bytes, file: str) -> list[At]:
-    """Every YAML document of a file that is not empty."""
+def documents(data: bytes, file: str) -> list[tuple[At, str]]:
+    """Every YAML document of a file that is not empty, each with its part of the text."""
     text = decode(data, file)
-    found: list[At] = []
+    found: list[tuple[At, str]] = []
     try:
         for builder in _build(text, file):
             if builder.root is not None:
-                found.append(At(builder.root, file, builder.lines, builder.written))
+                document = At(builder.root, file, builder.lines, builder.written)
+                found.append((document, text[builder.start : builder.end]))
             if len(found) > MAX_DOCUMENTS:
                 raise Unreadable(file, 0, f"There are more than {MAX_DOCUMENTS} documents in it.")
     except yaml.MarkedYAMLError as error:
@@ -145,6 +146,9 @@ class _Builder:
     """Builds one document; `stack` holds the collections that are open."""
 
     file: str
+    start: int = 0
+    end: int = 0
+    """Which part of the text it is made of."""
     root: Json = None
     lines: dict[Path, int] = field(default_factory=lambda: {(): 1})
     written: dict[Path, str] = field(default_factory=dict)
@@ -219,8 +223,9 @@ def _build(text: str, file: str) -> Iterator[_Builder]:
     for event in yaml.parse(text, Loader=_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.DocumentStartEvent):
-            builder = _Builder(file)
+            builder = _Builder(file, event.start_mark.index)
         elif isinstance(event, yaml.DocumentEndEvent):
+            builder.end = event.end_mark.index
             yield builder
         elif isinstance(event, yaml.ScalarEvent):
             _scalar(builder, event, line)

@@ -27,11 +27,11 @@ CONTEXT = {
 Make = Callable[..., Component]
 
 
-def rendered(component: Component, paths: Paths = Paths(), **arguments: Any) -> Rendered:
+def rendered(component: Component, **arguments: Any) -> Rendered:
     given = {
         name: item if isinstance(item, File) else Value(item) for name, item in arguments.items()
     }
-    return render(component, given, paths, CONTEXT)
+    return render(component, given, Paths(), CONTEXT)
 
 
 @pytest.mark.parametrize(

@@ -31,18 +31,18 @@ def test_values_are_those_of_a_safe_loader() -> None:
       one
       two
     """
-    assert documents(source.encode(), "a.yaml")[0].value == {
+    assert documents(source.encode(), "a.yaml")[0][0].value == {
         **{str(key).replace("True", "yes"): value for key, value in yaml.safe_load(source).items()}
     }
 
 
 def test_what_json_cannot_say_stays_text() -> None:
-    value = documents(b"date: 2020-01-01\ninfinite: .inf\n", "a.yaml")[0].value
+    value = documents(b"date: 2020-01-01\ninfinite: .inf\n", "a.yaml")[0][0].value
     assert value == {"date": "2020-01-01", "infinite": ".inf"}
 
 
 def test_every_value_knows_its_line() -> None:
-    document = documents(b"a:\n  - one\n  - b: two\n", "a.yaml")[0]
+    document = documents(b"a:\n  - one\n  - b: two\n", "a.yaml")[0][0]
     assert document.under("a").under(1).under("b").line == 3
 
 

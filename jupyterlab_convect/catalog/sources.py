@@ -1,0 +1,289 @@
+"""Where components come from: addresses, files, folders, the set that ships, and third parties.
+
+A source is a function of a catalog and a fetcher that gives the texts of its
+components one by one. Others are found by the entry point group
+`jupyterlab_convect.catalogs`; their name is the catalog's `kind`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from urllib.parse import quote, urljoin
+
+from ..errors import ConvectError
+from ..pipeline.plan import Json
+from .fetch import PARALLEL, Fetcher
+from .model import Unreadable
+from .text import MAX_BYTES, decode
+
+GROUP = "jupyterlab_convect.catalogs"
+SHIPPED = Path(__file__).parent / "components"
+
+MAX_FILES = 5_000
+SUFFIXES = (".yaml", ".yml", ".json")
+
+_COMPONENT = re.compile(
+    rb"^\s{0,4}[\"']?(implementation|pipelineInfo|pipelineSpec)[\"']?\s*:", re.MULTILINE
+)
+_GITHUB_FILE = re.compile(r"^https://github\.com/([^/]+/[^/]+)/(?:blob|raw)/([^?#]+)$")
+_GITHUB_FOLDER = re.compile(r"^https://github\.com/([^/]+)/([^/]+)(?:/tree/([^/]+)(/[^?#]*)?)?/?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """Names what is sent as `Authorization`: an environment variable, or a secret's key."""
+
+    env: str | None = None
+    name: str | None = None
+    key: str | None = None
+    scheme: str = "Bearer"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """How a catalog is configured."""
+
+    id: str
+    name: str
+    kind: str = "url"
+    urls: tuple[str, ...] = ()
+    path: str | None = None
+    categories: tuple[str, ...] = ()
+    auth: Auth | None = None
+    replacements: Mapping[str, str] = field(default_factory=dict)
+    """Addresses to read instead of references that are dead."""
+    options: Mapping[str, Json] = field(default_factory=dict)
+    """What only a third party's source understands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text of one or more components, and how many texts there are as far as is known."""
+
+    source: str
+    data: bytes
+    total: int = 1
+
+
+Source = Callable[[Catalog, Fetcher], Iterable["Text | Unreadable"]]
+
+
+def source_of(kind: str) -> Source:
+    if kind in _OWN:
+        return _OWN[kind]
+    for found in entry_points(group=GROUP, name=kind):
+        try:
+            source: Source = found.load()
+        except Exception as error:
+            raise ConvectError(
+                f"The catalogs of kind “{kind}” cannot be loaded: {error}."
+            ) from error
+        return source
+    raise ConvectError(
+        f"There are no catalogs of kind “{kind}”.", hint=f"There is {', '.join(kinds())}."
+    )
+
+
+def kinds() -> list[str]:
+    return [*_OWN, *sorted({found.name for found in entry_points(group=GROUP)} - set(_OWN))]
+
+
+def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+    """Each address is a component, a list of them, or a folder of a repository at GitHub."""
+    waiting = list(catalog.urls)
+    if not waiting:
+        raise ConvectError(f"The catalog “{catalog.name}” has no address.")
+    seen: set[str] = set()
+    total = len(waiting)
+    while waiting:
+        batch = [plain_address(url) for url in waiting[:PARALLEL] if not _folder(url)]
+        folders = [url for url in waiting[:PARALLEL] if _folder(url)]
+        waiting = waiting[PARALLEL:]
+        batch = [url for url in dict.fromkeys(batch) if url not in seen]
+        seen.update(batch)
+        for url, data in fetcher.many(batch).items():
+            if isinstance(data, ConvectError):
+                yield Unreadable(url, 0, data.sentence, hint=data.hint)
+                continue
+            listed = addresses_in(data, url)
+            if listed is None:
+                yield Text(url, data, total)
+                continue
+            total += len(listed) - 1
+            if total > MAX_FILES:
+                raise ConvectError(f"{url} lists more than {MAX_FILES} components.")
+            waiting += listed
+        for url in folders:
+            try:
+                texts = list(_from_archive(url, fetcher))
+            except ConvectError as error:
+                yield Unreadable(url, 0, error.sentence, hint=error.hint)
+            else:
+                total += len(texts) - 1
+                yield from (Text(item.source, item.data, total) for item in texts)
+
+
+def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+    """A file, or every component in a folder and the folders in it."""
+    root = Path(catalog.path or "")
+    if not catalog.path or not root.exists():
+        raise ConvectError(f"{catalog.path or 'The folder'} is not there.")
+    if root.is_file():
+        listed = addresses_in(_bytes(root), "")
+        yield from _from_list(catalog, fetcher, root, listed) if listed else _texts(root, [root])
+        return
+    paths = list(component_files(root))
+    if len(paths) > MAX_FILES:
+        raise ConvectError(f"{root} holds more than {MAX_FILES} files that could be components.")
+    yield from _texts(root, paths)
+
+
+def from_shipped(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+    yield from _texts(SHIPPED, sorted(SHIPPED.glob("*.yaml")))
+
+
+_OWN: dict[str, Source] = {
+    "url": from_urls,
+    "file": from_path,
+    "folder": from_path,
+    "shipped": from_shipped,
+}
+
+
+def fingerprint(catalog: Catalog) -> str | None:
+    """Changes whenever a file of the catalog does; None for one that is not made of files here."""
+    if catalog.kind not in ("file", "folder", "shipped"):
+        return None
+    root = SHIPPED if catalog.kind == "shipped" else Path(catalog.path or "")
+    paths = [root] if root.is_file() else component_files(root)
+    found = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.append(f"{path}:{status.st_mtime_ns}:{status.st_size}")
+    return "\n".join(found)
+
+
+def component_files(root: Path) -> Iterator[Path]:
+    """Files in a folder that could be components; hidden folders are left alone."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def plain_address(url: str) -> str:
+    """The address of the file itself where people copy the address of a page that shows it."""
+    match = _GITHUB_FILE.match(url.strip())
+    if match:
+        return f"https://raw.githubusercontent.com/{match[1]}/{match[2]}"
+    return url.strip()
+
+
+def addresses_in(data: bytes, source: str) -> list[str] | None:
+    """The addresses in a list file, one a line or as YAML; None when it is something else."""
+    if len(data) > MAX_BYTES or _COMPONENT.search(data):
+        return None
+    try:
+        text = decode(data, source)
+    except Unreadable:
+        return None
+    lines = [line.strip().removeprefix("- ").strip("'\"") for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#") and line != "---"]
+    if lines[:1] == ["components:"] or lines[:1] == ["urls:"]:
+        lines = lines[1:]
+    if not lines or not all(_is_address(line) for line in lines):
+        return None
+    return [urljoin(source, line) for line in lines]
+
+
+def _is_address(line: str) -> bool:
+    if line.startswith(("https://", "http://")):
+        return " " not in line
+    return line.endswith(SUFFIXES) and not re.search(r"[\s:{}\[\]]", line)
+
+
+def _folder(url: str) -> bool:
+    return _GITHUB_FOLDER.match(url.strip()) is not None
+
+
+def _from_archive(url: str, fetcher: Fetcher) -> Iterator[Text]:
+    match = _GITHUB_FOLDER.match(url.strip())
+    assert match is not None
+    owner, repository, ref, folder = match.groups()
+    archive = f"https://codeload.github.com/{owner}/{repository}/zip/{quote(ref or 'HEAD')}"
+    page = fetcher.get(archive, archive=True)
+    base = f"https://raw.githubusercontent.com/{owner}/{repository}/{ref or 'HEAD'}/"
+    for name, data in texts_in_zip(page.data, (folder or "").strip("/")):
+        yield Text(base + name, data)
+
+
+def texts_in_zip(data: bytes, folder: str) -> Iterator[tuple[str, bytes]]:
+    """The components in a folder of a zip file whose content lies in one top folder."""
+    prefix = f"{folder}/" if folder else ""
+    count = 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for item in archive.infolist():
+                name = item.filename.partition("/")[2]
+                if not (name.startswith(prefix) and name.endswith(SUFFIXES)):
+                    continue
+                if item.file_size > MAX_BYTES or item.is_dir():
+                    continue
+                with archive.open(item) as file:
+                    text = file.read(MAX_BYTES + 1)
+                if len(text) <= MAX_BYTES and _COMPONENT.search(text):
+                    count += 1
+                    if count > MAX_FILES:
+                        raise ConvectError(f"It holds more than {MAX_FILES} components.")
+                    yield name, text
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise ConvectError(f"The archive is damaged: {error}.") from None
+
+
+def _texts(root: Path, paths: Sequence[Path]) -> Iterator[Text | Unreadable]:
+    for path in paths:
+        name = path.name if path == root else path.relative_to(root).as_posix()
+        try:
+            data = _bytes(path)
+        except OSError as error:
+            yield Unreadable(name, 0, f"It cannot be read: {error.strerror}.")
+        else:
+            if path == root or path.stem == "component" or _COMPONENT.search(data):
+                yield Text(name, data, len(paths))
+
+
+def _from_list(
+    catalog: Catalog, fetcher: Fetcher, root: Path, listed: Sequence[str]
+) -> Iterator[Text | Unreadable]:
+    """Addresses, and files in the folder of the list."""
+    urls = tuple(item for item in listed if "://" in item)
+    folder = root.parent.resolve()
+    for name in listed:
+        path = (folder / name).resolve()
+        if name in urls:
+            continue
+        if folder not in path.parents:
+            yield Unreadable(name, 0, "It lies outside of the folder of its list.")
+        elif not path.is_file():
+            yield Unreadable(name, 0, "It is not there.")
+        else:
+            yield from _texts(folder, [path])
+    if urls:
+        yield from from_urls(replace(catalog, urls=urls), fetcher)
+
+
+def _bytes(path: Path) -> bytes:
+    """No more than what `read` refuses anyway."""
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)

@@ -1,0 +1,399 @@
+"""The pinned store: what was imported stays as it was until somebody takes an update.
+
+```
+<store>/
+  catalogs/<id>.json    how the catalog is configured, and what is in it
+  texts/<digest>        every text that was imported, as it came
+  components/<digest>   what was read from it, complete: a graph with all of its parts
+  approvals.json        which commands may run without a container
+```
+Nothing is fetched when it is read, so it works offline. Files are replaced
+whole; the newest writer wins.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import Conflict, ConvectError, Missing
+from ..pipeline.plan import Json, from_json, to_json
+from .entries import (
+    SHIPPED,
+    Entry,
+    Progress,
+    Shelf,
+    broken,
+    categories_of,
+    check_catalog,
+    matches,
+    merge,
+)
+from .fetch import Fetcher, Policy, check_url
+from .model import (
+    Component,
+    Unreadable,
+    component_from_json,
+    component_to_json,
+    executable_digest,
+)
+from .read import read
+from .secrets import authorization
+from .sources import Catalog, Text, fingerprint, source_of
+
+T = TypeVar("T")
+
+LOOK_AGAIN = 2.0
+"""How long a look at the files of a watched folder stays true, in seconds."""
+
+
+@dataclass(slots=True)
+class _Look:
+    shelf: Shelf
+    stamp: tuple[int, int]
+    looked: float = 0.0
+
+
+class CatalogStore:
+    """All methods may block and may be called from any thread."""
+
+    def __init__(self, folder: Path, policy: Policy | None = None) -> None:
+        self.folder = folder
+        self.policy = policy or Policy()
+        self.progress: dict[str, Progress] = {}
+        """How far the refreshes that are under way have come, by catalog."""
+        self._lock = threading.RLock()
+        self._looks: dict[str, _Look] = {}
+        self._components: dict[str, Component] = {}
+
+    def catalogs(self) -> list[Shelf]:
+        """Every catalog, the one that ships first. Folders and files are looked at again."""
+        names = sorted(path.stem for path in (self.folder / "catalogs").glob("*.json"))
+        ordered = [SHIPPED.id, *(name for name in names if name != SHIPPED.id)]
+        shelves = []
+        for name in ordered:
+            try:
+                shelves.append(self.catalog(name))
+            except Missing:
+                continue
+        return shelves
+
+    def catalog(self, catalog_id: str) -> Shelf:
+        shelf = self._load(catalog_id)
+        if shelf is None and catalog_id == SHIPPED.id:
+            return self.refresh(SHIPPED.id)
+        if shelf is None:
+            raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
+        return self._follow(shelf)
+
+    def add(self, catalog: Catalog) -> Shelf:
+        """A new catalog, still empty: `refresh` fills it."""
+        check_catalog(catalog)
+        source_of(catalog.kind)
+        with self._lock:
+            if self._load(catalog.id) is not None or catalog.id == SHIPPED.id:
+                raise Conflict(f"There is a catalog “{catalog.id}” already.")
+            return self._save(Shelf(catalog))
+
+    def configure(self, catalog: Catalog) -> Shelf:
+        """Change how a catalog is configured; what it has pinned stays."""
+        check_catalog(catalog)
+        _refuse_shipped(catalog.id)
+        with self._lock:
+            shelf = self.catalog(catalog.id)
+            entries = tuple(
+                replace(
+                    entry,
+                    categories=categories_of(self.component(entry.digest), catalog.categories)
+                    if entry.digest
+                    else catalog.categories,
+                )
+                for entry in shelf.entries
+            )
+            return self._save(replace(shelf, catalog=catalog, entries=entries, fingerprint=None))
+
+    def remove(self, catalog_id: str) -> None:
+        """Forget a catalog. Texts stay: other catalogs and runs may share them."""
+        _refuse_shipped(catalog_id)
+        with self._lock:
+            self.catalog(catalog_id)
+            self._path(catalog_id).unlink(missing_ok=True)
+            self._looks.pop(catalog_id, None)
+
+    def refresh(self, catalog_id: str) -> Shelf:
+        """Read the catalog's source again.
+
+        What is new is pinned, what has changed becomes an update that can be
+        taken, what has gone or cannot be read keeps what was pinned. A source
+        that cannot be read at all is an error of the catalog, not of the call.
+        Files on this machine are followed at once.
+        """
+        shelf = self._load(catalog_id) or (Shelf(SHIPPED) if catalog_id == SHIPPED.id else None)
+        if shelf is None:
+            raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
+        catalog = shelf.catalog
+        mark = fingerprint(catalog)
+        found: list[Entry] = []
+        failure: ConvectError | None = None
+        self.progress[catalog_id] = Progress(0, len(catalog.urls) or 1)
+        try:
+            fetcher = self._fetcher(catalog)
+            for number, text in enumerate(source_of(catalog.kind)(catalog, fetcher), 1):
+                found += self._import(catalog, text, fetcher)
+                total = text.total if isinstance(text, Text) else 0
+                self.progress[catalog_id] = Progress(number, max(total, number))
+        except ConvectError as error:
+            failure = error
+        finally:
+            self.progress.pop(catalog_id, None)
+        with self._lock:
+            shelf = self._load(catalog_id) or shelf
+            entries = merge(shelf.entries, found, follow=mark is not None, complete=failure is None)
+            return self._save(
+                replace(
+                    shelf,
+                    entries=tuple(entries),
+                    refreshed=time.time(),
+                    error=failure.to_json() if failure else None,
+                    fingerprint=mark,
+                )
+            )
+
+    def take(self, catalog_id: str, digests: Iterable[str] | None = None) -> Shelf:
+        """Pin the updates with these digests (of the new text), or all there are."""
+        wanted = None if digests is None else set(digests)
+        with self._lock:
+            shelf = self.catalog(catalog_id)
+            offered = {entry.update for entry in shelf.entries}
+            if wanted is not None and not wanted <= offered:
+                raise Missing("There is no such update.", code="no-such-update")
+            entries = tuple(
+                self._describe(entry, entry.update)
+                if entry.update and (wanted is None or entry.update in wanted)
+                else entry
+                for entry in shelf.entries
+            )
+            return self._save(replace(shelf, entries=entries))
+
+    def difference(self, old: str, new: str) -> str:
+        """What changes between two texts, as a unified diff."""
+        lines = [self.text(digest).splitlines(keepends=True) for digest in (old, new)]
+        return "".join(
+            difflib.unified_diff(lines[0], lines[1], f"pinned ({old[:19]})", f"new ({new[:19]})")
+        )
+
+    def entries(
+        self, text: str = "", catalog: str | None = None, category: str | None = None
+    ) -> list[Entry]:
+        """The components that match every word of `text`, by name; broken ones come last."""
+        words = text.casefold().split()
+        shelves = [self.catalog(catalog)] if catalog else self.catalogs()
+        found = [
+            entry
+            for shelf in shelves
+            for entry in shelf.entries
+            if (category is None or category in entry.categories) and matches(entry, words)
+        ]
+        return sorted(found, key=lambda entry: (not entry.digest, entry.name.casefold()))
+
+    def find(self, name: str) -> Entry:
+        """The one component with this name, digest (or its beginning) or source."""
+        entries = [entry for entry in self.entries() if entry.digest]
+        found = [
+            entry
+            for entry in entries
+            if name in (entry.name, entry.source, f"{entry.catalog}/{entry.name}")
+            or (len(name) >= 8 and entry.digest.removeprefix("sha256:").startswith(_hex(name)))
+        ] or [entry for entry in entries if entry.name.casefold() == name.casefold()]
+        if not found:
+            raise Missing(f"There is no component “{name}”.", code="no-such-component")
+        if len({entry.digest for entry in found}) > 1:
+            choices = ", ".join(f"{entry.catalog}/{entry.name}" for entry in found[:5])
+            raise ConvectError(
+                f"“{name}” is the name of several components: {choices}.",
+                hint="Give the digest of the one you mean.",
+            )
+        return found[0]
+
+    def component(self, digest: str) -> Component:
+        """The complete definition of a component that was imported once."""
+        if digest not in self._components:
+            value = self._read(self._content("components", digest))
+            if value is None:
+                raise Missing(f"There is no component {digest[:19]}.", code="no-such-component")
+            self._components[digest] = component_from_json(value)
+        return self._components[digest]
+
+    def text(self, digest: str) -> str:
+        try:
+            return self._content("texts", digest).read_text("utf-8", "replace")
+        except OSError:
+            raise Missing(f"There is no text of {digest[:19]}.", code="no-such-component") from None
+
+    def keep(self, component: Component, data: bytes) -> None:
+        """Store a definition and its text under the digest of the component."""
+        text = self._content("texts", component.digest)
+        if not text.exists():
+            _write(text, data)
+        _write_json(self._content("components", component.digest), component_to_json(component))
+        self._components.pop(component.digest, None)
+
+    def approve(self, component: Component, user: str | None = None) -> None:
+        """Let the component's commands run on this machine without a container."""
+        with self._lock:
+            approvals = self._approvals()
+            approvals[executable_digest(component)] = {
+                "name": component.name,
+                "time": time.time(),
+                "user": user,
+            }
+            _write_json(self.folder / "approvals.json", approvals)
+
+    def withdraw(self, component: Component) -> None:
+        with self._lock:
+            approvals = self._approvals()
+            if approvals.pop(executable_digest(component), None):
+                _write_json(self.folder / "approvals.json", approvals)
+
+    def approved(self, component: Component) -> bool:
+        """What ships with the product, and what somebody approved."""
+        return executable_digest(component) in self._approvals() or self._ships(component)
+
+    def _ships(self, component: Component) -> bool:
+        ours = (self.component(entry.digest) for entry in self.catalog(SHIPPED.id).entries)
+        return any(executable_digest(item) == executable_digest(component) for item in ours)
+
+    def _approvals(self) -> dict[str, Json]:
+        value = self._read(self.folder / "approvals.json")
+        return value if isinstance(value, dict) else {}
+
+    def _follow(self, shelf: Shelf) -> Shelf:
+        """Files on this machine are watched: a change is seen by the next one who looks."""
+        catalog_id = shelf.catalog.id
+        look = self._looks[catalog_id]
+        if catalog_id in self.progress or time.monotonic() - look.looked < LOOK_AGAIN:
+            return shelf
+        look.looked = time.monotonic()
+        mark = fingerprint(shelf.catalog)
+        return shelf if mark in (None, shelf.fingerprint) else self.refresh(catalog_id)
+
+    def _fetcher(self, catalog: Catalog) -> Fetcher:
+        if catalog.auth is None:
+            return Fetcher(self.policy)
+        hosts = frozenset(check_url(url).hostname or "" for url in catalog.urls)
+        if any(url.startswith("http:") for url in catalog.urls) and not all(
+            self.policy.opens(host) for host in hosts
+        ):
+            raise ConvectError(
+                f"The catalog “{catalog.name}” would send its secret over an open connection.",
+                hint="Use https.",
+            )
+        return Fetcher(self.policy, authorization(catalog.auth), hosts)
+
+    def _import(self, catalog: Catalog, text: Text | Unreadable, fetcher: Fetcher) -> list[Entry]:
+        if isinstance(text, Unreadable):
+            return [broken(catalog, text.file, 0, text)]
+        reading = read(
+            text.data, text.source, fetch=fetcher.many, replacements=catalog.replacements
+        )
+        entries = []
+        for part, component in enumerate(reading.components):
+            self.keep(component, reading.texts[part])
+            entry = Entry(catalog.id, text.source, part, categories=catalog.categories)
+            entries.append(self._describe(entry, component.digest))
+        for number, error in enumerate(reading.errors, len(entries)):
+            entries.append(broken(catalog, text.source, number, error))
+        return entries
+
+    def _describe(self, entry: Entry, digest: str) -> Entry:
+        component = self.component(digest)
+        return replace(
+            entry,
+            digest=digest,
+            name=component.name,
+            description=component.description.strip()[:400],
+            format=component.format,
+            image=component.container.image if component.container else "",
+            inputs=tuple(item.name for item in component.inputs),
+            outputs=tuple(item.name for item in component.outputs),
+            categories=categories_of(component, entry.categories),
+            update=None,
+            gone=False,
+            error=None,
+        )
+
+    def _load(self, catalog_id: str) -> Shelf | None:
+        path = self._path(catalog_id)
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        stamp = (status.st_mtime_ns, status.st_size)
+        look = self._looks.get(catalog_id)
+        if look is not None and look.stamp == stamp:
+            return look.shelf
+        value = self._read(path)
+        try:
+            shelf = from_json(Shelf, value)
+            check_catalog(shelf.catalog)
+        except (AttributeError, TypeError, ValueError):
+            raise ConvectError(
+                f"The catalog “{catalog_id}” is damaged.", hint=f"Remove {path} and add it again."
+            ) from None
+        self._looks[catalog_id] = _Look(shelf, stamp, look.looked if look else 0.0)
+        return shelf
+
+    def _save(self, shelf: Shelf) -> Shelf:
+        _write_json(self._path(shelf.catalog.id), to_json(shelf))
+        return shelf
+
+    def _path(self, catalog_id: str) -> Path:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", catalog_id):
+            raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
+        return self.folder / "catalogs" / f"{catalog_id}.json"
+
+    def _content(self, kind: str, digest: str) -> Path:
+        if not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+            raise Missing(f"“{digest[:80]}” is not a digest.", code="no-such-component")
+        return self.folder / kind / digest.removeprefix("sha256:")
+
+    def _read(self, path: Path) -> Json:
+        try:
+            return json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise ConvectError(f"{path} cannot be read: {error}.") from None
+
+
+def _refuse_shipped(catalog_id: str) -> None:
+    if catalog_id == SHIPPED.id:
+        raise Conflict("The included components cannot be changed.")
+
+
+def _hex(digest: str) -> str:
+    return digest.removeprefix("sha256:").lower()
+
+
+def _write_json(path: Path, value: Json) -> None:
+    _write(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file whole, so that no reader ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ConvectError(f"{path} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,162 @@
+"""Addresses are read within limits, and never where users may not go."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.catalog.fetch import Fetcher, Policy, is_internal
+from jupyterlab_convect.errors import ConvectError, Missing, Refused
+
+OPEN = Policy(hosts=("127.0.0.1",), timeout=10, max_bytes=1000)
+
+
+def refused(url: str, policy: Policy = OPEN, kind: type[ConvectError] = ConvectError) -> str:
+    with pytest.raises(kind) as caught:
+        Fetcher(policy).get(url)
+    return caught.value.sentence
+
+
+def test_a_text_is_read(site: Any) -> None:
+    assert Fetcher(OPEN).get(site.put("/a%20b.yaml?v=1", "x: 2")).data == b"x: 2"
+    assert Fetcher(OPEN).get(site.put("/a.yaml", "x: 1")).data == b"x: 1"
+
+
+def test_internal_addresses_are_refused_unless_an_administrator_opens_them(site: Any) -> None:
+    url = site.put("/a.yaml", "x: 1")
+    assert "internal address" in refused(url, Policy(), Refused)
+    assert "internal address" in refused(url.replace("127.0.0.1", "localhost"), Policy(), Refused)
+    assert not site.asked
+
+
+@pytest.mark.parametrize(
+    ("address", "internal"),
+    [
+        ("127.0.0.1", True),
+        ("10.1.2.3", True),
+        ("169.254.169.254", True),
+        ("100.64.0.1", True),
+        ("0.0.0.0", True),
+        ("224.0.0.1", True),
+        ("::1", True),
+        ("fe80::1", True),
+        ("fd00::1", True),
+        ("::ffff:10.0.0.1", True),
+        ("2002:0a00:0001::1", True),
+        ("64:ff9b::a00:1", True),
+        ("8.8.8.8", False),
+        ("2001:4860:4860::8888", False),
+        ("::ffff:8.8.8.8", False),
+    ],
+)
+def test_internal_addresses_are_known_in_every_disguise(address: str, internal: bool) -> None:
+    assert is_internal(ipaddress.ip_address(address)) is internal
+
+
+def test_the_connection_goes_to_the_address_that_was_looked_at(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name server that changes its answer after the check leads nowhere else."""
+    real = socket.getaddrinfo
+    asked = []
+
+    def resolve(host: str, port: Any, *args: Any, **kwargs: Any) -> Any:
+        if host == "rebinding.example":
+            asked.append(host)
+            answer = "127.0.0.1" if len(asked) == 1 else "10.9.9.9"
+            return real(answer, port, *args, **kwargs)
+        return real(host, port, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    url = site.put("/a.yaml", "x: 1").replace("127.0.0.1", "rebinding.example")
+    assert Fetcher(Policy(hosts=("rebinding.example",))).get(url).data == b"x: 1"
+    assert asked == ["rebinding.example"]
+    assert site.asked[0][1]["Host"].startswith("rebinding.example")
+
+
+def test_redirects_are_followed_and_looked_at_again(site: Any) -> None:
+    site.put("/there", "x: 1")
+    assert Fetcher(OPEN).get(site.put("/here", "", 302, location="/there")).data == b"x: 1"
+    hop = site.put("/hop", "", 301, location="http://localhost:1/")
+    assert "internal address" in refused(hop, kind=Refused)
+    assert "not a web address" in refused(site.put("/file", "", 302, location="file:///etc/passwd"))
+    assert "too often" in refused(site.put("/loop", "", 302, location="/loop"))
+
+
+def test_a_secret_goes_to_its_host_and_not_along_with_a_redirect(site: Any) -> None:
+    other = site.put("/b", "x: 1").replace("127.0.0.1", "localhost")
+    url = site.put("/a", "", 302, location=other)
+    policy = Policy(hosts=("127.0.0.1", "localhost"))
+    Fetcher(policy, "Bearer s3cret", frozenset({"127.0.0.1"})).get(url)
+    assert [headers.get("Authorization") for _, headers in site.asked] == ["Bearer s3cret", None]
+
+
+def test_what_is_too_large_is_refused(site: Any) -> None:
+    assert "larger" in refused(site.put("/big", b"x" * 2000))
+    assert "larger" in refused(site.put("/liar", b"", content_length=str(10**9)))
+
+
+def test_what_is_cut_short_is_refused(site: Any) -> None:
+    assert "cannot be reached" in refused(site.put("/short", b"x", content_length="500"))
+
+
+def test_what_drips_is_cut_off(site: Any) -> None:
+    url = site.put("/slow", b"x", content_length="500")
+    site.slow.add("/slow")
+    assert "took longer than 0.3 s" in refused(url, Policy(hosts=("127.0.0.1",), timeout=0.3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("text/html; charset=utf-8", "web page"),
+        ("image/png", "cannot be a component"),
+        ("application/zip", "cannot be a component"),
+    ],
+)
+def test_what_is_not_text_is_refused(site: Any, kind: str, words: str) -> None:
+    assert words in refused(site.put("/x", "<html>", content_type=kind))
+
+
+@pytest.mark.parametrize("kind", ["application/x-yaml", "text/yaml", "application/octet-stream"])
+def test_every_type_that_servers_give_to_yaml_is_taken(site: Any, kind: str) -> None:
+    assert Fetcher(OPEN).get(site.put("/x", "x: 1", content_type=kind)).data == b"x: 1"
+
+
+def test_what_is_not_there_says_so(site: Any) -> None:
+    assert "not there (404)" in refused(site.url + "/none", kind=Missing)
+    assert "may not be read (403)" in refused(site.put("/secret", "", 403), kind=Refused)
+    assert "answered with 500" in refused(site.put("/broken", "", 500))
+    site.close()
+    assert "cannot be reached" in refused(site.url + "/closed")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://host/x",
+        "//host/x",
+        "x.yaml",
+        "http://",
+        "http://[::1",
+        "http://host:99999/",
+        "https://user:password@host/",
+        "http://ho st/",
+        "http://host/\r\nX: y",
+    ],
+)
+def test_what_is_no_web_address_is_refused_before_anything_is_asked(url: str) -> None:
+    sentence = refused(url)
+    assert "web address" in sentence or "password" in sentence
+    assert "user:password" not in sentence
+
+
+def test_several_are_read_at_once_and_fail_alone(site: Any) -> None:
+    urls = [site.put(f"/{number}", str(number)) for number in range(20)] + [site.url + "/none"]
+    found = Fetcher(OPEN).many(urls)
+    assert [found[url] for url in urls[:-1]] == [str(number).encode() for number in range(20)]
+    assert isinstance(found[urls[-1]], Missing)

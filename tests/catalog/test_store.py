@@ -1,0 +1,364 @@
+"""What was imported stays as it was, works offline, and changes by choice."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jupyterlab_convect.catalog import sources
+from jupyterlab_convect.catalog.entries import catalog_from_json, new_catalog_id
+from jupyterlab_convect.catalog.fetch import Fetcher, Policy
+from jupyterlab_convect.catalog.model import Component
+from jupyterlab_convect.catalog.sources import Auth, Catalog, Text, addresses_in, texts_in_zip
+from jupyterlab_convect.catalog.store import CatalogStore
+from jupyterlab_convect.errors import Conflict, ConvectError, Missing
+
+POLICY = Policy(hosts=("127.0.0.1",))
+
+SpecText = Callable[..., str]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogStore:
+    monkeypatch.setattr("jupyterlab_convect.catalog.store.LOOK_AGAIN", 0.0)
+    return CatalogStore(tmp_path / "catalog", POLICY)
+
+
+def test_the_set_that_ships_is_there_from_the_start(store: CatalogStore) -> None:
+    (shelf,) = store.catalogs()
+    assert shelf.catalog.kind == "shipped"
+    assert not [entry for entry in shelf.entries if entry.error]
+    assert all(store.approved(store.component(entry.digest)) for entry in shelf.entries)
+
+
+def add_urls(store: CatalogStore, *urls: str, **more: Any) -> Any:
+    store.add(Catalog(id="web", name="Web", urls=urls, **more))
+    return store.refresh("web")
+
+
+def test_good_and_bad_ones_stand_side_by_side(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    shelf = add_urls(
+        store,
+        site.put("/good.yaml", spec_text("Good")),
+        site.put("/bad.yaml", "name: 3\nimplementation: {}\n"),
+        site.url + "/dead.yaml",
+        site.put("/page.yaml", "<html>", content_type="text/html"),
+    )
+    assert [entry.name for entry in shelf.entries if entry.digest] == ["Good"]
+    errors = {entry.name: entry.error for entry in shelf.entries if entry.error}
+    assert errors["bad.yaml"]["line"] == 2
+    assert "not there (404)" in errors["dead.yaml"]["message"]
+    assert "web page" in errors["page.yaml"]["message"]
+
+
+def test_what_was_imported_works_when_its_source_is_gone(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    text = spec_text("Good")
+    (entry,) = add_urls(store, site.put("/good.yaml", text)).entries
+    site.pages.clear()
+    again = CatalogStore(store.folder, POLICY)
+    assert again.component(entry.digest).name == "Good"
+    assert again.text(entry.digest) == text
+    (kept,) = again.refresh("web").entries
+    assert kept.digest == entry.digest
+    assert kept.error is not None
+    site.close()
+    (kept,) = again.refresh("web").entries
+    assert kept.digest == entry.digest
+
+
+def test_an_update_is_shown_and_taken_by_choice(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    url = site.put("/a.yaml", spec_text("A", "old"))
+    (first,) = add_urls(store, url).entries
+    site.put("/a.yaml", spec_text("A", "new"))
+    (seen,) = store.refresh("web").entries
+    assert seen.digest == first.digest
+    assert seen.update not in (None, first.digest)
+    difference = store.difference(seen.digest, seen.update)
+    assert "-    - old\n+    - new\n" in difference
+    with pytest.raises(Missing):
+        store.take("web", ["sha256:" + "0" * 64])
+    (taken,) = store.take("web", [seen.update]).entries
+    assert (taken.digest, taken.update) == (seen.update, None)
+
+
+def test_an_update_that_cannot_be_read_changes_nothing(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    (first,) = add_urls(store, site.put("/a.yaml", spec_text("A"))).entries
+    site.put("/a.yaml", "implementation: [")
+    (kept,) = store.refresh("web").entries
+    assert kept.digest == first.digest
+    assert kept.error is not None
+    assert kept.update is None
+
+
+def test_a_list_is_one_catalog_of_many(store: CatalogStore, site: Any, spec_text: SpecText) -> None:
+    for number in range(40):
+        site.put(f"/parts/c{number}.yaml", spec_text(f"C{number}"))
+    lines = "\n".join(["# mine", *(f"parts/c{number}.yaml" for number in range(40))])
+    shelf = add_urls(store, site.put("/list.txt", lines))
+    assert len(shelf.entries) == 40
+    assert shelf.entries[39].source == site.url + "/parts/c39.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("https://h/a.yaml\nhttps://h/b\n", ["https://h/a.yaml", "https://h/b"]),
+        ("- a.yaml\n- 'b/c.yml'\n", ["https://h/l/a.yaml", "https://h/l/b/c.yml"]),
+        ("components:\n- a.yaml\n", ["https://h/l/a.yaml"]),
+        ("name: x\n", None),
+        ("", None),
+        ("implementation: a.yaml\n", None),
+    ],
+)
+def test_lists_are_told_from_components(text: str, found: list[str] | None) -> None:
+    assert addresses_in(text.encode(), "https://h/l/list") == found
+
+
+def test_a_folder_is_watched(store: CatalogStore, tmp_path: Path, spec_text: SpecText) -> None:
+    folder = tmp_path / "mine"
+    (folder / "sub").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / "a.yaml").write_text(spec_text("A"))
+    (folder / "sub" / "component.yaml").write_text(spec_text("B"))
+    (folder / "values.yaml").write_text("replicas: 3\n")
+    (folder / ".git" / "c.yaml").write_text(spec_text("C"))
+    store.add(Catalog(id="mine", name="Mine", kind="folder", path=str(folder)))
+    assert [entry.name for entry in store.refresh("mine").entries] == ["A", "B"]
+    (folder / "d.yaml").write_text(spec_text("D"))
+    (folder / "a.yaml").write_text(spec_text("A2"))
+    (folder / "sub" / "component.yaml").unlink()
+    assert [entry.name for entry in store.entries(catalog="mine")] == ["A2", "D"]
+
+
+def test_a_folder_that_is_gone_keeps_its_components(
+    store: CatalogStore, tmp_path: Path, spec_text: SpecText
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(spec_text("A"))
+    store.add(Catalog(id="mine", name="Mine", kind="folder", path=str(folder)))
+    store.refresh("mine")
+    folder.rename(tmp_path / "elsewhere")
+    shelf = store.catalog("mine")
+    assert [entry.name for entry in shelf.entries] == ["A"]
+    assert shelf.error is not None
+    assert "is not there" in shelf.error["message"]
+
+
+def test_a_list_on_this_machine_stays_in_its_folder(
+    store: CatalogStore, tmp_path: Path, site: Any, spec_text: SpecText
+) -> None:
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    (tmp_path / "outside.yaml").write_text(spec_text("Outside"))
+    (folder / "a.yaml").write_text(spec_text("A"))
+    web = site.put("/web.yaml", spec_text("B"))
+    (folder / "list.txt").write_text(f"a.yaml\n../outside.yaml\nnone.yaml\n{web}\n")
+    store.add(Catalog(id="l", name="L", kind="file", path=str(folder / "list.txt")))
+    entries = store.refresh("l").entries
+    assert [entry.name for entry in entries if entry.digest] == ["A", "B"]
+    assert [str(entry.error["message"]) for entry in entries if entry.error] == [
+        "It lies outside of the folder of its list.",
+        "It is not there.",
+    ]
+
+
+def test_a_folder_of_a_repository_is_read_from_its_archive() -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("repo-main/README.md", "x")
+        archive.writestr("repo-main/components/a/component.yaml", "implementation: {}")
+        archive.writestr("repo-main/components/values.yaml", "x: 1")
+        archive.writestr("repo-main/other/component.yaml", "implementation: {}")
+    assert [name for name, _ in texts_in_zip(data.getvalue(), "components")] == [
+        "components/a/component.yaml"
+    ]
+    with pytest.raises(ConvectError, match="damaged"):
+        list(texts_in_zip(b"not a zip", ""))
+
+
+def test_the_page_of_a_file_leads_to_the_file() -> None:
+    assert (
+        sources.plain_address("https://github.com/o/r/blob/main/a/component.yaml")
+        == "https://raw.githubusercontent.com/o/r/main/a/component.yaml"
+    )
+
+
+def test_thousands_are_listed_and_searched(
+    store: CatalogStore, tmp_path: Path, spec_text: SpecText
+) -> None:
+    documents = [
+        spec_text(
+            f"Component {number}",
+            description=f"Does thing {number % 7}",
+            inputs=[{"name": f"col{number % 5}"}],
+        )
+        for number in range(2000)
+    ]
+    path = tmp_path / "all.yaml"
+    path.write_text("---\n".join(documents))
+    store.add(Catalog(id="all", name="All", kind="file", path=str(path), categories=("bulk",)))
+    store.refresh("all")
+    assert len(store.entries(category="bulk")) == 2000
+    assert [entry.name for entry in store.entries("COMPONENT 1234")] == ["Component 1234"]
+    assert len(store.entries("thing col3")) == 400
+    assert store.entries("nowhere") == []
+
+
+def test_a_name_of_several_is_not_guessed(
+    store: CatalogStore, tmp_path: Path, spec_text: SpecText
+) -> None:
+    (tmp_path / "a.yaml").write_text(spec_text("Same", "1") + "---\n" + spec_text("Same", "2"))
+    store.add(Catalog(id="x", name="X", kind="file", path=str(tmp_path / "a.yaml")))
+    first, second = store.refresh("x").entries
+    with pytest.raises(ConvectError, match="several components"):
+        store.find("Same")
+    assert store.find(first.digest).part == 0
+    assert store.find(second.digest[7:19]).part == 1
+    with pytest.raises(Missing):
+        store.find("Other")
+
+
+def test_approval_is_given_to_commands_and_can_be_withdrawn(
+    store: CatalogStore, component: Callable[..., Component]
+) -> None:
+    one, other = component(["x"]), component(["y"])
+    assert not store.approved(one)
+    store.approve(one, user="me")
+    again = CatalogStore(store.folder)
+    assert again.approved(one)
+    assert not again.approved(other)
+    again.withdraw(one)
+    assert not store.approved(one)
+
+
+def test_catalogs_are_configured_and_removed(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    add_urls(store, site.put("/a.yaml", spec_text("A")))
+    with pytest.raises(Conflict):
+        store.add(Catalog(id="web", name="Again"))
+    shelf = store.configure(Catalog(id="web", name="New", categories=("c",)))
+    assert [entry.categories for entry in shelf.entries] == [("c",)]
+    store.remove("web")
+    with pytest.raises(Missing):
+        store.catalog("web")
+    with pytest.raises(Conflict):
+        store.remove("shipped")
+    with pytest.raises(Missing):
+        store.catalog("../../etc")
+
+
+def test_a_secret_is_named_and_never_stored(
+    store: CatalogStore, site: Any, spec_text: SpecText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "s3cret")
+    add_urls(store, site.put("/a.yaml", spec_text("A")), auth=Auth(env="MY_TOKEN"))
+    assert site.asked[0][1]["Authorization"] == "Bearer s3cret"
+    for path in store.folder.rglob("*"):
+        assert not path.is_file() or b"s3cret" not in path.read_bytes()
+    monkeypatch.delenv("MY_TOKEN")
+    shelf = store.refresh("web")
+    assert shelf.error is not None
+    assert "MY_TOKEN" in shelf.error["message"]
+    assert shelf.entries[0].digest
+
+
+def test_a_secret_is_not_sent_over_an_open_connection(store: CatalogStore) -> None:
+    shelf = add_urls(store, "http://example.org/a.yaml", auth=Auth(env="HOME"))
+    assert shelf.error is not None
+    assert "open connection" in shelf.error["message"]
+
+
+def test_a_dead_reference_can_be_replaced(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    dead = site.url + "/dead.yaml"
+    graph = {
+        "name": "G",
+        "implementation": {
+            "graph": {"tasks": {"t": {"componentRef": {"url": dead, "digest": "0" * 64}}}}
+        },
+    }
+    url = site.put("/g.yaml", yaml.safe_dump(graph))
+    (entry,) = add_urls(store, url).entries
+    assert entry.error is not None
+    assert dead in str(entry.error["hint"])
+    twin = site.put("/twin.yaml", spec_text("Twin"))
+    store.configure(Catalog(id="web", name="Web", urls=(url,), replacements={dead: twin}))
+    (entry,) = store.refresh("web").entries
+    assert entry.format == "graph"
+    assert entry.error is None
+
+
+def test_others_add_sources_by_entry_point(
+    store: CatalogStore, monkeypatch: pytest.MonkeyPatch, spec_text: SpecText
+) -> None:
+    def theirs(catalog: Catalog, fetcher: Fetcher) -> list[Text]:
+        return [Text("theirs:1", spec_text(catalog.options["word"]).encode())]
+
+    class Found:
+        name = "theirs"
+
+        def load(self) -> Any:
+            return theirs
+
+    def entry_points(group: str, name: str | None = None) -> list[Found]:
+        assert group == "jupyterlab_convect.catalogs"
+        return [Found()] if name in (None, "theirs") else []
+
+    monkeypatch.setattr(sources, "entry_points", entry_points)
+    assert "theirs" in sources.kinds()
+    store.add(Catalog(id="t", name="T", kind="theirs", options={"word": "Hi"}))
+    assert [entry.name for entry in store.refresh("t").entries] == ["Hi"]
+    with pytest.raises(ConvectError, match="no catalogs of kind"):
+        store.add(Catalog(id="u", name="U", kind="nobody"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"id": "a", "name": " "},
+        {"id": "a"},
+        {"id": "a", "name": 3},
+        {"id": "a", "name": "A", "urls": ["file:///etc/passwd"]},
+        {"id": "a", "name": "A", "urls": [3]},
+        {"id": "a", "name": "A", "urls": 3},
+        {"id": "a", "name": "A", "replacements": {"x": "file:///etc"}},
+    ],
+)
+def test_a_malformed_configuration_is_refused(value: dict[str, Any]) -> None:
+    with pytest.raises(ConvectError):
+        catalog_from_json(value)
+
+
+def test_a_damaged_catalog_says_which_file(store: CatalogStore) -> None:
+    store.add(Catalog(id="a", name="A"))
+    path = store.folder / "catalogs" / "a.json"
+    path.write_text(json.dumps({"catalog": 3}))
+    with pytest.raises(ConvectError, match="damaged"):
+        store.catalog("a")
+    path.write_text("{")
+    with pytest.raises(ConvectError, match="cannot be read"):
+        store.catalog("a")
+
+
+def test_ids_come_from_names_and_differ() -> None:
+    assert new_catalog_id("My Catalog!", []) == "my-catalog"
+    assert new_catalog_id("My Catalog!", ["my-catalog"]) == "my-catalog-2"
+    assert new_catalog_id("目录", []) == "catalog"
