@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -20,20 +21,19 @@ class Unreadable(Exception):
 
     def __init__(self, reason: str, severity: Severity = "warning") -> None:
         super().__init__(reason)
-        self.reason = reason
         self.severity: Severity = severity
 
 
 @dataclass(slots=True)
 class Bag:
-    """Take values out by name. One that cannot be read goes to `unreadable`, with the reason.
+    """Take values out by name. One that cannot be read goes to `unreadable`, with the reasons.
 
     Elyra's forms leave empty texts and lists behind; they say nothing and count as absent.
     """
 
     content: dict[str, Any]
     unreadable: dict[str, Any] = field(default_factory=dict)
-    reasons: dict[str, Unreadable] = field(default_factory=dict)
+    reasons: dict[str, list[Unreadable]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.content = {key: item for key, item in self.content.items() if not is_empty(item)}
@@ -68,7 +68,7 @@ class Bag:
 
     def refuse(self, key: str, value: Json, reason: Unreadable) -> None:
         self.unreadable[key] = value
-        self.reasons[key] = reason
+        self.reasons.setdefault(key, []).append(reason)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -90,6 +90,13 @@ def as_value_text(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else as_text(value)
+
+
+def as_literal(value: Json) -> Json:
+    """A value that says itself. Ours have no way to write `${{` that is no expression."""
+    if "${{" in json.dumps(value):
+        raise Unreadable(f"{shorten(value)} would be an expression here")
+    return value
 
 
 def as_flag(value: Json) -> bool:

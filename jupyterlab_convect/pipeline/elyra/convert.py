@@ -170,7 +170,7 @@ def _refuse_cycles(nodes: dict[str, Raw]) -> None:
     try:
         graphlib.TopologicalSorter(before).prepare()
     except graphlib.CycleError as error:
-        names = ", ".join(f"“{name}”" for name in dict.fromkeys(reversed(error.args[1])))
+        names = ", ".join(f"“{name}”" for name in dict.fromkeys(error.args[1]))
         raise Refused(
             f"The nodes {names} wait for each other in a circle.",
             code="cycle",

@@ -8,7 +8,7 @@ from typing import Any
 from ..document import shorten
 from ..expressions import Reference
 from ..plan import Json
-from .bag import Bag, Unreadable, as_object, as_text
+from .bag import Bag, Unreadable, as_literal, as_object, as_text
 from .settings import POD_PROPERTIES
 
 CONTROLS = {"NestedEnumControl": "inputpath"}
@@ -42,7 +42,7 @@ def _input(value: Json, ids: Mapping[str, str]) -> Json:
             return _by_widget(CONTROLS.get(control, ""), value.get(control), ids)
         case {"value": _, "option": _}:
             return _by_widget("inputpath", value, ids)
-    return value
+    return as_literal(value)
 
 
 def _by_widget(widget: str, value: Json, ids: Mapping[str, str]) -> Json:
@@ -54,8 +54,8 @@ def _by_widget(widget: str, value: Json, ids: Mapping[str, str]) -> Json:
         case "parameter":
             return None if value == "" else str(Reference("parameters", _name(value)))
         case "file":
-            return None if value == "" else {"file": as_text(value)}
-    return value
+            return None if value == "" else {"file": as_literal(as_text(value))}
+    return as_literal(value)
 
 
 def _output_of_node(value: Json, ids: Mapping[str, str]) -> str:

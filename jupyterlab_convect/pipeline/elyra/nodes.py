@@ -71,7 +71,7 @@ def read_node(box: Box, context: Context) -> Raw:
     if kind == "component":
         node |= _component(node_id, box.raw, app, properties, context)
     else:
-        node |= _file(node_id, properties, context)
+        node |= _file(properties, context)
     node = without_empty(node)
     bags = {"component_parameters": properties, "app_data": app, "ui_data": ui}
     context.report.keep(node, bags, _odd(box.raw), node=node_id)
@@ -147,13 +147,12 @@ def _words(node_id: str, ui: Bag, app: Bag, properties: Bag) -> Raw:
     }
 
 
-def _file(node_id: str, properties: Bag, context: Context) -> Raw:
+def _file(properties: Bag, context: Context) -> Raw:
     """A notebook or a script. Elyra hands it pipeline parameters as environment variables."""
     path = properties.take("filename", as_text)
     names = properties.take_each("pipeline_parameters", as_text)
     settings = read_settings(properties)
     env = settings.get("env", {})
-    context.report.warn_of_expressions(node_id, "env", env)
     for name in names:
         env.setdefault(name, str(Reference("parameters", name)))
     return {"path": path and _from_pipeline(path, context), **settings, "env": env}
@@ -169,7 +168,6 @@ def _from_pipeline(path: str, context: Context) -> str:
 
 
 def _component(node_id: str, raw: Raw, app: Bag, properties: Bag, context: Context) -> Raw:
-    context.report.warn_of_expressions(node_id, "inputs", properties.content)
     inputs = read_inputs(properties, context.ids)
     written = app.content.get("component_source")
     source = describe_source(written)
@@ -179,10 +177,11 @@ def _component(node_id: str, raw: Raw, app: Bag, properties: Bag, context: Conte
         Problem(
             "warning",
             "elyra-component",
-            f"The definition of the component of node “{node_id}” is not in an Elyra file.",
+            f"The component of node “{node_id}” has to be imported again, because Elyra keeps no "
+            "definitions in its files.",
             node=node_id,
             path=("component",),
-            hint=f"Import the component again; it came from {source}." if source else None,
+            hint=f"It came from {source}." if source else None,
         )
     )
     operation = raw.get("op")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..expressions import as_text
 from ..plan import Json
 from ..problems import Problem
-from .bag import Bag, is_empty
+from .bag import Bag, Unreadable, is_empty
 
 KEPT = ("extra", "elyra")
-SILENT = {"id", "version"}
+SILENT = {"id", "version", "component_source"}
 """Kept for the record, and nothing to tell."""
 
 
@@ -40,7 +39,7 @@ class Report:
                 kept[name] = item
                 if key in bag.reasons:
                     explained.add(name)
-                    self._explain(bag, key, name, node, path)
+                    self._explain(bag.reasons[key], name, node, path)
         if kept:
             target["extra"] = {"elyra": kept}
         plain = sorted(kept.keys() - explained - SILENT)
@@ -58,30 +57,15 @@ class Report:
             )
 
     def _explain(
-        self, bag: Bag, key: str, name: str, node: str | None, path: tuple[str, ...]
+        self, reasons: list[Unreadable], name: str, node: str | None, path: tuple[str, ...]
     ) -> None:
-        problem = bag.reasons[key]
-        self.problems.append(
-            Problem(
-                problem.severity,
-                "elyra-unreadable" if problem.severity == "warning" else "elyra-kept",
-                f"“{name}” is kept aside, because {problem.reason}.",
-                node=node,
-                path=(*path, *KEPT, name),
-            )
-        )
-
-    def warn_of_expressions(self, node: str, field: str, values: Mapping[str, Json]) -> None:
-        """Literal text that would be taken for an expression here."""
-        for key, value in values.items():
-            if "${{" in as_text(value):
-                self.problems.append(
-                    Problem(
-                        "warning",
-                        "elyra-expression",
-                        f"“{key}” holds “${{{{”, which starts an expression here but not in Elyra.",
-                        node=node,
-                        path=(field, key),
-                        hint="Write the value in another way.",
-                    )
+        for reason in reasons:
+            self.problems.append(
+                Problem(
+                    reason.severity,
+                    "elyra-unreadable" if reason.severity == "warning" else "elyra-kept",
+                    f"“{name}” is kept aside, because {reason}.",
+                    node=node,
+                    path=(*path, *KEPT, name),
                 )
+            )

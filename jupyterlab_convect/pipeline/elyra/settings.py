@@ -11,7 +11,17 @@ from typing import Any
 
 from ..document import shorten, write_number
 from ..plan import Json
-from .bag import Bag, Unreadable, as_flag, as_number, as_object, as_text, as_value_text, is_empty
+from .bag import (
+    Bag,
+    Unreadable,
+    as_flag,
+    as_literal,
+    as_number,
+    as_object,
+    as_text,
+    as_value_text,
+    is_empty,
+)
 
 USUAL_GPU = "nvidia.com/gpu"
 OPERATORS = ("Equal", "Exists")
@@ -126,7 +136,7 @@ def _variable(value: Json) -> tuple[str, str]:
     name, text = _pair(value, "env_var", "value")
     if not text:
         raise Unreadable(f"{shorten(name)} has no value, and Elyra leaves it unset then", "info")
-    return name, text
+    return name, as_literal(text)
 
 
 def _key_and_value(value: Json) -> tuple[str, str]:
