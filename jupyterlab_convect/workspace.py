@@ -16,11 +16,10 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import cast
 
-from .errors import ConvectError, Missing
+from .errors import ConvectError, Missing, Refused
 from .git import git_of
 from .pipeline.document import parse
 from .pipeline.plan import Plan
@@ -69,13 +68,15 @@ class Runtimes(Mapping[str, Runtime]):
 
     @functools.cached_property
     def _installed(self) -> dict[str, str]:
+        from importlib.metadata import entry_points
+
         return EMBEDDED | {found.name: found.value for found in entry_points(group=GROUP)}
 
     def _make(self, name: str) -> Runtime:
         offered = self._settings.runtimes
         place = EMBEDDED.get(name) or self._installed.get(name)
         if place is None or (offered and name not in offered):
-            raise Missing(
+            raise NoSuchRuntime(
                 f"There is no runtime {name!r}.",
                 code="no-such-runtime",
                 hint=f"There is {', '.join(sorted(self))}.",
@@ -84,10 +85,14 @@ class Runtimes(Mapping[str, Runtime]):
         try:
             kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
             return kind(parent=self._settings, log=self._log)
-        except ImportError as error:
-            raise ConvectError(
+        except (ImportError, AttributeError) as error:
+            raise Refused(
                 f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable"
             ) from error
+
+
+class NoSuchRuntime(Missing, KeyError):
+    """A key error as well, which is what a mapping promises."""
 
 
 class Workspace:
@@ -196,10 +201,13 @@ class Workspace:
 
     async def close(self) -> None:
         """Let go; steps that run go on."""
-        await self.engine.close()
+        made = vars(self)
+        if "engine" in made:
+            await self.engine.close()
         for runtime in self.runtimes.made():
             await runtime.close()
-        self.store.close()
+        if "store" in made:
+            self.store.close()
 
     def prune(self, *, dry_run: bool = False) -> list[str]:
         """Delete what the settings do not want kept."""

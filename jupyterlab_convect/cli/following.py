@@ -1,0 +1,173 @@
+"""Drive a run from the terminal, show how it goes, and say how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from ..host import hand_over
+from ..pipeline.plan import Json
+from ..results import read_log, results_of
+from ..runs import views
+from ..runs.index import Query
+from ..runs.model import GOOD, Request
+from ..runs.store import Record
+from ..workspace import Workspace
+from . import output
+from .progress import PATIENCE, Display, Lines, Logs, Table, seconds, watch
+
+TAIL = 15
+
+
+async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json: bool) -> int:
+    """Submit it, watch it, and return the exit code."""
+    engine, store = workspace.engine, workspace.store
+    try:
+        run = workspace.make(request)
+        await engine.submit(run)
+        with _stopping(workspace, lambda: engine.stop(run.id)) as interrupted:
+            await _watch(workspace, engine.wait(run.id), lambda: [store.read(run.id)], logs)
+        record = store.read(run.id)
+        if as_json:
+            output.say_json(views.view(*record))
+        else:
+            _tell_end(workspace, record)
+        return 130 if interrupted else 0 if record.state.state in GOOD else 1
+    finally:
+        await workspace.close()
+
+
+async def follow_sweep(
+    workspace: Workspace, request: Request, sweep: dict[str, Any], logs: bool, as_json: bool
+) -> int:
+    sweeps, store = workspace.sweeps, workspace.store
+    try:
+        sweep_id = await sweeps.create(request, **sweep)
+
+        def records() -> list[Record]:
+            runs = store.find(Query(sweep=sweep_id, limit=1000)).runs
+            return [store.read(run["id"]) for run in runs]
+
+        with _stopping(workspace, lambda: sweeps.stop(sweep_id)) as interrupted:
+            await _watch(workspace, sweeps.wait(sweep_id), records, logs, several=True)
+        view = sweeps.view(sweep_id)
+        if as_json:
+            output.say_json(view)
+        else:
+            _tell_sweep(view)
+        return 130 if interrupted else 0 if view["state"] in GOOD else 1
+    finally:
+        await workspace.close()
+
+
+async def _watch(
+    workspace: Workspace,
+    end: Awaitable[Any],
+    records: Callable[[], list[Record]],
+    logs: bool,
+    *,
+    several: bool = False,
+) -> None:
+    task = asyncio.ensure_future(end)
+    display: Display = Lines(several)
+    if logs:
+        display = Logs(workspace)
+    elif sys.stderr.isatty():
+        done, _ = await asyncio.wait({task}, timeout=PATIENCE)
+        if done:
+            return
+        display = await asyncio.to_thread(Table, several)
+    await watch(workspace, task, records, display)
+
+
+@contextlib.contextmanager
+def _stopping(workspace: Workspace, stop: Callable[[], Awaitable[None]]) -> Iterator[list[int]]:
+    """Ctrl-C stops the run; the second leaves at once and others see it stopped.
+
+    Yields the signals that came.
+    """
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+    came: list[int] = []
+    stopping: list[asyncio.Future[None]] = []
+
+    def interrupt(number: int) -> None:
+        came.append(number)
+        if len(came) == 1 and number != signal.SIGHUP:
+            output.note("Stopping; press Ctrl-C again to leave at once.")
+            stopping.append(asyncio.ensure_future(stop()))
+            return
+        hand_over(workspace.settings)
+        assert main is not None
+        main.cancel()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, interrupt, number)
+    try:
+        yield came
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _tell_end(workspace: Workspace, record: Record) -> None:
+    run, state = record
+    took = seconds((state.ended or run.created) - run.created)
+    words = output.paint(state.state, "green" if state.state in GOOD else "red")
+    output.say(f"{state.name} {words} in {took} ({run.id})")
+    for name, value in {**_outputs(record), **views.metrics_of(*record)}.items():
+        output.say(f"  {name} = {value}")
+    for step in state.steps.values():
+        if step.state not in GOOD and step.state != "skipped":
+            _tell_failure(workspace, record, step.id)
+
+
+def _tell_failure(workspace: Workspace, record: Record, step_id: str) -> None:
+    step = record.state.steps[step_id]
+    output.note(f"{step_id}: {step.state}: {step.reason}")
+    if not step.attempts:
+        return
+    results = results_of(workspace.store, record, step_id, len(step.attempts))
+    log = results.folder / "log.txt"
+    size = log.stat().st_size if log.exists() else 0
+    for line in read_log(results, max(0, size - 4096)).text.splitlines()[-TAIL:]:
+        output.note(f"  | {line}")
+    notebook = results.folder / "executed.ipynb"
+    output.note(f"  {notebook if notebook.exists() else results.folder}")
+
+
+def _outputs(record: Record) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for step in record.run.plan.steps:
+        found.update(record.state.steps[step.id].outputs)
+    return found
+
+
+def _tell_sweep(view: dict[str, Json]) -> None:
+    names = sorted({name for point in view["points"] for name in point})
+    metrics = sorted({name for run in view["runs"] if run for name in run["metrics"]})
+    rows = [
+        [
+            "*" if run and run["id"] == view["best"] else "",
+            *(str(point.get(name, "")) for name in names),
+            run["state"] if run else "waiting",
+            *(number(run["metrics"].get(name)) if run else "" for name in metrics),
+            run["id"] if run else "",
+        ]
+        for point, run in zip(view["points"], view["runs"], strict=True)
+    ]
+    output.say(output.table(rows, ("", *names, "state", *metrics, "run")))
+
+
+def number(value: Json) -> str:
+    """A value for a narrow column."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

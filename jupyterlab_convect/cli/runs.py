@@ -1,0 +1,341 @@
+"""`convect runs`: list, show, follow, stop, run again, download and clean up runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from ..errors import ConvectError, Missing
+from . import output
+from .arguments import add_json
+from .run import add_following, leave_to_host
+
+if TYPE_CHECKING:
+    from ..workspace import Workspace
+
+UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+RUN = "a run: its id, a beginning or end of it, or `latest`"
+POLL = 0.2
+
+
+def add(subparsers: Any) -> None:
+    parser = subparsers.add_parser("runs", help="list, show, follow, stop and clean up runs")
+    verbs = parser.add_subparsers(dest="runs_verb", metavar="verb", required=True)
+    _add_list(verbs)
+
+    show = verbs.add_parser("show", help="show a run with its steps")
+    show.add_argument("run", help=RUN)
+    add_json(show)
+    show.set_defaults(handler=_show)
+
+    logs = verbs.add_parser("logs", help="print what the steps printed")
+    logs.add_argument("run", help=RUN)
+    logs.add_argument("step", nargs="?", help="one step alone")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+    logs.add_argument("--attempt", type=int, metavar="N", help="one attempt alone")
+    logs.set_defaults(handler=_logs)
+
+    stop = verbs.add_parser("stop", help="stop a run or one step of it")
+    stop.add_argument("run", help=RUN)
+    stop.add_argument("step", nargs="?", help="one step alone")
+    add_json(stop)
+    stop.set_defaults(handler=_stop)
+
+    rerun = verbs.add_parser("rerun", help="run it again, whole or in part, as a new run")
+    rerun.add_argument("run", help=RUN)
+    part = rerun.add_mutually_exclusive_group()
+    part.add_argument("--failed", action="store_true", help="only what did not succeed")
+    part.add_argument("--only", metavar="NODE", help="this node alone")
+    part.add_argument("--from", metavar="NODE", dest="from_node", help="this node and all after it")
+    part.add_argument("--upto", metavar="NODE", help="this node and all before it")
+    rerun.add_argument("--no-cache", action="store_true", help="run also what is unchanged")
+    add_following(rerun)
+    add_json(rerun)
+    rerun.set_defaults(handler=_rerun)
+
+    download = verbs.add_parser("download", help="save all that a run left as a zip")
+    download.add_argument("run", help=RUN)
+    download.add_argument("-o", "--output", type=Path, help="the file to write (<run id>.zip)")
+    download.add_argument("--force", action="store_true", help="overwrite an existing file")
+    download.set_defaults(handler=_download)
+
+    prune = verbs.add_parser("prune", help="delete runs that have ended, the oldest first")
+    prune.add_argument("--keep-days", type=float, default=None, metavar="N", help="younger ones")
+    prune.add_argument("--keep-runs", type=int, default=None, metavar="N", help="the newest ones")
+    prune.add_argument(
+        "--keep-size", default=None, metavar="SIZE", help="as many as fit: 10G, 500M"
+    )
+    prune.add_argument("--dry-run", action="store_true", help="say what would go")
+    add_json(prune)
+    prune.set_defaults(handler=_prune)
+
+
+def _add_list(verbs: Any) -> None:
+    parser = verbs.add_parser("list", help="list runs, the newest first")
+    parser.add_argument("--state", action="append", default=[], help="in this state (repeatable)")
+    parser.add_argument("--name", help="of this name, or a pattern with *")
+    parser.add_argument("--runtime", help="on this runtime")
+    parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--text", help="with these words in name, path, parameters or note")
+    parser.add_argument("--path", help="of this file")
+    parser.add_argument("--sweep", help="of this sweep")
+    parser.add_argument("--since", metavar="WHEN", help="made after: 2h, 3d, or 2026-11-16")
+    parser.add_argument("--until", metavar="WHEN", help="made before")
+    parser.add_argument("--sort", default="-created", help="by this; with - in front, backwards")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (20)")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="from which on (0)")
+    add_json(parser)
+    parser.set_defaults(handler=_list)
+
+
+def _workspace() -> Workspace:
+    from ..settings import load_settings
+    from ..workspace import Workspace
+
+    return Workspace(load_settings())
+
+
+def _list(options: argparse.Namespace) -> int:
+    from ..runs.index import Query
+    from ..runs.model import State
+    from .values import split
+
+    states = get_args(State)
+    for state in options.state:
+        if state not in states:
+            raise ConvectError(f"There is no state “{state}”.", hint=", ".join(states))
+    if options.limit < 0 or options.offset < 0:
+        raise ConvectError("--limit and --offset cannot be negative.")
+    query = Query(
+        states=tuple(options.state),
+        name=options.name,
+        runtime=options.runtime,
+        labels=dict(map(split, options.label)),
+        text=options.text,
+        path=options.path,
+        sweep=options.sweep,
+        since=None if options.since is None else when(options.since),
+        until=None if options.until is None else when(options.until),
+        sort=options.sort,
+        limit=options.limit,
+        offset=options.offset,
+    )
+    page = _workspace().store.find(query)
+    if options.json:
+        output.say_json({"runs": page.runs, "total": page.total, "counts": page.counts})
+        return 0
+    rows = [
+        [
+            run["id"],
+            run["name"],
+            run["state"],
+            run["runtime"],
+            _ago(run["created"]),
+            _pairs(run["parameters"]),
+            _pairs(run["metrics"]),
+        ]
+        for run in page.runs
+    ]
+    if rows:
+        header = ("run", "name", "state", "runtime", "made", "parameters", "metrics")
+        output.say(output.table(rows, header))
+    if page.total > len(rows):
+        output.note(f"{len(rows)} of {page.total}; see more with --limit and --offset.")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from ..runs import views
+    from .finding import find_run
+    from .progress import seconds
+
+    store = _workspace().store
+    run, state = store.read(find_run(store, options.run))
+    view = views.view(run, state)
+    if options.json:
+        output.say_json(view)
+        return 0
+    output.say(f"{output.paint(view['name'], 'bold')}: {view['state']}  {run.id}")
+    facts = [
+        ("reason", view["reason"]),
+        ("file", view["path"]),
+        ("runtime", view["runtime"]),
+        ("made", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(view["created"]))),
+        ("took", None if view["ended"] is None else seconds(view["ended"] - view["created"])),
+        ("user", view["user"]),
+        ("commit", run.git and run.git.commit[:12] + (" (changed)" if run.git.dirty else "")),
+        ("parameters", _pairs(view["parameters"])),
+        ("metrics", _pairs(view["metrics"])),
+        ("labels", _pairs(view["labels"])),
+        ("note", view["note"]),
+        ("folder", str(store.run_folder(run.id))),
+    ]
+    output.say(output.table([[f"  {name}", str(fact)] for name, fact in facts if fact]))
+    rows = [
+        [
+            step.id,
+            step.state,
+            str(len(step.attempts)),
+            seconds(step.ended - step.started) if step.ended and step.started else "",
+            step.reason or step.cache or "",
+        ]
+        for step in state.steps.values()
+    ]
+    output.say()
+    output.say(output.table(rows, ("step", "state", "attempts", "took", "reason")))
+    return 0
+
+
+def _logs(options: argparse.Namespace) -> int:
+    from ..runs.model import ENDED
+    from .finding import find_run
+    from .progress import Logs
+
+    workspace = _workspace()
+    run_id = find_run(workspace.store, options.run)
+    steps = workspace.store.read(run_id).state.steps
+    if options.step is not None and options.step not in steps:
+        raise Missing(f"Run {run_id} has no step “{options.step}”.", hint=", ".join(steps))
+    logs = Logs(workspace, step=options.step, attempt=options.attempt)
+    while True:
+        record = workspace.store.read(run_id)
+        ended = record.state.state in ENDED
+        logs.update([record])
+        if ended or not options.follow:
+            return 0
+        time.sleep(POLL)
+
+
+def _stop(options: argparse.Namespace) -> int:
+    return asyncio.run(_stop_and_wait(_workspace(), options))
+
+
+async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> int:
+    from ..runs import views
+    from .finding import find_run
+
+    try:
+        run_id = find_run(workspace.store, options.run)
+        await workspace.engine.stop(run_id, options.step)
+        if options.step is None:
+            await workspace.engine.wait(run_id)
+        record = workspace.store.read(run_id)
+        if options.json:
+            output.say_json(views.view(*record))
+        else:
+            state = record.state.steps[options.step] if options.step else record.state
+            output.say(f"{options.step or record.state.name}: {state.state}")
+        return 0
+    finally:
+        await workspace.close()
+
+
+def _rerun(options: argparse.Namespace) -> int:
+    from ..runs.model import Selection
+    from .finding import find_run
+    from .following import follow_run
+
+    workspace = _workspace()
+    chosen = (
+        Selection("failed" if options.failed else "all"),
+        Selection("only", options.only),
+        Selection("from", options.from_node),
+        Selection("upto", options.upto),
+    )
+    selection = next((one for one in chosen[1:] if one.node is not None), chosen[0])
+    run_id = find_run(workspace.store, options.run)
+    request = workspace.again(run_id, selection, False if options.no_cache else None)
+    if options.detach:
+        return leave_to_host(workspace, request, None, options.json)
+    return asyncio.run(follow_run(workspace, request, options.follow, options.json))
+
+
+def _download(options: argparse.Namespace) -> int:
+    from ..archive import archive
+    from .finding import find_run
+
+    store = _workspace().store
+    run_id = find_run(store, options.run)
+    target: Path = options.output or Path(f"{run_id}.zip")
+    if str(target) == "-":
+        for chunk in archive(store.run_folder(run_id)):
+            sys.stdout.buffer.write(chunk)
+        return 0
+    if target.is_dir():
+        target /= f"{run_id}.zip"
+    if target.exists() and not options.force:
+        raise ConvectError(f"“{target}” is there already.", hint="Overwrite it with --force.")
+    draft = target.with_name(f".{target.name}.part")
+    try:
+        with draft.open("wb") as file:
+            for chunk in archive(store.run_folder(run_id)):
+                file.write(chunk)
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConvectError(f"“{target}” cannot be written: {error.strerror}.") from None
+    output.say(str(target))
+    return 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    workspace = _workspace()
+    limits = (options.keep_days, options.keep_runs, options.keep_size)
+    if all(limit is None for limit in limits):
+        gone = workspace.prune(dry_run=options.dry_run)
+    elif any(isinstance(limit, int | float) and limit < 0 for limit in limits):
+        raise ConvectError("What to keep cannot be negative.")
+    else:
+        gone = workspace.store.prune(
+            keep_days=options.keep_days or 0,
+            keep_runs=options.keep_runs or 0,
+            keep_bytes=0 if options.keep_size is None else size(options.keep_size),
+            dry_run=options.dry_run,
+        )
+    if options.json:
+        output.say_json({"runs": gone})
+        return 0
+    for run_id in gone:
+        output.say(run_id)
+    counted = "1 run" if len(gone) == 1 else f"{len(gone)} runs"
+    output.note(f"{counted} {'would be' if options.dry_run else ''} deleted.".replace("  ", " "))
+    return 0
+
+
+def when(text: str) -> float:
+    """A moment: so long ago (`90min`, `2h`, `3d`), or a date, with or without a time."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)", text)
+    if match:
+        return time.time() - float(match[1]) * UNITS[match[2]]
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise ConvectError(
+            f"“{text}” is not a time.", hint="Say 90min, 2h, 3d, or 2026-11-16T08:00."
+        ) from None
+
+
+def size(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if match is None:
+        raise ConvectError(f"“{text}” is not a size.", hint="Say 500M or 10G.")
+    return int(float(match[1]) * SIZES[match[2].upper()])
+
+
+def _ago(moment: float) -> str:
+    from .progress import seconds
+
+    return f"{seconds(max(0.0, time.time() - moment))} ago"
+
+
+def _pairs(values: dict[str, Any]) -> str:
+    from .following import number
+
+    return ", ".join(f"{name}={number(value)}" for name, value in values.items())

@@ -1,0 +1,269 @@
+"""The Python API: run notebooks, scripts and pipelines from a notebook or a script.
+
+    from jupyterlab_convect.client import run, runs, sweep
+
+    done = run("train.ipynb", parameters={"lr": 0.1})
+    print(done.state, done.metrics["accuracy"])
+
+No server is needed: a thread of this process drives the runs, and what is not done
+when the process ends goes on in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from .errors import ConvectError, Missing
+from .handles import RunHandle, RunList, SweepHandle
+from .host import hand_over
+from .pipeline.plan import Json
+from .reporting import metric, output
+from .runs.index import Query
+from .runs.model import ENDED, Request, Selection, State
+from .settings import load_settings
+from .workspace import Workspace
+
+__all__ = [
+    "ConvectError",
+    "RunFailed",
+    "RunHandle",
+    "SweepHandle",
+    "metric",
+    "output",
+    "run",
+    "runs",
+    "sweep",
+]
+
+T = TypeVar("T")
+
+
+class RunFailed(ConvectError):
+    """A run that was asked to succeed did not; `run` is its handle."""
+
+    def __init__(self, run: RunHandle) -> None:
+        super().__init__(f"Run {run.id} {run.state}: {run.reason}", code="run-failed")
+        self.run = run
+
+
+def run(
+    what: str | Path | Mapping[str, Json],
+    parameters: Mapping[str, Json] | None = None,
+    *,
+    runtime: str | None = None,
+    name: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    settings: Mapping[str, Json] | None = None,
+    options: Mapping[str, Json] | None = None,
+    use_cache: bool = True,
+    root: str | Path | None = None,
+    wait: bool = True,
+    timeout: float | None = None,
+    check: bool = False,
+) -> RunHandle:
+    """Run a notebook, a script or a pipeline, given by its path or as a document.
+
+    `settings` are those of a pipeline's `defaults` (image, resources, env, …), `options`
+    the runtime's own. With `wait`, return when it has ended; interrupting stops the run.
+    With `check`, raise RunFailed unless it succeeded. `root` is the folder that no path
+    leaves: by default the working folder, or the file's own when it lies elsewhere.
+    """
+    request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
+    session = _session()
+    handle = session.submit(request)
+    if wait:
+        try:
+            handle.wait(timeout)
+        except KeyboardInterrupt:
+            handle.stop()
+            raise
+        if check and not handle.succeeded:
+            raise RunFailed(handle)
+    return handle
+
+
+def sweep(
+    what: str | Path | Mapping[str, Json],
+    space: Mapping[str, Json],
+    *,
+    mode: Literal["grid", "random", "list"] = "grid",
+    samples: int | None = None,
+    seed: int = 0,
+    concurrency: int | None = None,
+    select: str | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    runtime: str | None = None,
+    name: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    settings: Mapping[str, Json] | None = None,
+    options: Mapping[str, Json] | None = None,
+    use_cache: bool = True,
+    root: str | Path | None = None,
+    wait: bool = True,
+    timeout: float | None = None,
+) -> SweepHandle:
+    """Run it once for each point of `space`: `{"lr": [0.1, 0.2], "depth": {"from": 1, "to": 4}}`.
+
+    `select`, such as `max:accuracy` or `min:loss`, says which run is `best`.
+    """
+    request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
+    session = _session()
+    sweep_id = session.do(
+        session.workspace.sweeps.create(
+            request,
+            space,
+            mode=mode,
+            samples=samples,
+            seed=seed,
+            concurrency=concurrency,
+            select=select,
+        )
+    )
+    handle = SweepHandle(session, sweep_id)
+    session.sweeps.add(sweep_id)
+    if wait:
+        try:
+            handle.wait(timeout)
+        except KeyboardInterrupt:
+            handle.stop()
+            raise
+    return handle
+
+
+def runs(
+    *,
+    state: State | tuple[State, ...] = (),
+    name: str | None = None,
+    runtime: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    text: str | None = None,
+    path: str | None = None,
+    sweep: str | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    sort: str = "-created",
+    limit: int = 50,
+    offset: int = 0,
+) -> RunList:
+    """Runs that were made here, in JupyterLab or on the command line; the newest first."""
+    session = _session()
+    page = session.workspace.store.find(
+        Query(
+            states=(state,) if isinstance(state, str) else tuple(state),
+            name=name,
+            runtime=runtime,
+            labels=labels or {},
+            text=text,
+            path=path,
+            sweep=sweep,
+            since=since,
+            until=until,
+            sort=sort,
+            limit=limit,
+            offset=offset,
+        )
+    )
+    return RunList(RunHandle(session, found["id"]) for found in page.runs)
+
+
+class Session:
+    """A workspace whose engine lives on an event loop in a thread of its own.
+
+    A notebook has a running event loop already, and a script has none: this suits both.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.submitted: set[str] = set()
+        self.sweeps: set[str] = set()
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="convect", daemon=True).start()
+
+    def do(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Wait for work on the session's loop."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(timeout)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def submit(self, request: Request) -> RunHandle:
+        made = self.workspace.make(request)
+        self.do(self.workspace.engine.submit(made))
+        self.submitted.add(made.id)
+        return RunHandle(self, made.id)
+
+    def again(self, run_id: str, selection: Selection) -> RunHandle:
+        return self.submit(self.workspace.again(run_id, selection))
+
+    def is_busy(self) -> bool:
+        """Whether something that was started here has not ended."""
+        store, sweeps = self.workspace.store, self.workspace.sweeps
+        try:
+            return any(
+                store.read(run_id).state.state not in ENDED for run_id in self.submitted
+            ) or any(sweeps.view(sweep_id)["state"] not in ENDED for sweep_id in self.sweeps)
+        except Missing:
+            return True
+
+
+_sessions: dict[int, Session] = {}
+_lock = threading.Lock()
+
+
+def _session() -> Session:
+    """The session of this process; a forked child makes its own."""
+    with _lock:
+        process = os.getpid()
+        if process not in _sessions:
+            _sessions[process] = Session(Workspace(load_settings()))
+            atexit.register(_leave, process)
+        return _sessions[process]
+
+
+def _leave(process: int) -> None:
+    session = _sessions[process]
+    if process == os.getpid() and session.is_busy():
+        hand_over(session.workspace.settings)
+
+
+def _request(
+    what: str | Path | Mapping[str, Json],
+    parameters: Mapping[str, Json] | None,
+    runtime: str | None,
+    name: str | None,
+    labels: Mapping[str, str] | None,
+    settings: Mapping[str, Json] | None,
+    options: Mapping[str, Json] | None,
+    use_cache: bool,
+    root: str | Path | None,
+) -> Request:
+    base, path, document = Path(root or ".").absolute(), None, None
+    if isinstance(what, Mapping):
+        document = what
+    else:
+        file = Path(what).absolute()
+        if root is None and not file.is_relative_to(base):
+            base = file.parent
+        if not file.is_relative_to(base):
+            raise ConvectError(f"{str(what)!r} is not inside {str(base)!r}.", code="outside-root")
+        path = file.relative_to(base).as_posix()
+    return Request(
+        path=path,
+        root=str(base),
+        document=document,
+        runtime=runtime or _session().workspace.settings.default_runtime,
+        options=options or {},
+        name=name,
+        parameters=parameters or {},
+        settings=settings or {},
+        labels=labels or {},
+        use_cache=use_cache,
+    )

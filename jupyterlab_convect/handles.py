@@ -1,0 +1,255 @@
+"""Runs and sweeps as objects of the Python API: always the present state, nothing kept."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import Missing
+from .pipeline.plan import Json
+from .results import Results, list_files, results_of
+from .runs import views
+from .runs.model import ENDED, GOOD, Selection, State, StepState
+from .runs.store import Record
+
+if TYPE_CHECKING:
+    from .client import Session
+
+
+class RunHandle:
+    """One run. Attributes are read anew each time they are asked for."""
+
+    def __init__(self, session: Session, run_id: str) -> None:
+        self._session = session
+        self.id = run_id
+
+    @property
+    def name(self) -> str:
+        run, state = self._record()
+        return state.name or run.name
+
+    @property
+    def state(self) -> State:
+        return self._record().state.state
+
+    @property
+    def reason(self) -> str | None:
+        """Why it waits or failed."""
+        return self._record().state.reason
+
+    @property
+    def done(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state in GOOD
+
+    @property
+    def parameters(self) -> dict[str, Json]:
+        parameters: dict[str, Json] = self.view()["parameters"]
+        return parameters
+
+    @property
+    def outputs(self) -> dict[str, Json]:
+        """The values that the steps gave; of two by one name the later step's."""
+        run, state = self._record()
+        found: dict[str, Json] = {}
+        for step in run.plan.steps:
+            found.update(state.steps[step.id].outputs)
+        return found
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return views.metrics_of(*self._record())
+
+    @property
+    def steps(self) -> dict[str, StepState]:
+        return self._record().state.steps
+
+    @property
+    def folder(self) -> Path:
+        """Where all of it lies."""
+        return self._session.workspace.store.run_folder(self.id)
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook; of several, the last step's."""
+        for step in reversed(self._record().run.plan.steps):
+            if step.kind == "notebook":
+                return self.notebook_of(step.id)
+        raise Missing(f"Run {self.id} has no notebook.")
+
+    def notebook_of(self, step: str) -> Path:
+        path = self._results(step).folder / "executed.ipynb"
+        if not path.exists():
+            raise Missing(f"There is no executed notebook of step {step!r} yet.")
+        return path
+
+    def files(self, step: str | None = None) -> dict[str, Path]:
+        """The declared output files by their path in the working folder."""
+        found = {}
+        for name in self._steps(step):
+            results = self._results(name)
+            for file in list_files(results):
+                found[file["path"]] = results.folder / "files" / file["path"]
+        return found
+
+    def logs(self, step: str | None = None) -> str:
+        """What a step printed so far; without a name, all steps one after the other."""
+        return "".join(self._log(name) for name in self._steps(step))
+
+    def view(self) -> dict[str, Json]:
+        """All that is known, as the REST API gives it."""
+        return views.view(*self._record())
+
+    def wait(self, timeout: float | None = None) -> RunHandle:
+        """Return when it has ended. TimeoutError."""
+        self._session.do(self._session.workspace.engine.wait(self.id, timeout))
+        return self
+
+    def stop(self, step: str | None = None) -> None:
+        self._session.do(self._session.workspace.engine.stop(self.id, step))
+
+    def rerun(
+        self,
+        mode: Literal["all", "failed", "only", "from", "upto"] = "all",
+        node: str | None = None,
+        *,
+        wait: bool = True,
+    ) -> RunHandle:
+        """Run it again, whole or in part, as a new run."""
+        again = self._session.again(self.id, Selection(mode, node))
+        return again.wait() if wait else again
+
+    def delete(self) -> None:
+        self._session.workspace.store.delete(self.id)
+
+    def _record(self) -> Record:
+        return self._session.workspace.store.read(self.id)
+
+    def _steps(self, step: str | None) -> list[str]:
+        if step is not None:
+            return [step]
+        run, state = self._record()
+        return [
+            item.id
+            for item in run.plan.steps
+            if state.steps[item.id].attempts or state.steps[item.id].source
+        ]
+
+    def _results(self, step: str) -> Results:
+        record = self._record()
+        attempts = record.state.steps[step].attempts if step in record.state.steps else []
+        return results_of(self._session.workspace.store, record, step, len(attempts) or 1)
+
+    def _log(self, step: str) -> str:
+        results, text, offset = self._results(step), "", 0
+        while True:
+            chunk = self._session.do(self._session.workspace.log(results, offset))
+            text += chunk.text
+            if chunk.complete or chunk.offset == offset:
+                return text
+            offset = chunk.offset
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} {self.name!r}: {self.state}>"
+
+    def _repr_html_(self) -> str:
+        run, state = self._record()
+        rows = [
+            (step.id, state.steps[step.id].state, state.steps[step.id].reason or "")
+            for step in run.plan.steps
+        ]
+        values = {**self.outputs, **self.metrics}
+        shown = _table(("step", "state", ""), rows)
+        if values:
+            shown += _table(("value", ""), [(name, str(item)) for name, item in values.items()])
+        title = html.escape(f"{self.name}: {state.state}")
+        return f"<b>{title}</b> <small>{self.id}</small>{shown}"
+
+
+class RunList(list[RunHandle]):
+    """Several runs; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        views = [run.view() for run in self]
+        return _table(
+            ("run", "name", "state", "parameters", "metrics"),
+            [
+                (
+                    view["id"],
+                    view["name"],
+                    view["state"],
+                    _pairs(view["parameters"]),
+                    _pairs(view["metrics"]),
+                )
+                for view in views
+            ],
+        )
+
+
+class SweepHandle:
+    """A sweep and its runs."""
+
+    def __init__(self, session: Session, sweep_id: str) -> None:
+        self._session = session
+        self.id = sweep_id
+
+    @property
+    def state(self) -> State:
+        state: State = self.view()["state"]
+        return state
+
+    @property
+    def runs(self) -> RunList:
+        """The last run of each point that has one."""
+        return RunList(RunHandle(self._session, run["id"]) for run in self.view()["runs"] if run)
+
+    @property
+    def best(self) -> RunHandle | None:
+        """The run that `select` chose among those that succeeded."""
+        best = self.view()["best"]
+        return None if best is None else RunHandle(self._session, best)
+
+    def view(self) -> dict[str, Json]:
+        """All that is known, as the REST API gives it."""
+        return self._session.workspace.sweeps.view(self.id)
+
+    def wait(self, timeout: float | None = None) -> SweepHandle:
+        """Return when all runs have ended. TimeoutError."""
+        self._session.do(self._session.workspace.sweeps.wait(self.id, timeout))
+        return self
+
+    def stop(self) -> None:
+        self._session.do(self._session.workspace.sweeps.stop(self.id))
+
+    def rerun(self, *, wait: bool = True) -> SweepHandle:
+        """Run the failed points again."""
+        self._session.do(self._session.workspace.sweeps.rerun(self.id))
+        return self.wait() if wait else self
+
+    def add_points(self, space: dict[str, Json], *, wait: bool = True, **how: Any) -> SweepHandle:
+        """Add points; `how` is `mode`, `samples` and `seed`, as for `sweep`."""
+        self._session.do(self._session.workspace.sweeps.add_points(self.id, space, **how))
+        return self.wait() if wait else self
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.id}: {self.state}, {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        return self.runs._repr_html_()
+
+
+def _pairs(values: dict[str, Json]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    def cells(kind: str, row: Sequence[str]) -> Iterator[str]:
+        return (f"<{kind}>{html.escape(str(cell))}</{kind}>" for cell in row)
+
+    lines = ["".join(cells("th", header)), *("".join(cells("td", row)) for row in rows)]
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"

@@ -1,0 +1,131 @@
+"""A process of its own that drives runs to their end, with nobody watching.
+
+`detach` starts one. It is told what to do by JSON on its standard input and answers
+with one line on its standard output: `{"run": id}`, `{"sweep": id}`, or
+`{"error": {code, message, hint}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .errors import ConvectError
+from .pipeline.plan import Json, from_json, to_json
+from .runs.model import Request
+from .settings import Settings, load_settings
+from .workspace import Workspace
+
+
+def detach(settings: Settings, request: Request, sweep: Json = None) -> Json:
+    """Have a run or a sweep driven by a process of its own; the answer names it.
+
+    `sweep` is what `Sweeps.create` takes beside the request.
+    """
+    return _start(settings, {"request": to_json(request), "sweep": sweep})
+
+
+def hand_over(settings: Settings) -> None:
+    """Have what this process drives driven on by another, once this one has ended."""
+    _start(settings, {"after": os.getpid()})
+
+
+def _start(settings: Settings, order: dict[str, Json]) -> Json:
+    order = {
+        "runs_dir": settings.runs_dir,
+        "index_dir": settings.index_dir,
+        **order,
+    }
+    folder = Path(settings.index_dir).expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "host.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        process.stdin.write(json.dumps(order).encode())
+        process.stdin.close()
+        line = process.stdout.readline()
+    if not line:
+        raise ConvectError(
+            "The process that should drive the run did not start.",
+            code="no-host",
+            hint=f"{log.name} says why.",
+        )
+    answer = json.loads(line)
+    if "error" in answer:
+        error = answer["error"]
+        raise ConvectError(error["message"], code=error["code"], hint=error["hint"])
+    return answer
+
+
+def main() -> None:
+    order = json.load(sys.stdin)
+
+    def answer(value: Json) -> None:
+        print(json.dumps(value), flush=True)  # noqa: T201
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+
+    settings = load_settings()
+    settings.runs_dir, settings.index_dir = order["runs_dir"], order["index_dir"]
+    asyncio.run(_drive(Workspace(settings), order, answer))
+
+
+async def _drive(
+    workspace: Workspace, order: dict[str, Json], answer: Callable[[Json], None]
+) -> None:
+    try:
+        if "after" in order:
+            answer({})
+            await _go_on_after(workspace, order["after"])
+            return
+        request = from_json(Request, order["request"])
+        if order["sweep"] is None:
+            run = await asyncio.to_thread(workspace.make, request)
+            await workspace.engine.submit(run)
+            answer({"run": run.id})
+            await workspace.engine.wait(run.id)
+        else:
+            sweep_id = await workspace.sweeps.create(request, **order["sweep"])
+            answer({"sweep": sweep_id})
+            await workspace.sweeps.wait(sweep_id)
+    except ConvectError as error:
+        answer({"error": error.to_json()})
+    finally:
+        await workspace.close()
+
+
+async def _go_on_after(workspace: Workspace, process: int) -> None:
+    deadline = time.monotonic() + 30
+    while _is_alive(process) and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+    run_ids = await workspace.engine.resume()
+    await workspace.sweeps.resume()
+    for run_id in run_ids:
+        await workspace.engine.wait(run_id)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from typing import Any
+
+import jupyterlab_convect
+
+
+async def test_about_tells_version_runtimes_and_what_is_installed(api: Any) -> None:
+    status, about = await api("GET", "about")
+    assert status == 200
+    assert about["version"] == jupyterlab_convect.__version__
+    local = next(runtime for runtime in about["runtimes"] if runtime["name"] == "local")
+    assert local["problem"] is None
+    assert about["installed"]["papermill"]
+
+
+async def test_the_openapi_document_is_served(api: Any) -> None:
+    status, document = await api("GET", "openapi")
+    assert status == 200
+    assert document["openapi"] == "3.0.3"
+    assert "/runs" in document["paths"]
