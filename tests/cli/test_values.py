@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.cli.values import known_types, space_of, typed_parameters
+from jupyterlab_convect.errors import ConvectError
+
+TYPES = {
+    "text": "string",
+    "count": "integer",
+    "rate": "number",
+    "flag": "boolean",
+    "items": "array",
+    "any": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("text=7", "7"),
+        ("text=", ""),
+        ("text=a=b", "a=b"),
+        ("count=7", 7),
+        ("rate=1", 1.0),
+        ("rate=1e-3", 0.001),
+        ("flag=True", True),
+        ("flag=false", False),
+        ("items=[1, 2]", [1, 2]),
+        ("any=7", 7),
+        ("any=seven", "seven"),
+        ("unknown=null", None),
+        ("unknown=你好", "你好"),
+    ],
+)
+def test_a_parameter_is_read_as_its_declared_type(pair: str, value: Any) -> None:
+    (found,) = typed_parameters([pair], TYPES).values()
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "pair", ["count=1.5", "count=x", "rate=fast", "flag=1", "items={}", "rate", "=1"]
+)
+def test_a_value_of_the_wrong_type_is_refused_in_one_sentence(pair: str) -> None:
+    with pytest.raises(ConvectError) as caught:
+        typed_parameters([pair], TYPES)
+    assert "\n" not in caught.value.sentence
+
+
+@pytest.mark.parametrize(
+    ("pair", "values"),
+    [
+        ("rate=0.1,1", [0.1, 1.0]),
+        ("count=1,2", [1, 2]),
+        ("count=1:9:2", {"from": 1, "to": 9, "step": 2}),
+        ("rate=0.1:1:0.1", {"from": 0.1, "to": 1.0, "step": 0.1}),
+        ("rate=0.1:1", {"min": 0.1, "max": 1.0}),
+        ("text=1:2,b", ["1:2", "b"]),
+        ('any=["a,b", 2]', ["a,b", 2]),
+    ],
+)
+def test_values_of_a_sweep_are_a_list_or_a_range(pair: str, values: Any) -> None:
+    assert list(space_of([pair], TYPES).values()) == [values]
+
+
+def test_types_come_from_the_notebook_and_from_the_pipeline(
+    tmp_path: Path, write_notebook: Callable[..., Path]
+) -> None:
+    write_notebook(tmp_path / "a.ipynb", ("parameters", "lr: float = 1\nname = 'x'\nn = 3"))
+    assert known_types(tmp_path, "a.ipynb") == {"lr": "number", "name": "string", "n": "integer"}
+    document = {"convect": 1, "parameters": {"lr": {"type": "number"}}, "nodes": {}}
+    (tmp_path / "a.pipeline").write_text(json.dumps(document))
+    assert known_types(tmp_path, "a.pipeline") == {"lr": "number"}
