@@ -592,6 +592,7 @@ def test_what_nobody_knows_is_kept_wherever_it_is(place):
         ("kubernetes_pod_labels", [{"value": "x"}]),
         ("filename", 5),
         ("pipeline_parameters", [5]),
+        ("pipeline_parameters", ["${{"]),
         ("disable_node_caching", "sometimes"),
     ],
 )

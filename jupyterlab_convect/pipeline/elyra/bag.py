@@ -92,6 +92,14 @@ def as_value_text(value: Json) -> str:
     return str(value) if isinstance(value, int | float) else as_text(value)
 
 
+def as_name(value: Json) -> str:
+    """A name that an expression can hold."""
+    name = as_text(value)
+    if not all(name.split(".")) or any(character in "${}" for character in name):
+        raise Unreadable(f"{shorten(name)} cannot be a name")
+    return name
+
+
 def as_literal(value: Json) -> Json:
     """A value that says itself. Ours have no way to write `${{` that is no expression."""
     if "${{" in json.dumps(value):

@@ -6,6 +6,7 @@ and binding nodes, which are followed here and then forgotten.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,16 +72,17 @@ def read_canvas(value: Json) -> Canvas:
     app_data = raw_object(primary.get("app_data"), "“app_data” of the pipeline")
     canvas = Canvas(_version(flows[0]), app_data, kept=_envelope(value, primary))
     graph = _Graph(canvas)
-    pending: list[tuple[Raw, Box | None]] = [(primary, None)]
+    by_id = {flow["id"]: flow for flow in flows if isinstance(flow.get("id"), str)}
+    pending: deque[tuple[Raw, Box | None]] = deque([(primary, None)])
     visited: set[str] = set()
     while pending:
-        flow, owner = pending.pop(0)
+        flow, owner = pending.popleft()
         flow_id = _id(flow, "pipeline")
         if flow_id in visited:
             raise ConvectError(f"The flow {shorten(flow_id)} is used twice.", code="bad-elyra")
         visited.add(flow_id)
         for supernode in graph.add(flow, owner):
-            pending.append((_subflow(supernode, flows), supernode))
+            pending.append((_subflow(supernode, by_id), supernode))
     canvas.sources = {box.id: graph.sources_of(box) for box in canvas.boxes}
     unused = [flow for flow in flows if flow.get("id") not in visited]
     if unused:
@@ -266,15 +268,15 @@ def _envelope(value: Raw, primary: Raw) -> Raw:
     }
 
 
-def _subflow(supernode: Box, flows: list[Raw]) -> Raw:
+def _subflow(supernode: Box, flows: dict[str, Raw]) -> Raw:
     reference = raw_object(supernode.raw.get("subflow_ref"), "“subflow_ref”").get("pipeline_id_ref")
-    for flow in flows:
-        if reference is not None and flow.get("id") == reference:
-            return flow
-    raise ConvectError(
-        f"The content of the supernode {shorten(label_of(supernode.raw))} is not in the file.",
-        code="bad-elyra",
-    )
+    found = flows.get(reference) if isinstance(reference, str) else None
+    if found is None:
+        raise ConvectError(
+            f"The content of the supernode {shorten(label_of(supernode.raw))} is not in the file.",
+            code="bad-elyra",
+        )
+    return found
 
 
 def _origin(owner: Box | None, places: list[tuple[float, float]]) -> tuple[float, float]:

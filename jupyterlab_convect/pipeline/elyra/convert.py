@@ -46,7 +46,11 @@ def import_elyra(text: str | bytes, *, path: str | None = None) -> tuple[Documen
     ids = {box.id: names.choose(wished_id(box, label_of(box.raw)), "node") for box in canvas.boxes}
     group_ids = {box.id: names.choose(label_of(box.raw), "group") for box in canvas.groups}
     notes = {names.choose("comment", "comment"): note for note in canvas.notes}
-    context = Context(canvas, ids, group_ids, path, Report())
+    members: dict[str, list[str]] = {}
+    for box in (*canvas.boxes, *canvas.groups):
+        if box.group is not None:
+            members.setdefault(box.group, []).append(ids.get(box.id) or group_ids[box.id])
+    context = Context(canvas, ids, group_ids, members, path, Report())
 
     head = _head(context)
     nodes = {ids[box.id]: read_node(box, context) for box in canvas.boxes}
@@ -125,10 +129,10 @@ def _parameter_type(value: Json) -> str:
 def _comment(name: str, note: Note, context: Context) -> Raw:
     def about(value: Json) -> str:
         node = as_object(value).get("node_ref")
-        found = {**context.ids, **context.group_ids}.get(node) if isinstance(node, str) else None
-        if found is None:
-            raise Unreadable(f"the node {shorten(node)} is not in the file")
-        return found
+        for ids in (context.ids, context.group_ids):
+            if isinstance(node, str) and node in ids:
+                return ids[node]
+        raise Unreadable(f"the node {shorten(node)} is not in the file")
 
     bag = Bag(note.raw)
     for key in ("id", "x_pos", "y_pos", "width", "height"):

@@ -8,7 +8,7 @@ from typing import Any
 from ..document import shorten
 from ..expressions import Reference
 from ..plan import Json
-from .bag import Bag, Unreadable, as_literal, as_object, as_text
+from .bag import Bag, Unreadable, as_literal, as_name, as_object, as_text
 from .settings import POD_PROPERTIES
 
 CONTROLS = {"NestedEnumControl": "inputpath"}
@@ -52,7 +52,7 @@ def _by_widget(widget: str, value: Json, ids: Mapping[str, str]) -> Json:
         case "inputpath":
             return None if value == "" else _output_of_node(value, ids)
         case "parameter":
-            return None if value == "" else str(Reference("parameters", _name(value)))
+            return None if value == "" else str(Reference("parameters", as_name(value)))
         case "file":
             return None if value == "" else {"file": as_literal(as_text(value))}
     return as_literal(value)
@@ -64,13 +64,5 @@ def _output_of_node(value: Json, ids: Mapping[str, str]) -> str:
     node, option = content.get("value"), content.get("option")
     if not isinstance(node, str) or node not in ids:
         raise Unreadable(f"the node {shorten(node)} that it comes from is not in the file")
-    output = _name(option).removeprefix("elyra_").removeprefix("output_")
-    return str(Reference("nodes", _name(output), ids[node]))
-
-
-def _name(value: Json) -> str:
-    """A name that an expression can hold."""
-    name = as_text(value)
-    if not all(name.split(".")) or any(character in "${}" for character in name):
-        raise Unreadable(f"{shorten(name)} cannot be a name")
-    return name
+    output = as_name(option).removeprefix("elyra_").removeprefix("output_")
+    return str(Reference("nodes", as_name(output), ids[node]))

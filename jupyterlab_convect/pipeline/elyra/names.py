@@ -13,13 +13,16 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
 
     def choose(self, wish: str, otherwise: str) -> str:
         """An id made of `wish`, or of `otherwise` when nothing is left of it."""
         stem = slug(wish) or otherwise
-        name, number = stem, 2
+        key, name = stem.casefold(), stem
         while name.casefold() in self._taken:
-            name, number = f"{stem}-{number}", number + 1
+            number = self._next.get(key, 2)
+            self._next[key] = number + 1
+            name = f"{stem}-{number}"
         self._taken.add(name.casefold())
         return name
 

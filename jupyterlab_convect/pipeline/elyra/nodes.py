@@ -9,7 +9,7 @@ from typing import Any
 
 from ..expressions import Reference
 from ..problems import Problem
-from .bag import Bag, as_text
+from .bag import Bag, as_name, as_text
 from .canvas import Box, Canvas, Raw, raw_object, raw_objects
 from .inputs import read_inputs
 from .report import Report
@@ -53,6 +53,8 @@ class Context:
     ids: Mapping[str, str]
     """Our ids of nodes by Elyra's."""
     group_ids: Mapping[str, str]
+    members: Mapping[str, list[str]]
+    """Our ids of what is in a group, by Elyra's id of the group."""
     path: str | None
     """Where the file lies, relative to the root folder."""
     report: Report
@@ -84,12 +86,8 @@ def read_group(box: Box, context: Context) -> Raw:
     ui = app.open("ui_data")
     for key in GROUP_SHAPE:
         ui.content.pop(key, None)
-    nodes = [context.ids[member.id] for member in context.canvas.boxes if member.group == box.id]
-    groups = [
-        context.group_ids[member.id] for member in context.canvas.groups if member.group == box.id
-    ]
     words = without_empty(_words(group_id, ui, app, Bag({})))
-    group = {"kind": "group", **words, "members": nodes + groups}
+    group = {"kind": "group", **words, "members": context.members.get(box.id, [])}
     context.report.keep(group, {"app_data": app, "ui_data": ui}, _odd(box.raw), node=group_id)
     return group
 
@@ -150,7 +148,7 @@ def _words(node_id: str, ui: Bag, app: Bag, properties: Bag) -> Raw:
 def _file(properties: Bag, context: Context) -> Raw:
     """A notebook or a script. Elyra hands it pipeline parameters as environment variables."""
     path = properties.take("filename", as_text)
-    names = properties.take_each("pipeline_parameters", as_text)
+    names = properties.take_each("pipeline_parameters", as_name)
     settings = read_settings(properties)
     env = settings.get("env", {})
     for name in names:
