@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Mapping
+import math
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any
 
-from ..runtimes.base import StepRuntime
-from .model import Run, RunState, State
+from ..errors import ConvectError, Missing, Refused
+from ..runtimes.base import Runtime, StepRuntime
+from .admission import Queue
+from .driver import Active, Driver, Ready
+from .events import RunEnd, RunWait, StepEnd
+from .files import plain
+from .gates import Gates
+from .lease import RENEW, Lease
+from .model import ENDED, Run, RunState
+from .news import Listener, News
+from .open_run import place_of
+from .selection import Choice, choose
 from .store import Store
+from .watching import Watch
 
-Listener = Callable[[str, int, State], None]
+ADOPT_EVERY = 10.0
+"""Seconds between two looks for runs whose host has died."""
+HOLD_FIRST, HOLD_MOST = 1.0, 60.0
+"""Seconds until a run that could not go on is taken up again; they double."""
 
 
 class Engine:
@@ -18,7 +37,7 @@ class Engine:
     def __init__(
         self,
         store: Store,
-        runtimes: Mapping[str, StepRuntime],
+        runtimes: Mapping[str, Runtime],
         *,
         beat: float = 1.0,
         log: logging.Logger | None = None,
@@ -27,33 +46,342 @@ class Engine:
         self.runtimes = runtimes
         self.beat = beat
         self.log = log or logging.getLogger(__name__)
+        self._drivers: dict[str, Driver] = {}
+        self._held: dict[str, Lease] = {}
+        self._holds: dict[str, float] = {}
+        self._gates = Gates(store.folder)
+        self._watches: dict[StepRuntime, Watch] = {}
+        self._queue: Queue[Ready] = Queue()
+        self._newly_queued: list[Ready] = []
+        self._admitting = False
+        self._news = News(store, self.log)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._beating: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def submit(self, run: Run) -> RunState:
         """Create the run and drive it. Refused when it cannot be run as asked."""
-        raise NotImplementedError
+        self._runtime(run.runtime)
+        choice = self._choose(run)
+        self.store.create(run)
+        self._adopt(run.id, choice, asked=True)
+        return self.store.read(run.id).state
 
     async def resume(self, *, watch: bool = False) -> list[str]:
         """Take over every run that has not ended and that nobody drives; their ids.
 
         With `watch`, go on doing so: runs whose host died are found in seconds.
         """
-        raise NotImplementedError
+        if watch:
+            self.spawn(self._resume_again())
+        live = await asyncio.to_thread(self.store.live_runs)
+        return [run_id for run_id in live if self._adopt(run_id)]
 
     async def stop(self, run_id: str, step: str | None = None) -> None:
         """Stop a run or one step, wherever it is driven; `wait` for its end."""
-        raise NotImplementedError
+        state = self.store.ask_stop(run_id, step)
+        if driver := self._drivers.get(run_id):
+            with self.guarded(driver):
+                driver.heed()
+        elif state.state not in ENDED:
+            self._adopt(run_id)
+        self.changed(run_id)
 
     async def wait(self, run_id: str, timeout: float | None = None) -> RunState:
         """The state when the run has ended, wherever it is driven. TimeoutError."""
-        raise NotImplementedError
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        while (state := self.store.read(run_id).state).state not in ENDED:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"The run {run_id} is still {state.state}.")
+            if driver := self._drivers.get(run_id):
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(driver.ended.wait(), min(left, self.beat))
+            else:
+                await asyncio.sleep(min(left, self.beat / 4))
+        return state
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(run_id, seq, state)` after changes; returns what takes it off again.
 
         Changes that follow each other closely are told once.
         """
-        raise NotImplementedError
+        return self._news.listen(listener)
 
     async def close(self) -> None:
         """Let go of the runs; their steps go on, and whoever resumes next takes over."""
-        raise NotImplementedError
+        self._closed = True
+        for timer in self._timers:
+            timer.cancel()
+        actives = [active for driver in self._drivers.values() for active in driver.starting()]
+        if tasks := [active.task for active in actives if active.task is not None]:
+            await asyncio.wait(tasks, timeout=5)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for driver in self._drivers.values():
+            driver.let_go()
+        leases = [driver.lease for driver in self._drivers.values()]
+        for lease in (*leases, *self._held.values()):
+            with contextlib.suppress(OSError):
+                lease.give_back()
+        self._drivers.clear()
+        self._gates.close()
+        self._news.tell()
+        self.store.flush()
+
+    def enqueue(self, ready: Ready) -> None:
+        self._queue.put(_line(ready), ready.attempt.run, ready)
+        self._newly_queued.append(ready)
+        self.admit_soon()
+
+    def watch(self, active: Active) -> None:
+        self._watches[active.driver.runtime].add(active)
+
+    def unwatch(self, active: Active) -> None:
+        self._watches[active.driver.runtime].remove(active)
+        self.admit_soon()
+
+    def poll_soon(self, runtime: StepRuntime) -> None:
+        self._watches[runtime].wake()
+
+    def admit_soon(self) -> None:
+        if not (self._admitting or self._closed):
+            self._admitting = True
+            asyncio.get_running_loop().call_soon(self._admit)
+
+    @contextlib.contextmanager
+    def guarded(self, driver: Driver) -> Iterator[None]:
+        """Whatever goes wrong while a run is driven, it is taken up again from its folder."""
+        try:
+            yield
+        except Exception as error:
+            self._hold(driver, error)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def later(self, delay: float, driver: Driver, work: Callable[[], None]) -> None:
+        def act() -> None:
+            self._timers.discard(timer)
+            if not driver.gone:
+                with self.guarded(driver):
+                    work()
+
+        timer = asyncio.get_running_loop().call_later(delay, act)
+        self._timers.add(timer)
+
+    def changed(self, run_id: str) -> None:
+        self._news.add(run_id)
+
+    def finished(self, driver: Driver) -> None:
+        del self._drivers[driver.run.id]
+        self._holds.pop(driver.run.id, None)
+        driver.ended.set()
+        with contextlib.suppress(OSError):
+            driver.lease.end()
+        self._leave_gate(driver.run)
+
+    def complain(self, message: str, error: BaseException) -> None:
+        self.log.warning("%s: %s", message, error, exc_info=error)
+
+    def _runtime(self, name: str) -> StepRuntime:
+        try:
+            runtime = self.runtimes[name]
+        except KeyError:
+            raise Missing(f"There is no runtime {name!r}.", code="no-such-runtime") from None
+        if not isinstance(runtime, StepRuntime):
+            raise Refused(f"The runtime {name!r} does not run single steps.")
+        if runtime not in self._watches:
+            self._watches[runtime] = watch = Watch(self, runtime)
+            runtime.changed = watch.wake_from_anywhere
+            self.spawn(watch.run())
+        return runtime
+
+    def _choose(self, run: Run) -> Choice:
+        of = run.request.of
+        earlier = None if of is None else (of, self.store.read(of).state)
+
+        def last(step_id: str) -> str | None:
+            result = self.store.index.last_result(place_of(run), step_id)
+            return f"{result.run}/{result.attempt}" if result else None
+
+        if run.request.select.mode == "all":
+            earlier = None
+        return choose(run.plan, run.request.select, earlier, last)
+
+    def _adopt(self, run_id: str, choice: Choice | None = None, *, asked: bool = False) -> bool:
+        """Drive a run, unless it has ended, has to wait or is driven by somebody else."""
+        if self._closed or run_id in self._drivers or run_id in self._held:
+            return False
+        try:
+            run, state = self.store.read(run_id)
+            self._runtime(run.runtime)
+            if state.state in ENDED or not self._may_begin(run, state, asked):
+                return False
+            lease = Lease.take(self.store.run_folder(run_id))
+        except OSError as error:
+            sentence = f"The run {run_id} cannot be driven: {plain(error)}."
+            if asked:
+                raise ConvectError(sentence, code="unwritable") from None
+            self.log.warning(sentence)
+            return False
+        except ConvectError as error:
+            if asked:
+                raise
+            self.log.warning("The run %s cannot be taken up: %s", run_id, error)
+            return False
+        if lease is None:
+            self._leave_gate(run)
+            return False
+        self._drive(run, lease, choice)
+        return True
+
+    def _may_begin(self, run: Run, state: RunState, asked: bool) -> bool:
+        """Whether it is the run's turn in its sweep; if not, it is called up when it is."""
+        sweep = run.request.sweep
+        if sweep is None or state.stopping:
+            return True
+        if self._gates.is_elsewhere(sweep):
+            return asked
+        reason = self._gates.enter(sweep, run.id)
+        if reason is not None and state.reason != reason:
+            self.store.append(run.id, RunWait(time.time(), reason))
+            self.changed(run.id)
+        return reason is None
+
+    def _leave_gate(self, run: Run) -> None:
+        if run.request.sweep is not None:
+            for run_id in self._gates.leave(run.request.sweep, run.id):
+                asyncio.get_running_loop().call_soon(self._adopt, run_id)
+
+    def _drive(self, run: Run, lease: Lease, choice: Choice | None) -> None:
+        if self._beating is None:
+            self._beating = self.spawn(self._beat())
+        try:
+            if self.store.read(run.id).state.state in ENDED:
+                lease.end()
+                self._leave_gate(run)
+                return
+            chosen = choice or self._choose(run)
+        except ConvectError as error:
+            self._end_hopeless(run, lease, error.sentence)
+            return
+        driver = Driver(self, run, self._runtime(run.runtime), lease, chosen)
+        self._drivers[run.id] = driver
+        with self.guarded(driver):
+            driver.begin()
+
+    def _end_hopeless(self, run: Run, lease: Lease, sentence: str) -> None:
+        """End a run that nobody can go on with."""
+        now = time.time()
+        steps = self.store.read(run.id).state.steps.values()
+        left = [
+            StepEnd(now, step.id, "skipped", sentence) for step in steps if step.state not in ENDED
+        ]
+        with contextlib.suppress(OSError):
+            self.store.append(run.id, *left, RunEnd(now, "failed", sentence))
+            lease.end()
+        self.changed(run.id)
+        self._leave_gate(run)
+
+    def _hold(self, driver: Driver, error: Exception) -> None:
+        """Let go of a run that cannot go on now, and take it up again from its folder later."""
+        run = driver.run
+        if self._drivers.get(run.id) is not driver:
+            self.complain(f"The run {run.id}", error)
+            return
+        driver.let_go()
+        self._queue.remove(run.id)
+        del self._drivers[run.id]
+        self._held[run.id] = driver.lease
+        delay = self._holds.get(run.id, HOLD_FIRST)
+        self._holds[run.id] = min(delay * 2, HOLD_MOST)
+        words = plain(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        self.log.warning("The run %s cannot go on: %s", run.id, words, exc_info=error)
+        with contextlib.suppress(ConvectError):
+            self.store.remark(run.id, f"It cannot go on: {words}. It is tried again.")
+        self.changed(run.id)
+
+        def take_up() -> None:
+            self._timers.discard(timer)
+            self._drive(run, self._held.pop(run.id), None)
+
+        timer = asyncio.get_running_loop().call_later(delay, take_up)
+        self._timers.add(timer)
+
+    def _admit(self) -> None:
+        """Let in what fits, fair between runs, and say of the rest why it waits."""
+        self._admitting = False
+        refused: dict[tuple[StepRuntime, object], tuple[Ready, str]] = {}
+
+        def admit(ready: Ready) -> bool:
+            if not ready.driver.is_waiting(ready):
+                return True
+            reason = ready.driver.runtime.admit(ready.attempt)
+            if reason is not None:
+                refused[_line(ready)] = (ready, reason)
+            return reason is None
+
+        for ready in self._queue.let_in(admit):
+            if ready.driver.is_waiting(ready):
+                with self.guarded(ready.driver):
+                    ready.driver.launch(ready)
+        newly, self._newly_queued = self._newly_queued, []
+        waiting = {id(ready): (ready, reason) for ready, reason in refused.values()}
+        for ready in newly:
+            if _line(ready) in refused:
+                waiting.setdefault(id(ready), (ready, "Waits for its turn."))
+        for ready, reason in waiting.values():
+            if ready.driver.is_waiting(ready):
+                with self.guarded(ready.driver):
+                    ready.driver.wait_for_room(ready, reason)
+
+    async def _beat(self) -> None:
+        """Renew the leases, hear what other processes ask, and look for room."""
+        renewed = time.monotonic()
+        while True:
+            await asyncio.sleep(self.beat)
+            for driver in list(self._drivers.values()):
+                with self.guarded(driver):
+                    driver.heed()
+            if time.monotonic() - renewed > RENEW:
+                renewed = time.monotonic()
+                await self._renew()
+            self.admit_soon()
+
+    async def _renew(self) -> None:
+        await asyncio.to_thread(self._gates.renew)
+        for driver in list(self._drivers.values()):
+            try:
+                mine = await asyncio.to_thread(driver.lease.renew)
+            except OSError as error:
+                self.complain(f"The lease of run {driver.run.id}", error)
+                continue
+            if not mine and self._drivers.get(driver.run.id) is driver:
+                self.log.warning("The run %s is driven by somebody else now", driver.run.id)
+                driver.let_go()
+                self._queue.remove(driver.run.id)
+                del self._drivers[driver.run.id]
+
+    async def _resume_again(self) -> None:
+        while True:
+            await asyncio.sleep(ADOPT_EVERY)
+            try:
+                await self.resume()
+            except ConvectError as error:
+                self.log.warning("%s", error)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.complain("A task of the engine failed", error)
+
+
+def _line(ready: Ready) -> tuple[StepRuntime, object]:
+    """All steps that ask the same of the same runtime stand in one line."""
+    return (ready.driver.runtime, ready.attempt.step.resources)

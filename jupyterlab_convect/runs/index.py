@@ -88,7 +88,10 @@ class Index:
         select = f"""SELECT key, run, step, attempt, place, ended, seconds, parts
             FROM results WHERE {where}"""  # noqa: S608
         rows = self._do("DEFERRED", lambda database: database.execute(select, arguments).fetchall())
-        return [Result(*row[:-1], json.loads(row[-1])) for row in rows]
+        return [
+            Result(key, run, step, attempt, place, ended, seconds, json.loads(parts))
+            for key, run, step, attempt, place, ended, seconds, parts in rows
+        ]
 
     def _do(
         self, kind: Literal["IMMEDIATE", "DEFERRED"], work: Callable[[sqlite3.Connection], T]
@@ -103,16 +106,21 @@ class Index:
                     raise ConvectError(
                         "The index of the runs is busy.", code="busy", hint="Try again."
                     ) from None
-                self._start_over()
+            self._start_over(self._open)
+            try:
+                with _transaction(self._database, kind):
+                    return work(self._database)
+            except sqlite3.DatabaseError:
+                self._start_over(_in_memory)
             with _transaction(self._database, kind):
                 return work(self._database)
 
-    def _start_over(self) -> None:
+    def _start_over(self, opened: Callable[[], sqlite3.Connection]) -> None:
         with contextlib.suppress(sqlite3.Error):
             self._database.close()
         _remove(self.path)
         self.generation += 1
-        self._database = self._open()
+        self._database = opened()
 
     def _open(self) -> sqlite3.Connection:
         for _ in range(2):
@@ -123,8 +131,12 @@ class Index:
                 break
             except sqlite3.DatabaseError:
                 _remove(self.path)
-        # Nowhere to write: everything still works, from memory.
-        return _connect(":memory:")
+        return _in_memory()
+
+
+def _in_memory() -> sqlite3.Connection:
+    """There is nowhere to write: everything still works, only slower at the start."""
+    return _connect(":memory:")
 
 
 def _connect(path: str) -> sqlite3.Connection:

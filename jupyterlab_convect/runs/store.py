@@ -199,6 +199,17 @@ class Store:
         self._index(self._unknown())
         self._index_live()
 
+    def live_runs(self) -> list[str]:
+        """The ids of the runs that have not ended, as far as the index knows, oldest first."""
+        self.flush()
+        self._look_around()
+        return sorted(self.index.seen(live=True))
+
+    def remark(self, run_id: str, reason: str) -> None:
+        """Show a reason that cannot be written down, until something happens to the run."""
+        with self._lock:
+            self._opened(run_id).state.reason = reason
+
     def run_ids(self) -> Iterator[str]:
         """The ids of all run folders, in no order."""
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as found:

@@ -1,0 +1,203 @@
+"""What an attempt is told (`step.json`), what it tells (`outputs.json`), and what to make of it."""
+
+from __future__ import annotations
+
+import math
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..errors import ConvectError
+from ..pipeline.plan import Json, Step
+from ..runtimes.base import StepStatus
+from .files import read_json
+from .model import Run, State
+
+FileFact = dict[str, Json]
+"""`path`, `size` and `digest` of a file that a step left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The content of `outputs.json`."""
+
+    state: Literal["succeeded", "failed", "cancelled"]
+    reason: str | None = None
+    started: float | None = None
+    ended: float | None = None
+    values: dict[str, Json] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    files: list[FileFact] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an attempt ended, once everything that is known of it is put together."""
+
+    state: State
+    reason: str | None = None
+    detail: str | None = None
+    outcome: Outcome | None = None
+
+
+def describe(
+    run: Run,
+    step: Step,
+    attempt: int,
+    folder: Path,
+    upstream: Mapping[str, tuple[Step, Path, list[FileFact]]],
+    expected: float | None,
+) -> dict[str, Json]:
+    """The content of `step.json` for a bound step whose attempt lives in `folder`.
+
+    `upstream` has each result it builds on: the step, the folder of its attempt, its files.
+    """
+    root = Path(run.request.root)
+    source = None if step.path is None else root / step.path
+    return {
+        "run": {"id": run.id, "name": run.name},
+        "step": step.id,
+        "attempt": attempt,
+        "kind": step.kind,
+        "source": None if source is None else str(source),
+        "folder": str(working_folder(run, step, folder)),
+        "inputs": [
+            {"from": str(origin), "to": target}
+            for target, origin in _inputs(run, step, upstream).items()
+        ],
+        "kernel": step.kernel,
+        "parameters": dict(step.parameters),
+        "command": list(step.command),
+        "env": dict(step.env),
+        "outputs": list(step.outputs),
+        "metrics": dict(step.metrics),
+        "timeout": step.timeout,
+        "expected": expected,
+    }
+
+
+def working_folder(run: Run, step: Step, attempt_folder: Path) -> Path:
+    """Where the step is executed."""
+    if step.working_folder == "isolated":
+        return attempt_folder / "work"
+    root = Path(run.request.root)
+    if step.working_folder != "source":
+        return root / step.working_folder
+    return (root / (step.path or run.plan.path or "x")).parent
+
+
+def _inputs(
+    run: Run, step: Step, upstream: Mapping[str, tuple[Step, Path, list[FileFact]]]
+) -> dict[str, Path]:
+    """What has to be put into the working folder, because it is not there by itself."""
+    isolated = step.working_folder == "isolated"
+    placed: dict[str, Path] = {}
+    if isolated:
+        root = Path(run.request.root)
+        home = posixpath.dirname(step.path or run.plan.path or "")
+        for file in step.dependencies:
+            relative = posixpath.relpath(file.path, home or ".")
+            target = file.path if relative.startswith("..") else relative
+            placed[target] = root / file.path
+    for other, folder, files in upstream.values():
+        if isolated or other.working_folder == "isolated":
+            for fact in files:
+                placed[str(fact["path"])] = folder / "files" / str(fact["path"])
+    return placed
+
+
+def read_outcome(folder: Path) -> Outcome | None:
+    """How the attempt in this folder ended; None when it has not; ConvectError when damaged."""
+    path = folder / "outputs.json"
+    if not path.exists():
+        return None
+    value = read_json(path)
+    try:
+        return _outcome(value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConvectError(
+            f"outputs.json is damaged: {type(error).__name__} {error}.", code="damaged"
+        ) from None
+
+
+def _outcome(value: dict[str, Json]) -> Outcome:
+    state = value["state"]
+    if state not in ("succeeded", "failed", "cancelled"):
+        raise ValueError(f"{state!r} is no way to end")
+    reason = value.get("reason")
+    if state == "succeeded" and value.get("error"):
+        state, reason = "failed", reason or "It left an error behind."
+    metrics = dict(value.get("metrics") or {})
+    files = [dict(fact) for fact in value.get("files") or ()]
+    for fact in files:
+        _check_inside(str(fact["path"]))
+    return Outcome(
+        state=state,
+        reason=None if reason is None else str(reason),
+        started=_number(value.get("started")),
+        ended=_number(value.get("ended")),
+        values=_finite(dict(value.get("values") or {})),
+        metrics={
+            name: number for name, item in metrics.items() if (number := _number(item)) is not None
+        },
+        files=files,
+    )
+
+
+def _check_inside(path: str) -> None:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"the file {path} lies outside")
+
+
+def _number(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def _finite(value: Json) -> Json:
+    """JSON knows no infinity; what is not a number becomes null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value
+
+
+def judge(
+    status: StepStatus,
+    folder: Path,
+    stopping: Literal["asked", "timeout"] | None,
+    timeout: float | None,
+) -> Verdict:
+    """Put together what the runtime says and what the attempt left; the latter is the truth."""
+    try:
+        outcome = read_outcome(folder)
+    except ConvectError as error:
+        return Verdict("failed", f"The result cannot be read: {error.sentence}", status.detail)
+    if outcome is None:
+        if status.state == "succeeded":
+            return Verdict("failed", "It ended without leaving a result.", status.detail)
+        state: State = status.state
+        reason = status.reason or _DEFAULT_REASONS.get(state, "It ended without a reason.")
+    else:
+        state = outcome.state
+        reason = outcome.reason or status.reason or _DEFAULT_REASONS.get(state, "")
+    if state == "succeeded":
+        return Verdict("succeeded", None, status.detail, outcome)
+    if stopping == "timeout" and state == "cancelled":
+        state, reason = "failed", f"Timed out after {timeout:g} s."
+    if stopping == "asked" and state in ("failed", "lost") and outcome is None:
+        state, reason = "cancelled", "Stopped."
+    return Verdict(state, reason, status.detail, outcome)
+
+
+_DEFAULT_REASONS: Mapping[State, str] = {
+    "failed": "It failed and gave no reason.",
+    "cancelled": "It was stopped from outside.",
+    "lost": "It cannot be found any more, so nobody knows how it ended.",
+}

@@ -1,0 +1,119 @@
+"""The results a run builds on: of its own steps, and of earlier runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import ConvectError
+from ..pipeline.expressions import as_text, bind
+from ..pipeline.plan import Step, digest_of
+from .attempts import FileFact, Outcome, read_outcome
+from .cache import fingerprint, parts_of, why_not
+from .model import Run, RunState, StepState
+from .open_run import place_of
+from .restoring import is_complete
+from .store import Store
+
+
+class Results:
+    """`left_out` are the steps that the run does not have results of."""
+
+    def __init__(self, store: Store, run: Run, left_out: frozenset[str]) -> None:
+        self._store = store
+        self._run = run
+        self._left_out = left_out
+        self._steps = {step.id: step for step in run.plan.steps}
+        self._known: dict[str, tuple[Path, Outcome]] = {}
+        self._fingerprints: dict[str, str] = {}
+
+    def remember(self, step_id: str, folder: Path, outcome: Outcome) -> None:
+        """Spare a reading of what is known already."""
+        self._known[step_id] = (folder, outcome)
+
+    def of(self, step_id: str) -> tuple[Path, Outcome]:
+        """The folder and the outcome of a step that ended well."""
+        if step_id not in self._known:
+            folder = self._store.result_folder(self._run.id, step_id)
+            outcome = None if folder is None else read_outcome(folder)
+            if folder is None or outcome is None:
+                raise ConvectError(f"The result of {step_id} is not there any more.")
+            self._known[step_id] = (folder, outcome)
+        return self._known[step_id]
+
+    def bind(self, step: Step, state: RunState) -> Step:
+        """The step with the values of what came before it."""
+        outputs = {upstream: state.steps[upstream].outputs for upstream in step.after}
+        facts = {"id": self._run.id, "name": self._run.name}
+        return replace(
+            step,
+            parameters=bind(step.parameters, outputs, facts),
+            env={name: as_text(bind(text, outputs, facts)) for name, text in step.env.items()},
+            command=tuple(as_text(bind(text, outputs, facts)) for text in step.command),
+        )
+
+    def parts(self, step: Step, state: RunState) -> dict[str, str]:
+        """Digests of all that a bound step depends on."""
+        upstream = {
+            other: self._fingerprint(state.steps[other])
+            for other in step.after
+            if other not in self._left_out
+        }
+        component = self._run.plan.components.get(step.component or "")
+        return parts_of(step, component, upstream)
+
+    def upstream(self, step: Step) -> dict[str, tuple[Step, Path, list[FileFact]]]:
+        """Each result that a step builds on, with the files that were left."""
+        found = {}
+        for other in step.after:
+            if other not in self._left_out:
+                folder, outcome = self.of(other)
+                found[other] = (self._steps[other], folder, outcome.files)
+        return found
+
+    def expected(self, step_id: str) -> float | None:
+        """Seconds that the step took the last time it succeeded."""
+        last = self._store.index.last_result(place_of(self._run), step_id)
+        return last.seconds if last else None
+
+    def earlier(self, step: Step, parts: dict[str, str]) -> tuple[str | None, str]:
+        """Where a result lies that can be taken over, and why it is or is not."""
+        if not step.cache:
+            return None, "Not reused: reuse is off for this step."
+        if not self._run.request.use_cache:
+            return None, "Not reused: reuse is off for this run."
+        self._store.flush()
+        index = self._store.index
+        for result in index.results(digest_of(parts)):
+            place = f"{result.run}/{result.attempt}"
+            if result.step == step.id and self.at(place, step.id) is not None:
+                return place, f"Taken over from run {result.run}: nothing has changed since."
+        last = index.last_result(place_of(self._run), step.id)
+        return None, why_not(parts, last.parts if last else None, last.run if last else "")
+
+    def at(self, place: str, step_id: str) -> tuple[Path, Outcome] | None:
+        """The good result of a step at `<run id>/<attempt>`, unless something of it is gone."""
+        run_id, _, attempt = place.partition("/")
+        folder = self._store.attempt_folder(run_id, step_id, int(attempt))
+        try:
+            outcome = read_outcome(folder)
+        except ConvectError:
+            return None
+        if outcome is None or outcome.state != "succeeded":
+            return None
+        return (folder, outcome) if is_complete(folder, outcome.files) else None
+
+    def _fingerprint(self, step: StepState) -> str:
+        if step.id not in self._fingerprints:
+            files = self.of(step.id)[1].files
+            self._fingerprints[step.id] = fingerprint(step.outputs, files, self._key(step))
+        return self._fingerprints[step.id]
+
+    def _key(self, step: StepState) -> str:
+        """The digest of all that a good result depended on, wherever it was made."""
+        attempts = step.attempts
+        if step.source is not None:
+            run_id, _, number = step.source.partition("/")
+            source = self._store.read(run_id).state.steps[step.id]
+            attempts = source.attempts[: int(number)]
+        return digest_of(attempts[-1].parts)

@@ -1,0 +1,83 @@
+"""Asks a runtime how its attempts are: at once when it calls, else with every beat."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from ..runtimes.base import StepRuntime
+from .driver import Active, Driver
+
+BREATH = 0.005
+"""A poll that takes longer than this is followed by as long a pause."""
+
+
+class Asker(Protocol):
+    """What a watch needs of the engine."""
+
+    beat: float
+
+    def guarded(self, driver: Driver) -> AbstractContextManager[None]: ...
+    def admit_soon(self) -> None: ...
+    def complain(self, message: str, error: BaseException) -> None: ...
+
+
+class Watch:
+    def __init__(self, engine: Asker, runtime: StepRuntime) -> None:
+        self._engine = engine
+        self._runtime = runtime
+        self._actives: dict[tuple[str, str, int], Active] = {}
+        self._call = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def add(self, active: Active) -> None:
+        self._actives[active.attempt.key] = active
+
+    def remove(self, active: Active) -> None:
+        self._actives.pop(active.attempt.key, None)
+
+    def wake(self) -> None:
+        self._call.set()
+
+    def wake_from_anywhere(self) -> None:
+        """What the runtime calls, from whatever thread."""
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self._loop:
+            self._call.set()
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._call.set)
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await asyncio.wait_for(self._call.wait(), self._engine.beat)
+            except asyncio.TimeoutError:
+                now = time.time()
+                for active in list(self._actives.values()):
+                    with self._engine.guarded(active.driver):
+                        active.driver.check_time(active, now)
+            self._call.clear()
+            self._engine.admit_soon()
+            began = time.monotonic()
+            await self._poll()
+            took = time.monotonic() - began
+            await asyncio.sleep(took if took > BREATH else 0)
+
+    async def _poll(self) -> None:
+        asked = [active.attempt for active in self._actives.values() if active.settled]
+        if not asked:
+            return
+        try:
+            statuses = await self._runtime.poll(asked)
+        except Exception as error:  # It is asked again with the next beat.
+            self._engine.complain("The runtime could not be asked", error)
+            return
+        for status in statuses:
+            if active := self._actives.get(status.key):
+                with self._engine.guarded(active.driver):
+                    active.driver.hear(active, status)
