@@ -95,8 +95,9 @@ def assigned_names(source: str) -> list[str]:
                 continue
         for target in bound:
             for node in ast.walk(target):
-                if isinstance(node, ast.Name) and not node.id.startswith("_"):
-                    names[node.id] = None
+                match node:
+                    case ast.Name(id=name, ctx=ast.Store()) if not name.startswith("_"):
+                        names[name] = None
     return list(names)
 
 

@@ -1,0 +1,356 @@
+"""Every mistake gets a problem that says where, what and what to do."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.pipeline.files import FileCache
+from jupyterlab_convect.pipeline.problems import Problem
+from jupyterlab_convect.pipeline.validate import validate
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+def put(*path: str | int, value: Any) -> Edit:
+    def edit(document: dict[str, Any]) -> None:
+        target: Any = document
+        for step in path[:-1]:
+            target = target.setdefault(step, {}) if isinstance(target, dict) else target[step]
+        target[path[-1]] = value
+
+    return edit
+
+
+def train(*path: str | int, value: Any) -> Edit:
+    return put("nodes", "train", *path, value=value)
+
+
+def errors(problems: list[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.severity == "error"]
+
+
+def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> None:
+    assert validate(churn, root=root, path="churn.pipeline", parameters={"lr": 1}) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "node", "path", "words"),
+    [
+        # shape
+        (put("nodes", value=[]), "wrong-type", None, ("nodes",), "must be an object"),
+        (put("nodes", "train", value=3), "wrong-type", "train", (), "must be an object"),
+        (train("timeout", value=[1]), "wrong-type", "train", ("timeout",), "a number or a text"),
+        (train("retries", value=1.5), "wrong-type", "train", ("retries",), "a whole number"),
+        (train("retries", value=True), "wrong-type", "train", ("retries",), "a boolean"),
+        (train("after", value=[1]), "wrong-type", "train", ("after", 0), "Item 1 of “after”"),
+        (train("kind", value="notebok"), "bad-value", "train", ("kind",), "“notebook”?"),
+        (train("imagee", value="x"), "unknown-property", "train", ("imagee",), "“image”?"),
+        (put("defualts", value={}), "unknown-property", None, ("defualts",), "“defaults”?"),
+        (
+            train("resources", "gpus", value=1),
+            "unknown-property",
+            "train",
+            ("resources", "gpus"),
+            "“gpu”?",
+        ),
+        (train("pull_policy", value="always"), "bad-value", "train", ("pull_policy",), "“Always”?"),
+        (lambda d: d["nodes"]["train"].pop("path"), "missing-property", "train", (), "“path”"),
+        (lambda d: d["nodes"]["train"].pop("kind"), "missing-property", "train", (), "“kind”"),
+        (train("after", value=["prepare"] * 2), "duplicate-item", "train", ("after", 1), "twice"),
+        (put("layout", "train", value=[1]), "bad-value", None, ("layout", "train"), "2 to 4"),
+        # amounts
+        (
+            train("resources", "memory", value="2GB"),
+            "bad-quantity",
+            "train",
+            ("resources", "memory"),
+            "2Gi",
+        ),
+        (
+            train("resources", "cpu", value={"request": 2, "limit": "1500m"}),
+            "request-over-limit",
+            "train",
+            ("resources", "cpu"),
+            "limit",
+        ),
+        (
+            train("resources", "cpu", value=-1),
+            "bad-value",
+            "train",
+            ("resources", "cpu"),
+            "at least 0",
+        ),
+        (train("timeout", value="soon"), "bad-duration", "train", ("timeout",), "2h"),
+        # names
+        (put("nodes", "a/b", value={"kind": "group", "members": []}), "bad-id", "a/b", (), "id"),
+        (
+            put("comments", value={"train": {"text": "x"}}),
+            "duplicate-id",
+            None,
+            ("comments", "train"),
+            "",
+        ),
+        (train("env", value={"A-B": "1"}), "bad-name", "train", ("env", "A-B"), "environment"),
+        (
+            train("secrets", value=[{"env": "1A", "name": "s", "key": "k"}]),
+            "bad-name",
+            "train",
+            ("secrets", 0, "env"),
+            "1A",
+        ),
+        (
+            train("kubernetes", value={"labels": {"a b": "x"}}),
+            "bad-label",
+            "train",
+            ("kubernetes", "labels", "a b"),
+            "label",
+        ),
+        (
+            train("kubernetes", value={"labels": {"a": "x" * 64}}),
+            "bad-label",
+            "train",
+            ("kubernetes", "labels", "a"),
+            "value",
+        ),
+        (
+            train("kubernetes", value={"pull_secrets": ["No_Way"]}),
+            "bad-name",
+            "train",
+            ("kubernetes", "pull_secrets", 0),
+            "pull secret",
+        ),
+        (
+            train("kubernetes", value={"tolerations": [{"value": "x"}]}),
+            "bad-value",
+            "train",
+            ("kubernetes", "tolerations", 0),
+            "Exists",
+        ),
+        (train("image", value="a b"), "bad-image", "train", ("image",), "image name"),
+        (
+            train("volumes", value=[{"claim": "c", "path": "data"}]),
+            "bad-path",
+            "train",
+            ("volumes", 0, "path"),
+            "data",
+        ),
+        (
+            train("volumes", value=[{"claim": "c", "path": "/d"}, {"claim": "e", "path": "/d"}]),
+            "duplicate-name",
+            "train",
+            ("volumes", 1, "path"),
+            "/d",
+        ),
+        (
+            train("metrics", value={"loss": "("}),
+            "bad-pattern",
+            "train",
+            ("metrics", "loss"),
+            "loss",
+        ),
+        (
+            train("metrics", value={"loss": "x"}),
+            "bad-pattern",
+            "train",
+            ("metrics", "loss"),
+            "one group",
+        ),
+        # links
+        (train("after", value=["prepar"]), "unknown-node", "train", ("after", 0), "“prepare”?"),
+        (
+            put("nodes", "g", value={"kind": "group", "members": ["nobody"]}),
+            "unknown-node",
+            "g",
+            ("members", 0),
+            "nobody",
+        ),
+        (
+            put("nodes", "g", value={"kind": "group", "members": ["g"]}),
+            "cycle",
+            "g",
+            ("members",),
+            "inside itself",
+        ),
+        (
+            put("nodes", "prepare", "after", value=["train"]),
+            "cycle",
+            "prepare",
+            ("after",),
+            "prepare → train → prepare",
+        ),
+        (train("after", value=["train"]), "cycle", "train", ("after",), "itself"),
+        # values
+        (
+            train("parameters", "lr", value="${{ parameters.lrr }}"),
+            "unknown-parameter",
+            "train",
+            ("parameters", "lr"),
+            "“lr”?",
+        ),
+        (
+            train("env", value={"A": "${{ nodes.prepar.outputs.x }}"}),
+            "unknown-node",
+            "train",
+            ("env", "A"),
+            "“prepare”?",
+        ),
+        (
+            train("parameters", "lr", value=["${{ nope }}"]),
+            "bad-expression",
+            "train",
+            ("parameters", "lr", 0),
+            "parameters.NAME",
+        ),
+        (
+            train("image", value="${{ run.id }}"),
+            "misplaced-expression",
+            "train",
+            ("image",),
+            "image",
+        ),
+        (
+            put("defaults", "env", value={"A": "${{ nodes.train.outputs.x }}"}),
+            "misplaced-expression",
+            None,
+            ("defaults", "env", "A"),
+            "every node",
+        ),
+        (
+            put("parameters", "lr", "default", value="fast"),
+            "wrong-parameter-type",
+            None,
+            ("parameters", "lr", "default"),
+            "number",
+        ),
+        (
+            put("parameters", "lr", "choices", value=[1, 2]),
+            "not-a-choice",
+            None,
+            ("parameters", "lr", "default"),
+            "choices",
+        ),
+        # paths
+        (train("path", value="../x.ipynb"), "outside-root", "train", ("path",), "outside"),
+        (train("path", value="/etc/x.ipynb"), "outside-root", "train", ("path",), "outside"),
+        (
+            train("dependencies", value=["../../*"]),
+            "outside-root",
+            "train",
+            ("dependencies", 0),
+            "",
+        ),
+        (train("working_folder", value="../up"), "outside-root", "train", ("working_folder",), ""),
+        (train("outputs", value=["/tmp/x"]), "unreachable-output", "train", ("outputs", 0), ""),
+        (train("path", value="train.txt"), "unknown-file-type", "train", ("path",), ".ipynb"),
+        (train("path", value="train.py"), "unknown-file-type", "train", ("path",), "script"),
+        # components
+        (
+            put("nodes", "c", value={"kind": "component", "component": "sha256:0"}),
+            "missing-component",
+            "c",
+            ("component",),
+            "catalog",
+        ),
+        # version
+        (put("convect", value=2), "newer-version", None, ("convect",), "Update"),
+        (put("convect", value="1"), "bad-version", None, ("convect",), "must be 1"),
+    ],
+)
+def test_mistakes_are_found(
+    churn: dict[str, Any],
+    edit: Edit,
+    code: str,
+    node: str | None,
+    path: tuple[Any, ...],
+    words: str,
+) -> None:
+    before = copy.deepcopy(churn)
+    edit(churn)
+    broken = copy.deepcopy(churn)
+    found = [p for p in validate(churn) if (p.code, p.node, p.path) == (code, node, path)]
+    assert len(found) == 1, validate(churn)
+    assert found[0].severity == "error"
+    assert words in f"{found[0].message} {found[0].hint}"
+    assert churn == broken != before
+
+
+def test_a_broken_node_does_not_make_its_neighbours_wrong(churn: dict[str, Any]) -> None:
+    churn["nodes"]["prepare"] = {"kind": "notebook", "path": 7, "outputs": "x"}
+    assert {problem.path for problem in validate(churn)} == {("path",), ("outputs",)}
+
+
+@pytest.mark.parametrize("document", [None, 3, [], "x", {}, {"convect": 1}, {"convect": None}])
+def test_what_is_no_pipeline_gives_problems_and_not_exceptions(document: Any) -> None:
+    assert errors(validate(document))
+
+
+def test_values_of_a_run(churn: dict[str, Any]) -> None:
+    churn["parameters"]["who"] = {"type": "string", "required": True, "choices": ["me", "you"]}
+
+    def codes(**values: Any) -> list[str]:
+        return [problem.code for problem in validate(churn, parameters=values)]
+
+    assert codes(who="me") == codes(who="me", lr=2) == []
+    assert codes() == ["missing-parameter"]
+    assert codes(who="me", lr="x") == ["wrong-parameter-type"]
+    assert codes(who="they") == ["not-a-choice"]
+    assert codes(who="me", rl=1) == ["unknown-parameter"]
+    assert codes(who="me", lr="${{ run.id }}") == ["wrong-parameter-type", "misplaced-expression"]
+    assert "missing-parameter" not in [problem.code for problem in validate(churn)]
+
+
+def test_files_are_checked_against_the_document(
+    churn: dict[str, Any], root: Path, write_notebook: Callable[..., Path]
+) -> None:
+    write_notebook(root / "train.ipynb", ("parameters", "rate = 0.5\nrows = 'many'\nkey: str"))
+    churn["nodes"]["train"]["parameters"]["rows"] = 3
+    churn["nodes"]["train"]["dependencies"] = ["none.csv", "*.none", "data/x.csv"]
+    churn["nodes"]["train"]["env"] = {"N": "${{ nodes.prepare.outputs.row }}"}
+    churn["nodes"]["gone"] = {"kind": "script", "path": "gone.py"}
+    found = {(p.severity, p.code, p.node, p.path) for p in validate(churn, root=root)}
+    assert found == {
+        ("warning", "unknown-parameter-of-notebook", "train", ("parameters", "lr")),
+        ("warning", "wrong-type-for-notebook", "train", ("parameters", "rows")),
+        ("error", "missing-parameter-of-notebook", "train", ("parameters",)),
+        ("error", "missing-file", "train", ("dependencies", 0)),
+        ("warning", "no-match", "train", ("dependencies", 1)),
+        ("warning", "unknown-output", "train", ("env",)),
+        ("error", "missing-file", "gone", ("path",)),
+    }
+
+
+def test_a_broken_notebook_is_a_problem(churn: dict[str, Any], root: Path) -> None:
+    (root / "train.ipynb").write_text("{")
+    assert [problem.code for problem in errors(validate(churn, root=root))] == ["bad-notebook"]
+
+
+def test_paths_start_from_the_folder_of_the_pipeline(
+    churn: dict[str, Any], root: Path, write_notebook: Callable[..., Path]
+) -> None:
+    churn["nodes"]["train"]["path"] = "../train.ipynb"
+    write_notebook(root / "sub/prepare.ipynb", ("outputs", "rows = 1"))
+    assert validate(churn, root=root, path="sub/churn.pipeline") == []
+
+
+def test_each_file_is_opened_once(
+    churn: dict[str, Any], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    churn["nodes"] |= {f"n{i}": churn["nodes"]["train"] for i in range(50)}
+    opened: list[str] = []
+    original = Path.open
+
+    def spy(self: Path, *arguments: Any, **options: Any) -> Any:
+        opened.append(os.path.relpath(self, root))
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", spy)
+    files = FileCache(root)
+    validate(churn, files=files)
+    files.digest("train.ipynb")
+    assert sorted(opened) == ["prepare.ipynb", "train.ipynb"]
