@@ -196,7 +196,7 @@ class Session:
 
     def submit(self, request: Request) -> RunHandle:
         made = self.workspace.make(request)
-        self.do(self.workspace.engine.submit(made))
+        self.do(self.workspace.submit(made))
         self.submitted.add(made.id)
         return RunHandle(self, made.id)
 

@@ -96,7 +96,7 @@ async def _drive(
         request = from_json(Request, order["request"])
         if order["sweep"] is None:
             run = await asyncio.to_thread(workspace.make, request)
-            await workspace.engine.submit(run)
+            await workspace.submit(run)
             answer({"run": run.id})
             await workspace.engine.wait(run.id)
         else:

@@ -17,19 +17,18 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
 from .pipeline.document import parse
 from .pipeline.plan import Plan
 from .pipeline.problems import Problem
-from .pipeline.resolve import plan_for_file, resolve
+from .pipeline.resolve import plan_for_file, raise_first_error, resolve
 from .pipeline.types import Document
 from .results import LIMIT, Results, read_log
 from .runs.engine import Engine
 from .runs.index import Index
-from .runs.model import Request, Run, Selection, new_id
+from .runs.model import Request, Run, RunState, Selection, new_id
 from .runs.store import Store
 from .runs.sweeps import Sweeps
 from .runtimes.base import LogChunk, Runtime, StepRuntime
@@ -117,8 +116,7 @@ class Workspace:
 
     @functools.cached_property
     def engine(self) -> Engine:
-        runtimes = cast("Mapping[str, StepRuntime]", self.runtimes)
-        return Engine(self.store, runtimes, log=self.logger)
+        return Engine(self.store, self.runtimes, log=self.logger)
 
     @functools.cached_property
     def sweeps(self) -> Sweeps:
@@ -156,6 +154,11 @@ class Workspace:
             user=user or system_user(),
             git=git_of(Path(request.root), [step.path for step in plan.steps if step.path]),
         )
+
+    async def submit(self, run: Run) -> RunState:
+        """Start it. Refused when its runtime would not run it as asked."""
+        raise_first_error(await self.runtimes[run.runtime].check(run.plan))
+        return await self.engine.submit(run)
 
     def again(
         self, run_id: str, selection: Selection = ALL_OF_IT, use_cache: bool | None = None

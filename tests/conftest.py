@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jupyter_server.serverapp import ServerApp
+from openapi_core import OpenAPI
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.testing import MockRequest, MockResponse
 from pytest_jupyter import jupyter_core, jupyter_server, pytest_tornasync
-from tornado.httpclient import HTTPClientError, HTTPResponse
+from tornado.httpclient import HTTPResponse
 from traitlets.config import Config
+
+from jupyterlab_convect.routes import schema
 
 PREFIX = "jupyterlab-convect/api/v1/"
 
@@ -70,9 +76,9 @@ def _cell(index: int, cell: str | tuple[str, str]) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def jp_asyncio_loop() -> AsyncIterator[asyncio.AbstractEventLoop]:
+async def jp_asyncio_loop() -> asyncio.AbstractEventLoop:
     """The loop that the test itself runs on."""
-    yield asyncio.get_running_loop()
+    return asyncio.get_running_loop()
 
 
 @pytest.fixture
@@ -80,7 +86,10 @@ def jp_server_config(tmp_path: Path) -> Config:
     return Config(
         {
             "ServerApp": {
-                "jpserver_extensions": {"jupyterlab_convect": True},
+                "jpserver_extensions": {
+                    "jupyterlab_convect": True,
+                    "jupyter_server_terminals": False,
+                },
                 "allow_unauthenticated_access": False,
             },
             "Convect": {
@@ -101,16 +110,45 @@ async def server(jp_serverapp: ServerApp, http_server: Any) -> AsyncIterator[Ser
 
 
 class Api:
-    """Asks the server and reads the answer, whatever its status."""
+    """Asks the server and reads the answer, whatever its status.
 
-    def __init__(self, fetch: Callable[..., Any]) -> None:
+    Every answer is held against the OpenAPI document.
+    """
+
+    def __init__(self, fetch: Callable[..., Any], description: OpenAPI) -> None:
         self._fetch = fetch
+        self._description = description
 
     async def __call__(
         self, verb: str, path: str, body: Any = None, *, raw: bytes | None = None, **params: Any
     ) -> tuple[int, Any]:
         response = await self.response(verb, path, body, raw=raw, params=params)
+        self._check(verb, path, response)
         return response.code, json.loads(response.body) if response.body else None
+
+    async def ended(self, run_id: str, seconds: float = 60) -> Any:
+        """The run when it has ended."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            status, run = await self("GET", f"runs/{run_id}")
+            assert status == 200
+            if run["ended"] is not None:
+                return run
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"run {run_id} is still {run['state']}: {run['reason']}")
+
+    def _check(self, verb: str, path: str, response: HTTPResponse) -> None:
+        request = MockRequest("http://localhost", verb.lower(), "/" + PREFIX + path)
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        answer = MockResponse(response.body or b"", status_code=response.code, content_type=kind)
+        try:
+            self._description.validate_response(request, answer)
+        except OpenAPIError as error:
+            causes = getattr(error.__cause__, "schema_errors", (error.__cause__,))
+            raise AssertionError(
+                f"{verb} {path} answers {response.code} {kind}, which is not as described: "
+                + "; ".join(str(cause) for cause in causes)
+            ) from error
 
     async def response(
         self,
@@ -123,20 +161,22 @@ class Api:
         headers: dict[str, str] | None = None,
     ) -> HTTPResponse:
         data = raw if raw is not None else None if body is None else json.dumps(body)
-        try:
-            return await self._fetch(
-                PREFIX + path,
-                method=verb,
-                body=data,
-                params=params,
-                headers=headers,
-                allow_nonstandard_methods=True,
-            )
-        except HTTPClientError as error:
-            assert error.response is not None
-            return error.response
+        return await self._fetch(
+            PREFIX + path,
+            method=verb,
+            body=data,
+            params=params,
+            headers=headers,
+            allow_nonstandard_methods=True,
+            raise_error=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def description() -> OpenAPI:
+    return OpenAPI.from_dict(schema.document())
 
 
 @pytest.fixture
-def api(server: ServerApp, jp_fetch: Callable[..., Any]) -> Api:
-    return Api(jp_fetch)
+def api(server: ServerApp, jp_fetch: Callable[..., Any], description: OpenAPI) -> Api:
+    return Api(jp_fetch, description)

@@ -28,7 +28,7 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
     engine, store = workspace.engine, workspace.store
     try:
         run = workspace.make(request)
-        await engine.submit(run)
+        await workspace.submit(run)
         with _stopping(workspace, lambda: engine.stop(run.id)) as interrupted:
             await _watch(workspace, engine.wait(run.id), lambda: [store.read(run.id)], logs)
         record = store.read(run.id)

@@ -101,7 +101,7 @@ class Handler(APIHandler):
     async def submit(self, request: Request) -> None:
         """Start a run and answer with it."""
         run = await self.aside(self.make, request)
-        state = await self.workspace.engine.submit(run)
+        state = await self.workspace.submit(run)
         self.answer(views.view(run, state), 201)
 
     async def aside(self, work: Callable[..., T], *arguments: Any, **keywords: Any) -> T:

@@ -8,6 +8,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
 from ..errors import ConvectError
+from ..pipeline.describe import describe
 from ..pipeline.discovery import discover
 from ..pipeline.elyra import import_elyra
 from ..pipeline.plan import to_json
@@ -55,6 +56,14 @@ class Validate(PipelineHandler):
         self.answer({"problems": [to_json(problem) for problem in problems]})
 
 
+class Describe(PipelineHandler):
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self) -> None:
+        document, path, _ = await self.aside(self.pipeline)
+        self.answer(await self.aside(describe, document, root=self.root, path=path))
+
+
 class Import(Handler):
     @authenticated
     @authorized("write", resource=RESOURCE)
@@ -69,5 +78,6 @@ class Import(Handler):
 routes = [
     ("discover", Discover),
     ("pipelines/validate", Validate),
+    ("pipelines/describe", Describe),
     ("pipelines/import", Import),
 ]

@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Write = Callable[..., Path]
+
+TRAIN = (
+    ("parameters", "lr = 0.1"),
+    "print('learning with', lr)",
+    "open('model.txt', 'w').write('weights')",
+    ("outputs", "accuracy = 1 - lr"),
+)
+
+
+@pytest.fixture
+def train(jp_root_dir: Path, write_notebook: Write) -> str:
+    write_notebook(jp_root_dir / "work" / "train.ipynb", *TRAIN)
+    return "work/train.ipynb"
+
+
+async def test_a_notebook_runs_and_comes_home(api: Any, train: str, jp_root_dir: Path) -> None:
+    before = (jp_root_dir / train).read_bytes()
+    request = {
+        "path": train,
+        "parameters": {"lr": 0.25},
+        "labels": {"team": "a"},
+        "settings": {"outputs": ["model.txt"]},
+    }
+    status, run = await api("POST", "runs", request)
+    assert status == 201
+    run = await api.ended(run["id"])
+    assert (run["state"], run["metrics"]["accuracy"]) == ("succeeded", 0.75)
+    assert run["request"]["path"] == train
+    assert (jp_root_dir / train).read_bytes() == before
+
+    (step,) = run["steps"]
+    place = f"runs/{run['id']}/steps/{step}/1"
+    _, log = await api("GET", f"{place}/log")
+    assert log["text"] == "learning with 0.25\n"
+    assert log["complete"]
+    _, rest = await api("GET", f"{place}/log", offset=log["offset"])
+    assert rest == {"text": "", "offset": log["offset"], "complete": True}
+
+    _, events = await api("GET", f"{place}/events")
+    kinds = [event["type"] for event in events["events"]]
+    assert kinds[0] == "step.start"
+    assert kinds[-1] == "step.end"
+    assert events["complete"]
+
+    _, notebook = await api("GET", f"{place}/notebook")
+    assert any("lr = 0.25" in "".join(cell["source"]) for cell in notebook["cells"])
+    _, source = await api("GET", f"{place}/notebook", source=1)
+    assert source == json.loads(before)
+
+    _, files = await api("GET", f"{place}/files")
+    assert [file["path"] for file in files["files"]] == ["model.txt"]
+    file = await api.response("GET", f"{place}/files/model.txt")
+    assert file.body == b"weights"
+
+
+async def test_the_source_is_known_even_when_the_file_has_changed(
+    api: Any, train: str, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    _, run = await api("POST", "runs", {"path": train, "parameters": {"lr": 0.5}})
+    await api.ended(run["id"])
+    write_notebook(jp_root_dir / train, "print('something else')")
+    _, source = await api("GET", f"runs/{run['id']}/steps/train/1/notebook", source=1)
+    assert ["".join(cell["source"]) for cell in source["cells"]] == [
+        cell if isinstance(cell, str) else cell[1] for cell in TRAIN
+    ]
+    assert not any(cell["outputs"] for cell in source["cells"])
+
+
+async def test_a_failure_has_a_reason(api: Any, jp_root_dir: Path, write_notebook: Write) -> None:
+    write_notebook(jp_root_dir / "bad.ipynb", "raise ValueError('no such column')")
+    _, run = await api("POST", "runs", {"path": "bad.ipynb"})
+    run = await api.ended(run["id"])
+    assert run["state"] == "failed"
+    assert "no such column" in run["steps"]["bad"]["reason"]
+
+
+async def test_runs_are_found_by_what_they_are(api: Any, train: str) -> None:
+    for team in ("a", "b"):
+        _, run = await api(
+            "POST", "runs", {"path": train, "name": f"run {team}", "labels": {"team": team}}
+        )
+        await api.ended(run["id"])
+    _, page = await api("GET", "runs", label="team=b", state="succeeded")
+    assert [found["name"] for found in page["runs"]] == ["run b"]
+    assert page["total"] == 1
+    _, page = await api("GET", "runs", limit=1, sort="created")
+    assert ([found["name"] for found in page["runs"]], page["total"]) == (["run a"], 2)
+    assert page["counts"] == {"succeeded": 2}
+
+
+async def test_a_run_is_renamed_labelled_annotated_and_deleted(api: Any, train: str) -> None:
+    _, run = await api("POST", "runs", {"path": train})
+    await api.ended(run["id"])
+    change = {"name": "基线", "labels": {"kept": "yes"}, "note": "the one to beat"}
+    status, changed = await api("PATCH", f"runs/{run['id']}", change)
+    assert status == 200
+    assert {key: changed[key] for key in change} == change
+    assert changed["seq"] > run["seq"]
+    assert (await api("DELETE", f"runs/{run['id']}")) == (204, None)
+    status, error = await api("GET", f"runs/{run['id']}")
+    assert (status, error["code"]) == (404, "missing")
+
+
+async def test_a_running_run_is_stopped_and_not_deleted(
+    api: Any, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    write_notebook(jp_root_dir / "long.ipynb", "import time; time.sleep(600)")
+    _, run = await api("POST", "runs", {"path": "long.ipynb"})
+    status, error = await api("DELETE", f"runs/{run['id']}")
+    assert (status, error["hint"]) == (409, "Stop it first.")
+    status, _ = await api("POST", f"runs/{run['id']}/stop")
+    assert status == 200
+    assert (await api.ended(run["id"]))["state"] == "cancelled"
+
+
+async def test_a_pipeline_runs_and_is_run_again_in_part(
+    api: Any, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    write_notebook(jp_root_dir / "one.ipynb", ("outputs", "rows = 3"))
+    write_notebook(jp_root_dir / "two.ipynb", ("parameters", "rows = 0"), ("outputs", "n = rows"))
+    document = {
+        "convect": 1,
+        "name": "both",
+        "nodes": {
+            "one": {"kind": "notebook", "path": "one.ipynb"},
+            "two": {
+                "kind": "notebook",
+                "path": "two.ipynb",
+                "after": ["one"],
+                "parameters": {"rows": "${{ nodes.one.outputs.rows }}"},
+            },
+        },
+    }
+    _, run = await api("POST", "runs", {"document": document})
+    run = await api.ended(run["id"])
+    assert run["state"] == "succeeded"
+    assert run["steps"]["two"]["outputs"] == {"n": 3}
+
+    body = {"mode": "from", "node": "two"}
+    status, again = await api("POST", f"runs/{run['id']}/rerun", body)
+    assert status == 201
+    again = await api.ended(again["id"])
+    assert again["steps"]["two"]["state"] == "succeeded"
+    assert again["steps"]["one"]["state"] == "cached"
+    assert again["steps"]["two"]["outputs"] == {"n": 3}
+    status, _ = await api("GET", f"runs/{again['id']}/steps/one/1/notebook")
+    assert status == 200, "what was taken over is there to be seen"
+
+
+async def test_everything_comes_as_a_zip(api: Any, train: str) -> None:
+    _, run = await api("POST", "runs", {"path": train})
+    await api.ended(run["id"])
+    response = await api.response("GET", f"runs/{run['id']}/archive")
+    with zipfile.ZipFile(io.BytesIO(response.body)) as archive:
+        assert archive.testzip() is None
+        names = set(archive.namelist())
+    assert {f"{run['id']}/run.json", f"{run['id']}/steps/train/1/executed.ipynb"} <= names
+
+
+async def test_what_a_notebook_wrote_never_runs_as_a_page_of_the_server(
+    api: Any, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    page = "<script>alert(1)</script>"
+    write_notebook(jp_root_dir / "page.ipynb", f"open('报告.html', 'w').write({page!r})")
+    request = {"path": "page.ipynb", "settings": {"outputs": ["*.html"]}}
+    _, run = await api("POST", "runs", request)
+    await api.ended(run["id"])
+    for path in ("files/报告.html", "log?download", "notebook?download"):
+        path, _, query = path.partition("?")
+        response = await api.response(
+            "GET", f"runs/{run['id']}/steps/page/1/{path}", params={query: ""} if query else {}
+        )
+        assert response.code == 200
+        assert response.headers["Content-Type"] == "application/octet-stream"
+        assert response.headers["Content-Disposition"].startswith("attachment")
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert "sandbox" in response.headers["Content-Security-Policy"]
+
+
+async def test_changes_are_told_as_events(
+    api: Any, server: Any, train: str, jp_root_dir: Path
+) -> None:
+    told: list[dict[str, Any]] = []
+
+    async def listen(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        told.append(data)
+
+    server.event_logger.add_listener(
+        schema_id="https://events.jupyterlab-convect.dev/run/v1", listener=listen
+    )
+    _, run = await api("POST", "runs", {"path": train})
+    await api.ended(run["id"])
+    for _ in range(100):
+        if told and told[-1]["state"] == "succeeded":
+            break
+        await api("GET", "about")
+    assert {event["run"] for event in told} == {run["id"]}
+    assert told[-1]["state"] == "succeeded"
+    assert [event["seq"] for event in told] == sorted(event["seq"] for event in told)
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (b"{", "JSON"),
+        (b"[1]", "object"),
+        (b'{"path": 5}', "path"),
+        (b'{"path": "a.ipynb", "colour": "red"}', "colour"),
+        (b'{"path": "a.ipynb", "labels": {"a": 1}}', "labels.a"),
+        (b'{"path": "a.ipynb", "parameters": {"a": NaN}}', "NaN"),
+        (b"{}", "path"),
+        (b'{"path": "../a.ipynb"}', "root"),
+        (b'{"path": "/etc/passwd"}', "root"),
+        (b'{"path": "a\\u0000.ipynb"}', "root"),
+        (b'{"document": {"nodes": {}}}', "convect"),
+    ],
+)
+async def test_a_malformed_request_gets_one_clear_sentence(
+    api: Any, body: bytes, word: str
+) -> None:
+    status, error = await api("POST", "runs", raw=body)
+    assert status == 400
+    assert word in error["message"]
+    assert "Traceback" not in error["message"]
+    assert (await api("GET", "runs"))[1]["total"] == 0
+
+
+async def test_what_is_not_there_is_missing(api: Any, train: str) -> None:
+    _, run = await api("POST", "runs", {"path": train})
+    await api.ended(run["id"])
+    for verb, path, body in (
+        ("POST", "runs", {"path": "none.ipynb"}),
+        ("POST", "runs", {"path": train, "runtime": "moon"}),
+        ("GET", "runs/none", None),
+        ("GET", "runs/20260101-000000000-abcdef", None),
+        ("POST", f"runs/{run['id']}/stop", {"step": "none"}),
+        ("POST", f"runs/{run['id']}/rerun", {"mode": "only", "node": "none"}),
+        ("GET", f"runs/{run['id']}/steps/none/1/log", None),
+        ("GET", f"runs/{run['id']}/steps/train/2/log", None),
+        ("GET", f"runs/{run['id']}/steps/train/1/files/none", None),
+    ):
+        status, error = await api(verb, path, body)
+        assert status == 404, f"{verb} {path}: {error}"
+        assert error["message"]
+
+
+async def test_a_link_out_of_the_root_is_refused(
+    api: Any, tmp_path: Path, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    outside = write_notebook(tmp_path / "outside.ipynb", "1")
+    (jp_root_dir / "link.ipynb").symlink_to(outside)
+    document = {"convect": 1, "nodes": {"a": {"kind": "notebook", "path": "link.ipynb"}}}
+    for body in ({"path": "link.ipynb"}, {"document": document}):
+        status, error = await api("POST", "runs", body)
+        assert (status, error["code"]) == (400, "path-outside")
+
+
+async def test_a_file_outside_of_the_attempt_is_not_served(api: Any, train: str) -> None:
+    _, run = await api("POST", "runs", {"path": train})
+    await api.ended(run["id"])
+    for path in ("%2e%2e/step.json", "..%2fstep.json", "%2fetc%2fpasswd"):
+        response = await api.response("GET", f"runs/{run['id']}/steps/train/1/files/{path}")
+        assert response.code in (400, 404)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"limit": "many"}, {"offset": "-1"}, {"state": "odd"}, {"label": "x"}, {"sort": "colour"}],
+)
+async def test_a_query_that_makes_no_sense_is_refused(api: Any, query: dict[str, str]) -> None:
+    status, error = await api("GET", "runs", **query)
+    assert status == 400
+    assert error["message"]
