@@ -1,0 +1,26 @@
+"""`python -m jupyterlab_convect.runner <attempt folder>`: execute the step described there.
+
+Exit codes: 0 succeeded, 1 failed, 143 cancelled; 2 wrong usage, 74 the outcome could not
+be written, 75 another runner has this attempt.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from .outcome import USAGE
+
+
+def main(arguments: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        sys.stderr.write(f"{__doc__}\n")
+        return USAGE
+    from .run import run
+
+    return run(Path(arguments[0]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

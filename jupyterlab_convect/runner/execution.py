@@ -1,0 +1,342 @@
+"""Executes the cells of a notebook, one after the other, and tells about each."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import notebooks
+from .kernels import Kernel
+from .notebooks import Notebook
+from .outcome import MemoryWatch, StepFailed, explain_end, size
+from .record import Record
+
+notebooks.quick_nbformat()
+from nbclient import NotebookClient  # noqa: E402
+from nbclient.exceptions import CellExecutionComplete  # noqa: E402
+
+from .wire import Message, Wire  # noqa: E402
+
+T = TypeVar("T")
+
+OUTPUT_MESSAGES = ("stream", "display_data", "execute_result", "error", "update_display_data")
+EVENT_TEXT = 2000
+EVENTS_PER_CELL = 500
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
+
+
+class Execution(NotebookClient):  # type: ignore[misc]
+    """nbclient's treatment of outputs and widgets, with a kernel and a pace of our own."""
+
+    def __init__(self, notebook: Notebook, record: Record, output_limit: int, **kwargs: Any):
+        super().__init__(notebook, **kwargs)
+        self.record = record
+        self.total = sum(_executes(cell) for cell in notebook.cells)
+        self.done = 0
+        self.number = 0
+        """Of the code cell at work, counted from 1: what the notebook shows as `[n]`."""
+        self._kernel: Kernel
+        self._wire: Wire | None = None
+        self._memory = MemoryWatch()
+        self._output_limit = output_limit
+        self._kept: dict[int, int] = {}
+        self._cells: dict[str, tuple[Any, int]] = {}
+        self._idle: dict[str, asyncio.Future[None]] = {}
+        self._heard = asyncio.Event()
+        self._stream: list[str] = []
+        self._stream_output: Any = None
+        self._narrator = _Narrator(record)
+
+    async def connect(self, kernel: Kernel, timeout: float) -> None:
+        """Wait until the kernel answers on all its channels."""
+        self._kernel = kernel
+        self._wire = Wire(kernel.connection, self._on_broadcast)
+        self.kc = self._wire.client
+        try:
+            info = await asyncio.wait_for(self._greet(), timeout)
+        except asyncio.TimeoutError:
+            raise StepFailed(f"The kernel did not answer within {timeout:g} s.") from None
+        self.nb.metadata["language_info"] = info.get("language_info", {})
+
+    async def execute_cells(self, progress: Callable[[int, int], None]) -> None:
+        for index, cell in enumerate(self.nb.cells):
+            if _executes(cell):
+                self.number += 1
+                if await self._execute(cell, index):
+                    break
+                self.done += 1
+                self.record.read_values()
+                progress(self.done, self.total)
+            else:
+                cell.metadata.papermill["status"] = "completed"
+        self.set_widgets_metadata()
+
+    async def evaluate(self, expressions: dict[str, str]) -> dict[str, Any]:
+        """Values of Python expressions in the kernel; what fails or is no text is left out."""
+        message = self.kc.execute("", silent=True, user_expressions=expressions)
+        reply = await self._reply(message)
+        found = {}
+        for name, result in (reply["content"].get("user_expressions") or {}).items():
+            try:
+                found[name] = ast.literal_eval(result["data"]["text/plain"])
+            except (KeyError, TypeError, ValueError, SyntaxError):
+                continue
+        return found
+
+    async def shut_down(self, patience: float = 10.0) -> None:
+        """Let the kernel end by itself, with its exit handlers; then make sure of it."""
+        if self._wire is not None and not self._kernel.ended.done():
+            self._wire.expect(self.kc.shutdown())
+            await asyncio.wait({self._kernel.ended}, timeout=patience)
+        self.close()
+
+    def close(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+            self.kc = None
+
+    def settle(self, *, final: bool = True) -> None:
+        """Put what was printed so far into the notebook, and tell about it."""
+        if self._stream_output is not None:
+            text = "".join(self._stream)
+            if "\r" in text:
+                text = _OVERWRITTEN.sub("", text)
+            self._stream = [text]
+            self._stream_output.text = text
+        self._narrator.flush(final=final)
+
+    async def _greet(self) -> dict[str, Any]:
+        """Ask until there is an answer and the kernel's broadcast is heard too.
+
+        A subscription takes effect only some time after it is made, and what is sent
+        before is gone.
+        """
+        while True:
+            reply = await self._reply(self.kc.kernel_info())
+            try:
+                await asyncio.wait_for(self._heard.wait(), 0.1)
+            except asyncio.TimeoutError:
+                continue
+            content: dict[str, Any] = reply["content"]
+            return content
+
+    async def _execute(self, cell: Any, index: int) -> bool:
+        """True when the notebook asked to end here."""
+        self.record.event("cell.start", cell=self.number, index=index, total=self.total)
+        start = notebooks.mark_cell_start(cell)
+        cell.metadata["execution"] = {}
+        self.clear_before_next_output = False
+        self._stream_output = None
+        forgiving = notebooks.is_tagged(cell, "raises-exception")
+        failed = True
+        try:
+            message = self.kc.execute(cell.source, store_history=True, stop_on_error=not forgiving)
+            self._cells[message] = (cell, index)
+            self._idle[message] = asyncio.get_running_loop().create_future()
+            reply = await self._reply(message)
+            await self._guard(self._idle[message])
+            content = reply["content"]
+            cell["execution_count"] = content.get("execution_count", self.number)
+            if content["status"] == "error":
+                if content.get("ename") == "SystemExit" and content.get("evalue") in ("", "0"):
+                    failed = False
+                    return True
+                self._tell_error(index, content)
+                if not forgiving:
+                    raise StepFailed(*self._explain(content))
+            failed = False
+            return any(p.get("source") == "ask_exit" for p in content.get("payload") or ())
+        finally:
+            self.settle()
+            seconds = notebooks.mark_cell_end(cell, start, failed)
+            if not failed:
+                self.record.event("cell.end", index=index, seconds=seconds)
+
+    def _tell_error(self, index: int, content: dict[str, Any]) -> None:
+        traceback = plain("\n".join(content.get("traceback") or ()))
+        self._narrator.flush()
+        self.record.event(
+            "cell.error",
+            index=index,
+            name=content.get("ename", "Error"),
+            value=content.get("evalue", ""),
+            traceback=traceback,
+        )
+
+    def _explain(self, content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        name, value = content.get("ename", "Error"), plain(str(content.get("evalue", "")))
+        said = value.strip().partition("\n")[0]
+        reason = f"Cell {self.number} raised {name}" + (f": {said[:500]}" if said else "")
+        traceback = plain("\n".join(content.get("traceback") or ()))
+        return self.record.mask(reason), {
+            "cell": self.number,
+            "name": name,
+            "value": self.record.mask(value),
+            "traceback": self.record.mask(traceback),
+        }
+
+    async def _reply(self, message: str) -> Message:
+        assert self._wire is not None
+        reply: Message = await self._guard(self._wire.expect(message))
+        return reply
+
+    def _on_broadcast(self, message: Message) -> None:
+        """Take what the kernel says to all, also what belongs to a cell that has ended."""
+        self._heard.set()
+        parent = message["parent_header"].get("msg_id")
+        if parent in self._cells:
+            try:
+                self.process_message(message, *self._cells[parent])
+            except CellExecutionComplete:
+                if parent in self._idle and not self._idle[parent].done():
+                    self._idle[parent].set_result(None)
+
+    async def _guard(self, waiting: asyncio.Future[T]) -> T:
+        """Wait for something of the kernel, which may end meanwhile."""
+        assert self._wire is not None
+        ended, error = self._kernel.ended, self._wire.error
+        await asyncio.wait({waiting, ended, error}, return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done() and ended.done():
+            # What it said last may still be on its way.
+            await asyncio.wait({waiting}, timeout=0.2)
+        if waiting.done():
+            return waiting.result()
+        if error.done():
+            error.result()
+        where = f" in cell {self.number}" if self.number else ""
+        end = explain_end(ended.result(), self._memory)
+        raise StepFailed(
+            f"The kernel {end}{where}.",
+            {"cell": self.number, "name": "DeadKernel", "value": f"The kernel {end}."},
+        )
+
+    def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
+        if msg["msg_type"] in OUTPUT_MESSAGES:
+            self._tell_output(msg, cell_index)
+            room = self._output_limit - self._kept.get(cell_index, 0)
+            if room < 0:
+                return None
+            self._kept[cell_index] = self._output_limit - room + _weight(msg["content"])
+            if self._kept[cell_index] > self._output_limit:
+                if msg["msg_type"] == "stream":
+                    msg["content"]["text"] = msg["content"]["text"][:room]
+                    super().process_message(msg, cell, cell_index)
+                self._note_limit(cell)
+                return None
+        elif msg["msg_type"] == "clear_output":
+            self.settle()
+            self._stream_output = None
+            self._kept.pop(cell_index, None)
+        return super().process_message(msg, cell, cell_index)
+
+    def output(self, outs: list[Any], msg: Any, display_id: str | None, cell_index: int) -> Any:
+        """Join what is printed in many pieces, instead of an output for each."""
+        content = msg["content"]
+        joins = (
+            msg["msg_type"] == "stream"
+            and self._stream_output is not None
+            and outs
+            and outs[-1] is self._stream_output
+            and outs[-1].name == content["name"]
+            and not self.clear_before_next_output
+        )
+        if joins:
+            self._stream.append(content["text"])
+            return outs[-1]
+        self.settle()
+        out = super().output(outs, msg, display_id, cell_index)
+        if out is not None and out.output_type == "stream":
+            self._stream_output, self._stream = out, [out.text]
+        else:
+            self._stream_output = None
+        return out
+
+    def _note_limit(self, cell: Any) -> None:
+        self.settle()
+        self._stream_output = None
+        note = f"[The output of this cell ends here: it is larger than {size(self._output_limit)}.]"
+        nbformat = notebooks.quick_nbformat()
+        cell.outputs.append(nbformat.v4.new_output("stream", name="stderr", text=f"\n{note}\n"))
+
+    def _tell_output(self, msg: dict[str, Any], index: int) -> None:
+        kind, content = msg["msg_type"], msg["content"]
+        if kind == "stream":
+            self.record.log(content["text"])
+            self._narrator.say(index, content["name"], content["text"])
+        elif kind == "error":
+            self.record.log(plain("\n".join(content["traceback"])) + "\n")
+        else:
+            data = content.get("data") or {}
+            text = data.get("text/plain") or ", ".join(data)
+            name = "result" if kind == "execute_result" else "display"
+            self._narrator.say(index, name, str(text) + "\n")
+
+
+class _Narrator:
+    """Joins and shortens output for the events, which are for watching, not for keeping."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._pending: tuple[int, str] | None = None
+        self._parts: list[str] = []
+        self._count: dict[int, int] = {}
+        self._flushed = 0.0
+
+    def say(self, index: int, kind: str, text: str) -> None:
+        if self._pending not in (None, (index, kind)):
+            self.flush()
+        self._pending = (index, kind)
+        self._parts.append(text)
+        if len(self._parts) > 100:
+            self._parts = [_shorten(self._record.mask("".join(self._parts)))]
+        if time.monotonic() - self._flushed > 0.2:
+            self.flush(final=False)
+
+    def flush(self, *, final: bool = True) -> None:
+        """Tell what is pending; unless `final`, not what may be the beginning of a secret."""
+        if self._pending is None:
+            return
+        index, kind = self._pending
+        mask = self._record.mask
+        text = mask("".join(self._parts))
+        keep = len(text) - (0 if final else mask.unfinished(text))
+        self._parts = [text[keep:]] if text[keep:] else []
+        self._pending = self._pending if self._parts else None
+        self._flushed = time.monotonic()
+        self._count[index] = self._count.get(index, 0) + 1
+        if self._count[index] <= EVENTS_PER_CELL:
+            self._record.event("cell.output", index=index, kind=kind, text=_shorten(text[:keep]))
+
+
+def plain(text: str) -> str:
+    """Text without the escape sequences that colour it on a terminal."""
+    return _ESCAPES.sub("", text)
+
+
+def _executes(cell: Any) -> bool:
+    return bool(
+        cell.cell_type == "code"
+        and cell.source.strip()
+        and not notebooks.is_tagged(cell, "skip-execution")
+    )
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= EVENT_TEXT:
+        return text
+    return f"{text[: EVENT_TEXT // 2]}\n…\n{text[-EVENT_TEXT // 2 :]}"
+
+
+def _weight(content: dict[str, Any]) -> int:
+    if "text" in content:
+        return len(content["text"])
+    return sum(
+        len(part) if isinstance(part, str) else len(json.dumps(part))
+        for part in (content.get("data") or content).values()
+    )

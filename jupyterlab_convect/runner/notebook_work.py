@@ -1,0 +1,193 @@
+"""A step that is a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import notebooks
+from .bundle import bundle_path
+from .kernels import Kernel, StartedKernel
+from .kernelspecs import KernelSpec, find
+from .outcome import StepFailed
+from .record import Record
+from .saving import Pace, write_whole
+from .settings import Settings, child_environment
+from .step import StepSpec
+
+if TYPE_CHECKING:
+    from .execution import Execution
+
+_AS_JSON = (
+    "__import__('json').dumps({name}, default=lambda v: v.tolist() if hasattr(v, 'tolist') "
+    "else v.isoformat() if hasattr(v, 'isoformat') else list(v))"
+)
+_IMPORTABLE = "__import__('importlib.util').util.find_spec('jupyterlab_convect') is not None"
+
+
+class SpareKernel(Protocol):
+    """A kernel that was started ahead and waits for what to do."""
+
+    def fits(self, spec: KernelSpec, env: Mapping[str, str]) -> bool: ...
+
+    async def assign(
+        self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
+    ) -> Kernel: ...
+
+
+class NotebookWork:
+    def __init__(
+        self, step: StepSpec, record: Record, settings: Settings, spare: SpareKernel | None = None
+    ) -> None:
+        self._step = step
+        self._record = record
+        self._settings = settings
+        self._spare = spare
+        self._target = record.folder / "executed.ipynb"
+        self._pace = Pace()
+        self._started = time.monotonic()
+        self._notebook: notebooks.Notebook = None
+        self._spec: KernelSpec
+        self._kernel: Kernel | None = None
+        self._execution: Execution | None = None
+        self._ready = False
+
+    async def run(self) -> None:
+        step = self._step
+        assert step.source is not None
+        data = notebooks.read(step.source)
+        self._spec = find(step.kernel or notebooks.kernel_name(data, step.title))
+        self._kernel = await self._start_kernel()
+        failed = True
+        try:
+            # While the kernel starts, the slow imports go on here.
+            self._notebook = notebooks.prepare(data, step.title)
+            if step.parameters:
+                self._notebook = notebooks.inject(self._notebook, step.parameters, self._spec)
+            notebooks.mark_start(self._notebook, step.parameters, step.source)
+            await self._execute()
+            failed = False
+        finally:
+            if self._notebook is not None:
+                seconds = time.monotonic() - self._started
+                notebooks.mark_end(self._notebook, seconds, failed)
+            await self._end_kernel(politely=not failed)
+            if self._notebook is not None:
+                self._save()
+
+    async def interrupt(self) -> None:
+        if self._kernel is None:
+            return
+        if not self._ready:
+            self._kernel.kill()
+        elif self._spec.interrupt_mode == "message" and self._execution is not None:
+            client = self._execution.kc
+            client.control_channel.send(client.session.msg("interrupt_request", content={}))
+        else:
+            self._kernel.interrupt()
+
+    def kill(self) -> None:
+        if self._kernel is not None:
+            self._kernel.kill()
+
+    def tick(self) -> None:
+        if self._execution is not None and self._pace.due():
+            self._execution.settle(final=False)
+            self._save()
+
+    def progress(self, done: int, total: int) -> None:
+        self._record.event(
+            "progress",
+            cell=done,
+            cells=total,
+            elapsed=round(time.monotonic() - self._started, 3),
+            expected=self._step.expected,
+        )
+
+    async def _start_kernel(self) -> Kernel:
+        step, spec, limit = self._step, self._spec, self._settings.memory_limit
+        if spec.provisioner is not None:
+            raise StepFailed(
+                f"The kernel {spec.name} is run by {spec.provisioner}, which only Jupyter can start."
+            )
+        env = child_environment(step, self._record.values_path)
+        if self._spare is not None and self._spare.fits(spec, env):
+            return await self._spare.assign(step.folder, env, limit, self._record)
+        return await StartedKernel.start(spec, step.folder, env, limit, self._record.log)
+
+    async def _execute(self) -> None:
+        from .execution import Execution
+
+        assert self._kernel is not None
+        limit = self._settings.output_limit
+        self._execution = Execution(self._notebook, self._record, limit)
+        try:
+            await self._execution.connect(self._kernel, self._settings.start_timeout)
+        except StepFailed as failure:
+            if self._kernel.ended.done():
+                raise StepFailed(
+                    f"The kernel {self._spec.name} did not start: {failure.reason}", failure.error
+                ) from failure
+            raise
+        self._ready = True
+        python = self._spec.language.lower() == "python"
+        if python and isinstance(self._kernel, StartedKernel):
+            await self._offer_reporting()
+        self.progress(0, self._execution.total)
+        await self._execution.execute_cells(self.progress)
+        if python:
+            await self._take_values()
+
+    async def _offer_reporting(self) -> None:
+        """Make `import jupyterlab_convect` work in the kernel where it is not installed."""
+        assert self._execution is not None
+        found = await self._execution.evaluate({"importable": _IMPORTABLE})
+        if found.get("importable") is False:
+            path = bundle_path(self._record.folder)
+            await self._execution.evaluate({"path": f"__import__('sys').path.append({path!r})"})
+
+    async def _take_values(self) -> None:
+        """The values of the names that cells tagged `outputs` assign."""
+        assert self._execution is not None
+        cells = (c for c in self._notebook.cells if c.cell_type == "code")
+        tagged = (cell.source for cell in cells if notebooks.is_tagged(cell, "outputs"))
+        names = dict.fromkeys(n for source in tagged for n in notebooks.assigned_names(source))
+        if not names or self._kernel is None or self._kernel.ended.done():
+            return
+        found = await self._execution.evaluate({n: _AS_JSON.format(name=n) for n in names})
+        for name in names:
+            try:
+                value: Any = json.loads(found[name], parse_constant=lambda _: None)
+            except (KeyError, TypeError, ValueError):
+                self._record.log(f"[The value of {name} cannot be written as JSON; left out.]\n")
+                continue
+            self._record.report("output", name, value)
+
+    async def _end_kernel(self, politely: bool) -> None:
+        kernel = self._kernel
+        if kernel is None:
+            return
+        try:
+            if self._execution is not None and self._execution.kc is not None and self._ready:
+                await self._execution.shut_down()
+        finally:
+            kernel.kill()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(kernel.ended), 5)
+            if self._execution is not None:
+                self._execution.close()
+            kernel.forget()
+
+    def _save(self) -> None:
+        def write() -> None:
+            write_whole(self._target, notebooks.dump(self._notebook, self._record.mask))
+
+        try:
+            self._pace.save(write)
+        except OSError as error:
+            self._record.trouble = self._record.trouble or error

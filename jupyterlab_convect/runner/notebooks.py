@@ -1,0 +1,197 @@
+"""Notebooks as documents: read, upgraded, given parameters, written. Nothing is executed here."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from .kernelspecs import KernelSpec, installed, known
+from .masking import Mask
+from .outcome import StepFailed
+
+Notebook = Any
+"""A `nbformat.NotebookNode`, which has no types."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The notebook's JSON as it is in the file; a StepFailed says what is wrong with it."""
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise StepFailed(f"{path.name} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise StepFailed(f"{path.name} is not a notebook: {error}.") from error
+    major = data.get("nbformat") if isinstance(data, dict) else None
+    if not isinstance(major, int):
+        raise StepFailed(f"{path.name} is not a notebook: it has no nbformat number.")
+    if major > 4:
+        raise StepFailed(
+            f"{path.name} has notebook format {major}, which is newer than 4, the newest known."
+        )
+    return data
+
+
+def kernel_name(data: Mapping[str, Any], title: str) -> str:
+    """The kernel a notebook asks for."""
+    metadata = data.get("metadata")
+    spec = metadata.get("kernelspec") if isinstance(metadata, dict) else None
+    name = spec.get("name") if isinstance(spec, dict) else None
+    if isinstance(name, str) and name:
+        return name
+    raise StepFailed(f"{title} does not say which kernel it needs; {known(installed())}.")
+
+
+def quick_nbformat() -> Any:
+    """nbformat, without the second that one of jsonschema's optional formats takes to load.
+
+    Notebooks have no internationalised addresses to check.
+    """
+    if "nbformat" not in sys.modules and "rfc3987_syntax" not in sys.modules:
+        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+        try:
+            import nbformat
+        finally:
+            del sys.modules["rfc3987_syntax"]
+    import nbformat
+
+    return nbformat
+
+
+def prepare(data: dict[str, Any], title: str) -> Notebook:
+    """The notebook in today's format, in memory, without what an earlier execution left in it."""
+    nbformat = quick_nbformat()
+    try:
+        version = nbformat.versions[data["nbformat"]]
+        notebook = version.to_notebook_json(data, minor=data.get("nbformat_minor", 0))
+        if data["nbformat"] < 4:
+            notebook = nbformat.convert(notebook, 4)
+        notebook = nbformat.v4.upgrade(notebook) or notebook
+        for cell in notebook.cells:
+            cell.setdefault("metadata", nbformat.NotebookNode())
+            if not isinstance(cell.source, str):
+                raise TypeError("the source of a cell is not text")
+            if cell.cell_type == "code":
+                cell.outputs = []
+                cell.execution_count = None
+        notebook.metadata.pop("widgets", None)
+    except Exception as error:
+        raise StepFailed(f"{title} is not a valid notebook: {error!r}.") from error
+    return notebook
+
+
+def inject(notebook: Notebook, parameters: Mapping[str, Any], spec: KernelSpec) -> Notebook:
+    """Add papermill's cell of parameters, in the language of the kernel."""
+    quick_nbformat()
+    from papermill.exceptions import PapermillException
+    from papermill.parameterize import parameterize_notebook
+
+    notebook.metadata.setdefault("papermill", {})
+    language = spec.language or notebook.metadata.get("language_info", {}).get("name", "")
+    try:
+        return parameterize_notebook(
+            notebook, dict(parameters), kernel_name=spec.name, language=language
+        )
+    except (PapermillException, NotImplementedError, ValueError, TypeError) as error:
+        raise StepFailed(f"The parameters cannot be given to the notebook: {error}") from error
+
+
+def mark_start(notebook: Notebook, parameters: Mapping[str, Any], source: Path) -> None:
+    """Papermill's metadata, so that what reads its notebooks reads ours."""
+    notebook.metadata.papermill = {
+        "default_parameters": {},
+        "environment_variables": {},
+        "parameters": dict(parameters),
+        "version": _papermill_version(),
+        "input_path": str(source),
+        "output_path": "executed.ipynb",
+        "start_time": _now(),
+        "end_time": None,
+        "duration": None,
+        "exception": None,
+    }
+    for cell in notebook.cells:
+        cell.metadata.papermill = {
+            "exception": None,
+            "start_time": None,
+            "end_time": None,
+            "duration": None,
+            "status": "pending",
+        }
+
+
+def mark_end(notebook: Notebook, seconds: float, failed: bool) -> None:
+    notebook.metadata.papermill.update(
+        end_time=_now(), duration=round(seconds, 6), exception=True if failed else None
+    )
+
+
+def mark_cell_start(cell: Any) -> float:
+    """Note the beginning of a cell; returns the moment for `mark_cell_end`."""
+    cell.metadata.papermill.update(start_time=_now(), status="running", exception=False)
+    return time.monotonic()
+
+
+def mark_cell_end(cell: Any, start: float, failed: bool) -> float:
+    seconds = round(time.monotonic() - start, 6)
+    cell.metadata.papermill.update(
+        end_time=_now(),
+        duration=seconds,
+        status="failed" if failed else "completed",
+        exception=failed,
+    )
+    return seconds
+
+
+def is_tagged(cell: Any, tag: str) -> bool:
+    tags = cell.metadata.get("tags")
+    return isinstance(tags, list) and tag in tags
+
+
+def assigned_names(source: str) -> list[str]:
+    """The public names that a cell of Python assigns, in the order it does."""
+    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())
+    try:
+        tree = ast.parse("\n".join(lines))
+    except SyntaxError:
+        return []
+    found = (
+        node.id
+        for statement in tree.body
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
+    return [name for name in dict.fromkeys(found) if not name.startswith("_")]
+
+
+def dump(notebook: Notebook, mask: Mask) -> bytes:
+    """The notebook as a file, with the secrets masked in what it printed."""
+    nbformat = quick_nbformat()
+    if mask:
+        notebook = nbformat.NotebookNode(notebook)
+        notebook.cells = [_masked(cell, mask, nbformat) for cell in notebook.cells]
+        notebook.metadata = nbformat.from_dict(mask.tree(notebook.metadata))
+    text: str = nbformat.v4.writes(notebook)
+    return (text if text.endswith("\n") else text + "\n").encode(errors="replace")
+
+
+def _masked(cell: Any, mask: Mask, nbformat: Any) -> Any:
+    cell = nbformat.NotebookNode(cell)
+    if "outputs" in cell:
+        cell.outputs = nbformat.from_dict(mask.tree(cell.outputs))
+    return cell
+
+
+def _papermill_version() -> str | None:
+    papermill = sys.modules.get("papermill")
+    return getattr(papermill, "__version__", None)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()

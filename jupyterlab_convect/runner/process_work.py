@@ -1,0 +1,134 @@
+"""A step that is a script or a command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import zipimport
+from pathlib import Path
+from typing import Any
+
+from .bundle import bundle_path
+from .kernels import copy_text, explain_os_error, prepare_child
+from .kernelspecs import find
+from .outcome import MemoryWatch, StepFailed, explain_end
+from .record import Record
+from .saving import write_whole
+from .settings import Settings, child_environment
+from .step import StepSpec
+
+LAST_WORDS = 4000
+
+
+class ProcessWork:
+    def __init__(self, step: StepSpec, record: Record, settings: Settings) -> None:
+        self._step = step
+        self._record = record
+        self._settings = settings
+        self._process: asyncio.subprocess.Process | None = None
+        self._said = ""
+
+    async def run(self) -> None:
+        step, memory = self._step, MemoryWatch()
+        command = self._command()
+        try:
+            self._process = process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=step.folder,
+                env=self._environment(command[0]),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                preexec_fn=lambda: prepare_child(self._settings.memory_limit),
+            )
+        except (OSError, ValueError) as error:
+            why = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            raise StepFailed(f"{step.title} could not be started: {why}.") from error
+        assert process.stdout is not None
+        reading = asyncio.ensure_future(copy_text(process.stdout, self._hear))
+        try:
+            code = await process.wait()
+        finally:
+            self.kill()  # what it left running in the background
+            # Someone outside the process group may keep the pipe open for ever.
+            await asyncio.wait({reading}, timeout=1)
+            reading.cancel()
+        if code:
+            raise StepFailed(*self._explain(explain_end(code, memory)))
+
+    async def interrupt(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def tick(self) -> None:
+        pass
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, number)
+
+    def _hear(self, text: str) -> None:
+        self._said = (self._said + text)[-LAST_WORDS:]
+        self._record.log(text)
+
+    def _explain(self, end: str) -> tuple[str, dict[str, Any]]:
+        mask = self._record.mask
+        said = mask(self._said).rstrip()
+        last = said.rpartition("\n")[2].strip()
+        reason = f"{self._step.title} {end}" + (f": {last[:300]}" if last else ".")
+        return reason, {"name": "exit", "value": end, "traceback": said}
+
+    def _command(self) -> list[str]:
+        step = self._step
+        if step.command:
+            return list(step.command)
+        assert step.source is not None
+        if not step.source.is_file():
+            raise StepFailed(f"{step.source.name} was not found.")
+        suffix, path = step.source.suffix.lower(), str(step.source)
+        if suffix == ".py":
+            interpreter = find(step.kernel).interpreter if step.kernel else sys.executable
+            return [interpreter, path]
+        if suffix in (".r", ".sh"):
+            program = {".r": "Rscript", ".sh": "bash"}[suffix]
+            if shutil.which(program, path=step.env.get("PATH")) is None:
+                raise StepFailed(f"{step.title} needs {program}, which is not installed here.")
+            return [program, path]
+        if os.access(step.source, os.X_OK):
+            return [path]
+        raise StepFailed(
+            f"There is no known way to run {step.title}: it is no .py, .R or .sh file "
+            "and not executable."
+        )
+
+    def _environment(self, program: str) -> dict[str, str]:
+        """Parameters by name, values that are not text as JSON; and all of them in a file."""
+        step, folder = self._step, self._record.folder
+        parameters = folder / "parameters.json"
+        try:
+            write_whole(parameters, json.dumps(dict(step.parameters), ensure_ascii=False).encode())
+        except OSError as error:
+            raise StepFailed(f"The parameters could not be written: {error.strerror}.") from error
+        given = {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in step.parameters.items()
+        }
+        env = {
+            **child_environment(step, self._record.values_path),
+            **given,
+            "CONVECT_PARAMETERS": str(parameters),
+            "PYTHONUNBUFFERED": "1",
+        }
+        bundled = isinstance(__spec__.loader, zipimport.zipimporter)
+        if bundled or ("python" in Path(program).name and program != sys.executable):
+            places = (env.get("PYTHONPATH"), bundle_path(folder))
+            env["PYTHONPATH"] = os.pathsep.join(place for place in places if place)
+        return env

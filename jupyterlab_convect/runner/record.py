@@ -1,0 +1,160 @@
+"""What a step leaves in its attempt folder while it runs: log, events, values, metrics."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .masking import Mask
+from .outcome import StepFailed, size
+
+LARGEST_VALUE = 256 * 1024
+LONGEST_LINE = 64 * 1024
+
+
+class Record:
+    """The only writer of `log.txt` and `events.ndjson`; masks and limits what goes there.
+
+    A disk that is full does not end the step by itself: the first trouble is kept in
+    `trouble`, and the rest of the writing is given up.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        mask: Mask | None = None,
+        patterns: Mapping[str, str] | None = None,
+        log_limit: int = 100_000_000,
+        event_limit: int = 50_000_000,
+    ) -> None:
+        self.folder = folder
+        self.mask = mask or Mask()
+        self.values: dict[str, Any] = {}
+        self.metrics: dict[str, float] = {}
+        self.trouble: OSError | None = None
+        self.values_path = folder / "values.ndjson"
+        self._patterns = _compile(patterns or {})
+        self._events = _Lines(self, folder / "events.ndjson", event_limit)
+        self._log = _Lines(self, folder / "log.txt", log_limit)
+        self._held = ""
+        self._line = ""
+        self._values_read = 0
+
+    def event(self, kind: str, /, **data: Any) -> None:
+        entry = self.mask.tree({"time": round(time.time(), 6), "type": kind, **data})
+        self._events.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def log(self, text: str) -> None:
+        """Add to the log at once, except what may be the beginning of a secret."""
+        if self._patterns:
+            self._find_metrics(text)
+        if self.mask:
+            text = self.mask(self._held + text)
+            keep = len(text) - self.mask.unfinished(text)
+            text, self._held = text[:keep], text[keep:]
+        self._log.write(
+            text, f"\n[The log ends here: it is longer than {size(self._log.limit)}.]\n"
+        )
+
+    def read_values(self) -> None:
+        """Take over what the step has reported since the last time."""
+        try:
+            with self.values_path.open("rb") as file:
+                file.seek(self._values_read)
+                content = file.read()
+        except OSError:
+            return
+        whole = content.rfind(b"\n") + 1
+        self._values_read += whole
+        for line in content[:whole].splitlines():
+            try:
+                entry = json.loads(line)
+                self.report(entry["kind"], entry["name"], entry["value"], entry.get("step"))
+            except (ValueError, KeyError, TypeError):
+                shown = line[:200].decode(errors="replace")
+                self.log(f"[A line in CONVECT_VALUES was not understood: {shown}]\n")
+
+    def report(self, kind: str, name: str, value: Any, step: Any = None) -> None:
+        if kind == "metric":
+            number = None if value is None else float(value)
+            if number is not None and math.isfinite(number):
+                self.metrics[name] = number
+            else:
+                number = None
+            self.event("metric", name=name, value=number, step=step)
+        elif kind == "output":
+            value = self.mask.tree(value)
+            if len(json.dumps(value)) > LARGEST_VALUE:
+                self.log(f"[The value of {name} is larger than {size(LARGEST_VALUE)}; left out.]\n")
+                return
+            self.values[name] = value
+            self.event("output", name=name, value=value)
+        else:
+            raise ValueError(kind)
+
+    def close(self) -> None:
+        self.read_values()
+        if self._line:
+            self._find_metrics("\n")
+        held, self._held = self._held, ""
+        self._log.write(held)
+        self._log.close()
+        self._events.close()
+
+    def _find_metrics(self, text: str) -> None:
+        *lines, rest = re.split(r"[\r\n]+", self._line + text)
+        self._line = rest[-LONGEST_LINE:]
+        for line in lines:
+            for name, pattern in self._patterns.items():
+                for match in pattern.finditer(line):
+                    try:
+                        number = float(match.group(1 if pattern.groups else 0))
+                    except (TypeError, ValueError):
+                        continue
+                    self.report("metric", name, number)
+
+
+class _Lines:
+    """A file that is appended to, up to a limit."""
+
+    def __init__(self, record: Record, path: Path, limit: int) -> None:
+        self.limit = limit
+        self._record = record
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._room = limit
+
+    def write(self, text: str, note: str = "") -> None:
+        if not text or self._room <= 0 or self._record.trouble:
+            return
+        data = text.encode(errors="replace")
+        if len(data) > self._room:
+            data = data[: self._room] if note else b""
+            data += note.encode()
+            self._room = 0
+        self._room -= len(data)
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            self._record.trouble = error
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _compile(patterns: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
+    compiled = {}
+    for name, pattern in patterns.items():
+        try:
+            compiled[name] = re.compile(pattern)
+        except re.error as error:
+            raise StepFailed(
+                f"The pattern of metric {name} is not a regular expression: {error}."
+            ) from error
+    return compiled

@@ -1,0 +1,268 @@
+"""One attempt from beginning to end: claim it, execute it, write down how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import ConvectError
+from . import files
+from .identity import identify
+from .masking import Mask, secrets_in
+from .notebook_work import NotebookWork, SpareKernel
+from .outcome import TAKEN, UNWRITABLE, Outcome, StepFailed, duration
+from .process_work import ProcessWork
+from .record import Record
+from .saving import write_whole
+from .settings import Settings
+from .step import StepSpec, read_step
+
+TICK = 0.5
+BEAT = 10.0
+RESERVE = 64 * 1024
+
+
+class Work(Protocol):
+    """What a step executes. `interrupt` and `kill` make `run` end soon."""
+
+    async def run(self) -> None: ...
+    async def interrupt(self) -> None: ...
+    def kill(self) -> None: ...
+    def tick(self) -> None: ...
+
+
+def run(folder: Path, spare: SpareKernel | None = None) -> int:
+    """Execute the attempt in `folder`, unless another runner has it; returns the exit code."""
+    stop = _Stop(folder)
+    stop.listen()
+    folder = folder.absolute()
+    try:
+        _claim(folder)
+    except FileExistsError:
+        return TAKEN
+    except OSError as error:
+        sys.stderr.write(f"{folder} cannot be written: {error.strerror}.\n")
+        return UNWRITABLE
+    started = time.time()
+    reserve = _Reserve(folder)
+    record: Record | None = None
+    report: dict[str, Any] = {"files": []}
+    try:
+        step = read_step(folder / "step.json")
+        settings = Settings.read(os.environ)
+        mask = Mask(secrets_in(os.environ))
+        record = Record(folder, mask, step.metrics, settings.log_limit)
+        outcome = asyncio.run(_attempt(step, record, settings, stop, spare, report))
+    except ConvectError as error:
+        outcome = Outcome("failed", error.sentence)
+    except StepFailed as failure:
+        outcome = Outcome("failed", failure.reason, failure.error)
+    except OSError as error:
+        outcome = Outcome("failed", _explain_trouble(error))
+    reserve.free()
+    if record is not None:
+        record.close()
+    outcome = _with_trouble(outcome, record)
+    content = {
+        "state": outcome.state,
+        **({"reason": outcome.reason} if outcome.reason else {}),
+        **({"error": outcome.error} if outcome.error else {}),
+        "exit_code": outcome.exit_code,
+        "started": started,
+        "ended": time.time(),
+        "values": record.values if record else {},
+        "metrics": record.metrics if record else {},
+        "files": report["files"],
+    }
+    return _conclude(folder, content, outcome)
+
+
+async def _attempt(
+    step: StepSpec,
+    record: Record,
+    settings: Settings,
+    stop: _Stop,
+    spare: SpareKernel | None,
+    report: dict[str, Any],
+) -> Outcome:
+    stop.attach(asyncio.get_running_loop())
+    record.event("step.start", step=step.step, attempt=step.attempt, kind=step.kind)
+    outcome = await _execute(step, record, settings, stop, spare)
+    strict = outcome.state == "succeeded"
+    try:
+        into = record.folder / "files"
+        report["files"] = files.collect(step.outputs, step.folder, into, strict=strict)
+    except StepFailed as failure:
+        if strict:
+            outcome = Outcome("failed", failure.reason, failure.error)
+    record.read_values()
+    record.event("step.end", state=outcome.state, reason=outcome.reason)
+    return outcome
+
+
+async def _execute(
+    step: StepSpec, record: Record, settings: Settings, stop: _Stop, spare: SpareKernel | None
+) -> Outcome:
+    work: Work
+    if step.kind == "notebook":
+        work = NotebookWork(step, record, settings, spare)
+    else:
+        work = ProcessWork(step, record, settings)
+    helpers = [asyncio.ensure_future(_tick(work, record))]
+    stopping = asyncio.ensure_future(stop.wait(step.timeout))
+    try:
+        _make_folder(step)
+        files.place(step.inputs, step.folder)
+        running = asyncio.ensure_future(work.run())
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            await _halt(work, running, settings.grace)
+            return stopping.result()
+        running.result()
+        return Outcome("succeeded")
+    except StepFailed as failure:
+        return Outcome("failed", failure.reason, failure.error)
+    finally:
+        stopping.cancel()
+        for helper in helpers:
+            helper.cancel()
+
+
+async def _halt(work: Work, running: asyncio.Future[None], grace: float) -> None:
+    """Ask, wait, force, wait; whatever comes of it, the step has ended then."""
+    await work.interrupt()
+    await asyncio.wait({running}, timeout=grace)
+    if not running.done():
+        work.kill()
+        await asyncio.wait({running}, timeout=grace)
+    running.cancel()
+    await asyncio.wait({running}, timeout=1)
+    if running.done() and not running.cancelled():
+        running.exception()
+
+
+async def _tick(work: Work, record: Record) -> None:
+    beat = time.monotonic()
+    while True:
+        await asyncio.sleep(TICK)
+        record.read_values()
+        work.tick()
+        if time.monotonic() - beat >= BEAT:
+            beat = time.monotonic()
+            record.event("beat")
+
+
+def _make_folder(step: StepSpec) -> None:
+    try:
+        step.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StepFailed(
+            f"The working folder {step.folder} cannot be made: {error.strerror}."
+        ) from error
+
+
+class _Stop:
+    """Turns SIGTERM, SIGINT and the time limit into an outcome.
+
+    Signals are heard from the first moment, also before there is an event loop.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._asked = False
+        self._wake: Callable[[], Any] = lambda: None
+        self._event: asyncio.Event | None = None
+
+    def listen(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._event = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError):
+                loop.add_signal_handler(number, self._on_signal)
+        if self._asked:
+            self._event.set()
+
+    def _on_signal(self, *_: Any) -> None:
+        self._asked = True
+        if self._event is not None:
+            self._event.set()
+
+    async def wait(self, timeout: float | None) -> Outcome:
+        assert self._event is not None
+        try:
+            await asyncio.wait_for(self._event.wait(), timeout)
+        except asyncio.TimeoutError:
+            return Outcome("failed", f"Timed out after {duration(timeout or 0)}.")
+        return self._read()
+
+    def _read(self) -> Outcome:
+        """Who stops an attempt may say why in `stop.json`: `{"state", "reason"}`."""
+        try:
+            data = json.loads((self._folder / "stop.json").read_bytes())
+            state = "failed" if data.get("state") == "failed" else "cancelled"
+            return Outcome(state, str(data.get("reason") or "Stopped."))
+        except (OSError, ValueError, AttributeError):
+            return Outcome("cancelled", "Stopped.")
+
+
+class _Reserve:
+    """Space kept on the disk, so that the outcome can be written when it is full."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / ".reserve"
+        with contextlib.suppress(OSError):
+            self._path.write_bytes(bytes(RESERVE))
+
+    def free(self) -> None:
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+
+def _claim(folder: Path) -> None:
+    """The first act. Whoever creates this file, and nobody else, executes the attempt."""
+    content = json.dumps(identify(os.getpid())).encode()
+    draft = folder / f".runner.{os.getpid()}"
+    draft.write_bytes(content)
+    try:
+        os.link(draft, folder / "runner.json")
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        with (folder / "runner.json").open("xb") as file:
+            file.write(content)
+    finally:
+        draft.unlink()
+
+
+def _with_trouble(outcome: Outcome, record: Record | None) -> Outcome:
+    """A step whose record could not be kept did not succeed."""
+    if outcome.state != "succeeded" or record is None or record.trouble is None:
+        return outcome
+    return Outcome("failed", _explain_trouble(record.trouble))
+
+
+def _explain_trouble(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "No space is left on the disk that holds the run."
+    return f"The result could not be written: {error.strerror or error}."
+
+
+def _conclude(folder: Path, content: dict[str, Any], outcome: Outcome) -> int:
+    try:
+        write_whole(folder / "outputs.json", json.dumps(content, ensure_ascii=False).encode())
+    except OSError as error:
+        sys.stderr.write(f"{_explain_trouble(error)}\n")
+        return UNWRITABLE
+    return outcome.exit_code

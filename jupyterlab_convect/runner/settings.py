@@ -1,0 +1,63 @@
+"""What whoever starts the runner can set, by environment variables, and what steps then see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .step import StepSpec
+
+_PREFIX = "CONVECT_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Each field is set by the variable of its name in capitals, after `CONVECT_`."""
+
+    output_limit: int = 10_000_000
+    """Bytes of output kept in the notebook for one cell."""
+    log_limit: int = 100_000_000
+    """Bytes of `log.txt`."""
+    memory_limit: int = 0
+    """Bytes of private memory a process of the step may have; 0 means no limit."""
+    grace: float = 5.0
+    """Seconds a step has to end by itself once it is asked to stop."""
+    start_timeout: float = 60.0
+    """Seconds a kernel has to start."""
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> Settings:
+        def number(name: str, default: float) -> float:
+            try:
+                return float(environment[_PREFIX + name.upper()])
+            except (KeyError, ValueError):
+                return default
+
+        base = cls()
+        return cls(
+            output_limit=int(number("output_limit", base.output_limit)),
+            log_limit=int(number("log_limit", base.log_limit)),
+            memory_limit=int(number("memory_limit", base.memory_limit)),
+            grace=number("grace", base.grace),
+            start_timeout=number("start_timeout", base.start_timeout),
+        )
+
+
+def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
+    """The environment of what the step executes: ours, without what is meant for us, and its own.
+
+    `PYTHONPATH` leads to this package at its end, so that reporting works where it is
+    not installed.
+    """
+    private = {_PREFIX + name.upper() for name in Settings.__slots__} | {"CONVECT_SECRETS"}
+    ours = {name: value for name, value in os.environ.items() if name not in private}
+    return {
+        **ours,
+        **step.env,
+        "CONVECT_RUN": step.run,
+        "CONVECT_STEP": step.step,
+        "CONVECT_ATTEMPT": str(step.attempt),
+        "CONVECT_VALUES": str(values),
+    }

@@ -1,0 +1,84 @@
+"""The connection to a kernel, without a thread or a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import zmq
+from jupyter_client.blocking.client import BlockingKernelClient
+
+Message = dict[str, Any]
+
+BATCH = 100
+
+
+class Wire:
+    """Hands each message of the kernel to a callback, and each reply to who waits for it.
+
+    ZeroMQ announces messages on a descriptor only when its state changes, and using a
+    socket counts as having looked. So all sockets are emptied whenever one of them was
+    used; asyncio's own ZeroMQ sockets miss messages here.
+    """
+
+    def __init__(
+        self, connection: Mapping[str, Any], on_broadcast: Callable[[Message], None]
+    ) -> None:
+        self.client = BlockingKernelClient()
+        self.client.load_connection_info(dict(connection))
+        self.client.start_channels(stdin=False, hb=False)
+        self.client.allow_stdin = False
+        self.error: asyncio.Future[None]
+        self._on_broadcast = on_broadcast
+        self._replies: dict[str, asyncio.Future[Message]] = {}
+        self._loop = asyncio.get_running_loop()
+        self.error = self._loop.create_future()
+        channels = (
+            self.client.iopub_channel,
+            self.client.shell_channel,
+            self.client.control_channel,
+        )
+        self._sockets = [channel.socket for channel in channels]
+        for socket in self._sockets:
+            self._loop.add_reader(socket.getsockopt(zmq.FD), self.drain)
+
+    def expect(self, message_id: str) -> asyncio.Future[Message]:
+        """The reply to a message that was just sent."""
+        reply: asyncio.Future[Message] = self._loop.create_future()
+        self._replies[message_id] = reply
+        self._loop.call_soon(self.drain)
+        return reply
+
+    def drain(self) -> None:
+        """Take what has arrived; a flood in portions, so that it starves nothing else."""
+        if self.client is None or self.error.done():
+            return
+        try:
+            if any([self._drain(socket) for socket in self._sockets]):
+                self._loop.call_soon(self.drain)
+        except Exception as error:
+            self.error.set_exception(error)
+
+    def close(self) -> None:
+        if self.client is not None:
+            for socket in self._sockets:
+                self._loop.remove_reader(socket.getsockopt(zmq.FD))
+            self.client.stop_channels()
+            self.client = None
+
+    def _drain(self, socket: Any) -> bool:
+        session = self.client.session
+        for _ in range(BATCH):
+            try:
+                parts = socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return False
+            message = session.deserialize(session.feed_identities(parts)[1])
+            if socket is self._sockets[0]:
+                self._on_broadcast(message)
+            else:
+                reply = self._replies.pop(message["parent_header"].get("msg_id"), None)
+                if reply is not None and not reply.done():
+                    reply.set_result(message)
+        return True
