@@ -360,6 +360,13 @@ def test_inputs_of_components(written, expected):
     assert "elyra-unreadable" not in codes(problems)
 
 
+def test_inputs_may_have_the_names_of_properties():
+    inputs = {"filename": "a.csv", "label": "first", "cpu": "2"}
+    made = node("1", inputs, op="c:1", component_source="x", ui_data={"label": "first"})
+    document, _ = convert(pipeline(made))
+    assert document["nodes"]["first"]["inputs"] == inputs
+
+
 @pytest.mark.parametrize("written", ["", "None", None, {"widget": "string"}])
 def test_inputs_without_a_value(written):
     assert "inputs" not in convert_node({"it": written}, op="c:1")[0]

@@ -65,12 +65,13 @@ def read_node(box: Box, context: Context) -> Raw:
     app, properties = _split(box.raw, context.canvas.version)
     ui = app.open("ui_data")
     kind = _kind(box.raw, app, properties)
+    is_component = kind == "component"
     node: Raw = {
         "kind": kind,
-        **_words(node_id, ui, app, properties),
+        **_words(node_id, ui, app, Bag({}) if is_component else properties),
         "after": [context.ids[source] for source in context.canvas.sources[box.id]],
     }
-    if kind == "component":
+    if is_component:
         node |= _component(node_id, box.raw, app, properties, context)
     else:
         node |= _file(properties, context)
@@ -94,9 +95,9 @@ def read_group(box: Box, context: Context) -> Raw:
 
 def wished_id(box: Box, label: str) -> str:
     """What a node should be called: its file without the suffix, or its label."""
-    _, properties = _split(box.raw, 0)
+    app, properties = _split(box.raw, 0)
     path = properties.content.get("filename")
-    if isinstance(path, str):
+    if isinstance(path, str) and _kind(box.raw, app, properties) != "component":
         return posixpath.splitext(posixpath.basename(path))[0]
     return label
 
