@@ -191,6 +191,7 @@ def test_a_variable_without_a_value_stays_unset():
 @pytest.mark.parametrize("op", ["execute-python-node", "catalog:123"])
 def test_kubernetes_properties_as_texts_and_as_objects(written, op):
     found, problems = convert_node({"filename": "a.py", **written}, op=op)
+    assert found["kind"] == ("component" if op == "catalog:123" else "script")
     assert found["secrets"] == [{"env": "KEY", "name": "vault", "key": "some.key"}]
     assert found["volumes"] == [{"claim": "my-pvc", "path": "/mnt/my-data"}]
     assert found["kubernetes"] == {
@@ -362,7 +363,7 @@ def test_inputs_of_components(written, expected):
 
 def test_inputs_may_have_the_names_of_properties():
     inputs = {"filename": "a.csv", "label": "first", "cpu": "2"}
-    made = node("1", inputs, op="c:1", component_source="x", ui_data={"label": "first"})
+    made = node("1", inputs, op="c:1", ui_data={"label": "first"})
     document, _ = convert(pipeline(made))
     assert document["nodes"]["first"]["inputs"] == inputs
 

@@ -116,8 +116,8 @@ def _split(raw: Raw, version: int) -> tuple[Bag, Bag]:
 
 def _kind(raw: Raw, app: Bag, properties: Bag) -> str:
     operation, path = raw.get("op"), properties.content.get("filename")
-    if isinstance(operation, str) and operation in KINDS:
-        return KINDS[operation]
+    if isinstance(operation, str) and operation:
+        return KINDS.get(operation, "component")
     if "component_source" in app.content or not isinstance(path, str):
         return "component"
     return "notebook" if path.endswith(".ipynb") else "script"
