@@ -124,8 +124,12 @@ def _reference(source: str) -> Reference:
     match words:
         case ["parameters", *name] if _is_name(name):
             return Reference("parameters", ".".join(name))
-        case ["nodes", node, "outputs", *name] if node.strip() and _is_name(name):
-            return Reference("nodes", ".".join(name), node)
+        case ["nodes", *rest] if "outputs" in rest[1:]:
+            # The parts of an unfolded graph have ids with dots.
+            split = rest.index("outputs", 1)
+            node, name = ".".join(rest[:split]), rest[split + 1 :]
+            if node.strip() and _is_name(name):
+                return Reference("nodes", ".".join(name), node)
         case ["run", field] if field in RUN_FIELDS:
             return Reference("run", field)
     raise _unreadable(
