@@ -63,7 +63,7 @@ def read_graph(document: At, graph: At, name: str, found: Mapping[str, Component
     components = {item.digest: item for item in found.values()}
     reader = _Arguments({item.name for item in component.inputs}, found)
     tasks = {key: reader.task(key, item) for key, item in tasks_of(graph)}
-    _refuse_cycles(graph, tasks)
+    refuse_cycles(graph, tasks)
     values = graph.get("outputValues")
     outputs = {}
     for key, item in values.items("“outputValues”") if values else ():
@@ -146,7 +146,7 @@ def _upstream(argument: Json) -> Iterator[str]:
             yield item["taskOutput"]["task"]
 
 
-def _refuse_cycles(graph: At, tasks: Mapping[str, Task]) -> None:
+def refuse_cycles(graph: At, tasks: Mapping[str, Task]) -> None:
     waiting = {key: set(task.after) for key, task in tasks.items()}
     ready = [key for key, after in waiting.items() if not after]
     followers: dict[str, list[str]] = {}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..pipeline.plan import Amount, Gpu, Json, Resources
+from .graph import refuse_cycles
 from .model import (
     MAX_COMPONENTS,
     Component,
@@ -50,15 +51,25 @@ def is_platforms(document: At) -> bool:
     return isinstance(document.value, dict) and set(document.value) == {"platforms"}
 
 
-def read_compiled(document: At, name: str) -> Component:
+def read_compiled(document: At, name: str, platforms: At | None = None) -> Component:
+    """The pipeline, with what `platforms` (a document of its own) asks for each component."""
     if "pipelineSpec" in document.value:
         document = document.need("pipelineSpec", "The job").mapping("“pipelineSpec”")
-    return _Spec(document).component(name)
+    return _Spec(document, _settings(platforms) if platforms else {}).component(name)
+
+
+def _settings(platforms: At) -> Mapping[str, Json]:
+    """What each executor asks of Kubernetes."""
+    found: At | None = platforms
+    for key in ("platforms", "kubernetes", "deploymentSpec", "executors"):
+        found = found.get(key) if found else None
+    return {key: item.value for key, item in found.items("“executors”")} if found else {}
 
 
 class _Spec:
-    def __init__(self, document: At) -> None:
+    def __init__(self, document: At, settings: Mapping[str, Json]) -> None:
         self.document = document
+        self.settings = settings
         deployment = document.get("deploymentSpec")
         executors = deployment.get("executors") if deployment else None
         self.executors = dict(executors.items("“executors”")) if executors else {}
@@ -95,7 +106,11 @@ class _Spec:
         if importer is not None:
             return replace(component, importer=importer.mapping("“importer”").value)
         container = executor.need("container", "The executor").mapping("“container”")
-        return replace(component, container=_container(container, component))
+        return replace(
+            component,
+            container=_container(container, component),
+            platforms=self.settings.get(label.value),
+        )
 
     def graph(self, dag: At, owner: Component) -> Graph:
         listed = dict(dag.need("tasks", "“dag”").items("“tasks”"))
@@ -109,6 +124,7 @@ class _Spec:
         inputs = {item.name for item in owner.inputs}
         reader = _Arguments(inputs, {key: used[keys[key]] for key in listed})
         tasks = {key: reader.task(key, item, keys[key]) for key, item in listed.items()}
+        refuse_cycles(dag, tasks)
         outputs = dag.get("outputs")
         given = dict(reader.outputs(outputs)) if outputs else {}
         return Graph(tasks=tasks, outputs=given, components=used)
@@ -456,4 +472,10 @@ def _single(whole: Component) -> Component | None:
     )
     if not straight:
         return None
-    return replace(whole, graph=None, container=inner.container, outputs=inner.outputs)
+    return replace(
+        whole,
+        graph=None,
+        container=inner.container,
+        outputs=inner.outputs,
+        platforms=inner.platforms,
+    )

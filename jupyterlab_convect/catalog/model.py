@@ -102,7 +102,7 @@ class Component:
     annotations: Mapping[str, Json] = field(default_factory=dict)
     labels: Mapping[str, Json] = field(default_factory=dict)
     platforms: Json = None
-    """Settings for Kubernetes that came with a compiled pipeline, kept as they were."""
+    """What a compiled component asks of Kubernetes, as it was written."""
 
     def input(self, name: str) -> Input | None:
         return next((item for item in self.inputs if item.name == name), None)

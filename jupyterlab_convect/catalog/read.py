@@ -72,7 +72,7 @@ class _Reader:
             found = documents(data, source)
         except Unreadable as error:
             return Reading(errors=(error,))
-        platforms = [item for item, _ in found if is_platforms(item)]
+        platforms = next((item for item, _ in found if is_platforms(item)), None)
         found = [item for item in found if not is_platforms(item[0])]
         if not found:
             return Reading(errors=(Unreadable(source, 0, "There is no component in it."),))
@@ -82,22 +82,22 @@ class _Reader:
         for document, part in found:
             text = data if len(found) == 1 else part.encode()
             try:
-                component = self.component(document, digest_of_bytes(text), above)
+                component = self.component(document, digest_of_bytes(text), above, platforms)
             except Unreadable as error:
                 errors.append(error)
             except RecursionError:
                 errors.append(document.fail("It is nested too deep."))
             else:
-                if platforms and component.format == "ir":
-                    component = replace(component, platforms=platforms[0].value["platforms"])
                 components.append(component)
                 texts.append(text)
         return Reading(tuple(components), tuple(errors), tuple(texts))
 
-    def component(self, document: At, digest: str, above: tuple[str, ...]) -> Component:
+    def component(
+        self, document: At, digest: str, above: tuple[str, ...], platforms: At | None = None
+    ) -> Component:
         name = name_from(document.file)
         if is_compiled(document):
-            component = read_compiled(document, name)
+            component = read_compiled(document, name, platforms)
             return replace(component, digest=digest, source=document.file)
         document.mapping("A component")
         implementation = document.need("implementation", "The component")

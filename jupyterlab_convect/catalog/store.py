@@ -14,8 +14,6 @@ whole; the newest writer wins.
 from __future__ import annotations
 
 import difflib
-import json
-import os
 import re
 import threading
 import time
@@ -25,7 +23,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import Conflict, ConvectError, Missing
-from ..pipeline.plan import Json, from_json, to_json
+from ..pipeline.plan import from_json, to_json
+from .approvals import Approvals
 from .entries import (
     SHIPPED,
     Entry,
@@ -38,12 +37,12 @@ from .entries import (
     merge,
 )
 from .fetch import Fetcher, Policy, check_url
+from .files import read_json, write, write_json
 from .model import (
     Component,
     Unreadable,
     component_from_json,
     component_to_json,
-    executable_digest,
 )
 from .read import read
 from .secrets import authorization
@@ -70,6 +69,7 @@ class CatalogStore:
         self.policy = policy or Policy()
         self.progress: dict[str, Progress] = {}
         """How far the refreshes that are under way have come, by catalog."""
+        self.approvals = Approvals(folder)
         self._lock = threading.RLock()
         self._looks: dict[str, _Look] = {}
         self._components: dict[str, Component] = {}
@@ -226,7 +226,7 @@ class CatalogStore:
     def component(self, digest: str) -> Component:
         """The complete definition of a component that was imported once."""
         if digest not in self._components:
-            value = self._read(self._content("components", digest))
+            value = read_json(self._content("components", digest))
             if value is None:
                 raise Missing(f"There is no component {digest[:19]}.", code="no-such-component")
             self._components[digest] = component_from_json(value)
@@ -242,38 +242,9 @@ class CatalogStore:
         """Store a definition and its text under the digest of the component."""
         text = self._content("texts", component.digest)
         if not text.exists():
-            _write(text, data)
-        _write_json(self._content("components", component.digest), component_to_json(component))
+            write(text, data)
+        write_json(self._content("components", component.digest), component_to_json(component))
         self._components.pop(component.digest, None)
-
-    def approve(self, component: Component, user: str | None = None) -> None:
-        """Let the component's commands run on this machine without a container."""
-        with self._lock:
-            approvals = self._approvals()
-            approvals[executable_digest(component)] = {
-                "name": component.name,
-                "time": time.time(),
-                "user": user,
-            }
-            _write_json(self.folder / "approvals.json", approvals)
-
-    def withdraw(self, component: Component) -> None:
-        with self._lock:
-            approvals = self._approvals()
-            if approvals.pop(executable_digest(component), None):
-                _write_json(self.folder / "approvals.json", approvals)
-
-    def approved(self, component: Component) -> bool:
-        """What ships with the product, and what somebody approved."""
-        return executable_digest(component) in self._approvals() or self._ships(component)
-
-    def _ships(self, component: Component) -> bool:
-        ours = (self.component(entry.digest) for entry in self.catalog(SHIPPED.id).entries)
-        return any(executable_digest(item) == executable_digest(component) for item in ours)
-
-    def _approvals(self) -> dict[str, Json]:
-        value = self._read(self.folder / "approvals.json")
-        return value if isinstance(value, dict) else {}
 
     def _follow(self, shelf: Shelf) -> Shelf:
         """Files on this machine are watched: a change is seen by the next one who looks."""
@@ -340,7 +311,7 @@ class CatalogStore:
         look = self._looks.get(catalog_id)
         if look is not None and look.stamp == stamp:
             return look.shelf
-        value = self._read(path)
+        value = read_json(path)
         try:
             shelf = from_json(Shelf, value)
             check_catalog(shelf.catalog)
@@ -352,7 +323,7 @@ class CatalogStore:
         return shelf
 
     def _save(self, shelf: Shelf) -> Shelf:
-        _write_json(self._path(shelf.catalog.id), to_json(shelf))
+        write_json(self._path(shelf.catalog.id), to_json(shelf))
         return shelf
 
     def _path(self, catalog_id: str) -> Path:
@@ -365,14 +336,6 @@ class CatalogStore:
             raise Missing(f"“{digest[:80]}” is not a digest.", code="no-such-component")
         return self.folder / kind / digest.removeprefix("sha256:")
 
-    def _read(self, path: Path) -> Json:
-        try:
-            return json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise ConvectError(f"{path} cannot be read: {error}.") from None
-
 
 def _refuse_shipped(catalog_id: str) -> None:
     if catalog_id == SHIPPED.id:
@@ -381,19 +344,3 @@ def _refuse_shipped(catalog_id: str) -> None:
 
 def _hex(digest: str) -> str:
     return digest.removeprefix("sha256:").lower()
-
-
-def _write_json(path: Path, value: Json) -> None:
-    _write(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file whole, so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ConvectError(f"{path} cannot be written: {error.strerror}.") from None

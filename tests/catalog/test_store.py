@@ -35,7 +35,7 @@ def test_the_set_that_ships_is_there_from_the_start(store: CatalogStore) -> None
     (shelf,) = store.catalogs()
     assert shelf.catalog.kind == "shipped"
     assert not [entry for entry in shelf.entries if entry.error]
-    assert all(store.approved(store.component(entry.digest)) for entry in shelf.entries)
+    assert all(store.approvals.has(store.component(entry.digest)) for entry in shelf.entries)
 
 
 def add_urls(store: CatalogStore, *urls: str, **more: Any) -> Any:
@@ -238,13 +238,13 @@ def test_approval_is_given_to_commands_and_can_be_withdrawn(
     store: CatalogStore, component: Callable[..., Component]
 ) -> None:
     one, other = component(["x"]), component(["y"])
-    assert not store.approved(one)
-    store.approve(one, user="me")
+    assert not store.approvals.has(one)
+    store.approvals.give(one, user="me")
     again = CatalogStore(store.folder)
-    assert again.approved(one)
-    assert not again.approved(other)
-    again.withdraw(one)
-    assert not store.approved(one)
+    assert again.approvals.has(one)
+    assert not again.approvals.has(other)
+    again.approvals.withdraw(one)
+    assert not store.approvals.has(one)
 
 
 def test_catalogs_are_configured_and_removed(

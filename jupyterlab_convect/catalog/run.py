@@ -1,0 +1,229 @@
+"""What running a component on this machine means, as data: paths, files, and the command.
+
+With podman or docker the command runs in the component's image and sees Kubeflow's
+own paths; without, it runs as a plain process in a folder of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import ConvectError, Refused
+from ..pipeline.plan import Json
+from .model import Component
+from .render import Argument, File, Paths, Rendered, Value, render, slugs
+
+LARGEST_TEXT = 256 << 10
+"""How much of a file can be the value of an input, in bytes."""
+
+SEEN = Paths()
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where an attempt keeps what goes in and comes out."""
+
+    work: Path
+
+    @property
+    def inputs(self) -> Path:
+        return self.work / "inputs"
+
+    @property
+    def outputs(self) -> Path:
+        return self.work / "outputs"
+
+    @property
+    def packages(self) -> Path:
+        """What a plain process installs with pip, instead of into our environment."""
+        return self.work / "site-packages"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Everything to do on this machine; all paths are real ones."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    writes: Mapping[Path, str] = field(default_factory=dict)
+    mounts: Mapping[Path, bool] = field(default_factory=dict)
+    """Places that must be there to be mounted over: True for a folder."""
+    reads: Mapping[str, Path] = field(default_factory=dict)
+    executor_output: Path | None = None
+    name: str | None = None
+    """What the container is called, to stop it."""
+
+
+def as_process(
+    component: Component,
+    arguments: Mapping[str, Argument],
+    folders: Folders,
+    context: Mapping[str, str],
+    environment: Mapping[str, str],
+    own: Mapping[str, str],
+) -> Launch:
+    """The component as a plain process in `environment`, of which `own` was asked for.
+
+    Refused when only its image knows what to execute.
+    """
+    paths = Paths(str(folders.inputs), str(folders.outputs), in_place=True)
+    rendered = render(component, arguments, paths, context)
+    fixed = [item.name for item in component.outputs if item.path]
+    if fixed:
+        raise _only_contained(component, f"it writes “{fixed[0]}” to a path of its image")
+    if not rendered.command:
+        raise _only_contained(component, "its command is inside its image")
+    here = os.path.dirname(sys.executable)  # noqa: PTH120
+    packages = str(folders.packages)
+    env = {
+        "PATH": os.pathsep.join((here, environment.get("PATH", os.defpath))),
+        "PYTHONPATH": os.pathsep.join(filter(None, (packages, environment.get("PYTHONPATH")))),
+        "PIP_TARGET": packages,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        **rendered.env,
+        **own,
+    }
+    return Launch(
+        command=(*rendered.command, *rendered.args),
+        env=env,
+        writes={Path(path): text for path, text in rendered.writes.items()},
+        reads={name: Path(path) for name, path in rendered.reads.items()},
+        executor_output=_optional(rendered.executor_output),
+    )
+
+
+def as_container(
+    component: Component,
+    arguments: Mapping[str, Argument],
+    folders: Folders,
+    context: Mapping[str, str],
+    *,
+    program: str,
+    image: str | None = None,
+    env: Mapping[str, str] | None = None,
+    secrets: Iterable[str] = (),
+    gpus: str | None = None,
+) -> Launch:
+    """The component in its image (or another), by podman or docker.
+
+    `secrets` are variables that are passed on by name, so that no value is in the
+    command.
+    """
+    rendered = render(component, arguments, SEEN, context)
+    name = context["step.uid"]
+    # A path that the image fixes is a file of its own among the outputs.
+    own = slugs([item.name for item in component.outputs])
+    fixed = {item.path: f"{SEEN.outputs}/{own[item.name]}/data" for item in component.outputs}
+    reads = {
+        output: _real(fixed.get(path, path), folders) for output, path in rendered.reads.items()
+    }
+    volumes = [(folders.inputs, SEEN.inputs, ""), (folders.outputs, SEEN.outputs, "")]
+    volumes += [(Path(real), seen, ":ro") for seen, real in rendered.files.items()]
+    volumes += [
+        (_real(place, folders), path, "") for path, place in fixed.items() if path is not None
+    ]
+    variables = {**rendered.env, **(env or {})}
+    entry = ["--entrypoint", rendered.command[0]] if rendered.command else []
+    command = (
+        program,
+        "run",
+        "--rm",
+        "--init",
+        "--name",
+        name,
+        *(word for real, seen, mode in volumes for word in ("-v", f"{real}:{seen}{mode}")),
+        *(word for key, value in variables.items() for word in ("-e", f"{key}={value}")),
+        *(word for key in secrets for word in ("-e", key)),
+        *_gpus(program, gpus),
+        *entry,
+        image or rendered.image,
+        *rendered.command[1:],
+        *rendered.args,
+    )
+    places = {_real(seen, folders): Path(real).is_dir() for seen, real in rendered.files.items()}
+    places |= {_real(place, folders): False for path, place in fixed.items() if path is not None}
+    return Launch(
+        command=command,
+        env={},
+        writes={_real(path, folders): text for path, text in rendered.writes.items()},
+        mounts=places,
+        reads=reads,
+        executor_output=_real_optional(rendered, folders),
+        name=name,
+    )
+
+
+def arguments_of(
+    component: Component, given: Mapping[str, Json], places: Iterable[Path]
+) -> dict[str, Argument]:
+    """Values and files as a bound step has them.
+
+    `{"file": path}` is a file; a relative path is looked for in each of `places`.
+    Files are read where the component wants a value.
+    """
+    searched = list(places)
+    found: dict[str, Argument] = {}
+    for name, value in given.items():
+        path = file_in(value)
+        if path is None:
+            found[name] = Value(value)
+            continue
+        real = next((place / path for place in searched if (place / path).exists()), None)
+        if real is None:
+            raise ConvectError(f"The file {path} for the input “{name}” is not there.")
+        end = component.input(name)
+        found[name] = File(str(real), _text(real) if end and end.passed == "value" else None)
+    return found
+
+
+def file_in(value: Json) -> str | None:
+    """The path in `{"file": path}`, which outputs of components give with their size."""
+    if isinstance(value, Mapping) and "file" in value and set(value) <= {"file", "size"}:
+        return value["file"] if isinstance(value["file"], str) else None
+    return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        if path.is_file() and path.stat().st_size <= LARGEST_TEXT:
+            return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        pass
+    return None
+
+
+def _real(seen: str, folders: Folders) -> Path:
+    """Where a path that the command sees lies on this machine."""
+    for base, real in ((SEEN.inputs, folders.inputs), (SEEN.outputs, folders.outputs)):
+        if seen.startswith(base + "/"):
+            return real / seen[len(base) + 1 :]
+    return Path(seen)
+
+
+def _real_optional(rendered: Rendered, folders: Folders) -> Path | None:
+    return _real(rendered.executor_output, folders) if rendered.executor_output else None
+
+
+def _optional(path: str | None) -> Path | None:
+    return Path(path) if path else None
+
+
+def _gpus(program: str, gpus: str | None) -> list[str]:
+    devices = [item for item in (gpus or "").split(",") if item and item != "-1"]
+    if not devices:
+        return []
+    if Path(program).name.startswith("podman"):
+        return [word for item in devices for word in ("--device", f"nvidia.com/gpu={item}")]
+    return ["--gpus", f'"device={",".join(devices)}"']
+
+
+def _only_contained(component: Component, why: str) -> Refused:
+    return Refused(
+        f"“{component.name}” runs only in its container, because {why}.",
+        code="needs-container",
+        hint="Install podman or docker, or run it on a cluster.",
+    )
