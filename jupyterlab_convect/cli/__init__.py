@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(next((word for word in arguments if not word.startswith("-")), None))
     options = parser.parse_args(arguments)
+    output.print_anything()
     if options.verb is None:
         parser.print_help()
         return 2

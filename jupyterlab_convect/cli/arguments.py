@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +24,8 @@ def add_root(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_parameters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the run; the value is JSON, or else a text (repeatable)",
-    )
-
-
-def read_parameters(pairs: Iterable[str]) -> dict[str, Any]:
-    """`lr=0.1` is a number, `name=x` a text, `ids=[1,2]` a list."""
-    found = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise ConvectError(f"“{pair}” is not NAME=VALUE.", code="bad-parameter")
-        found[name] = read_value(text)
-    return found
-
-
 def read_value(text: str) -> Any:
+    """`0.1` is a number, `x` a text, `[1,2]` a list."""
     try:
         return json.loads(text, parse_constant=lambda word: word)
     except (ValueError, RecursionError):
@@ -89,5 +68,8 @@ def write_file(path: Path, text: str, *, overwrite: bool) -> None:
             )
         draft.write_text(text, encoding="utf-8", newline="\n")
         draft.replace(path)
-    except OSError as error:
-        raise ConvectError(f"“{path}” cannot be written: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            draft.unlink(missing_ok=True)
+        reason = error.strerror if isinstance(error, OSError) else "its name or text is not Unicode"
+        raise ConvectError(f"“{path}” cannot be written: {reason}.", code="unwritable") from None
