@@ -15,11 +15,12 @@ from tornado.web import HTTPError
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json
-from ..runs import views
 from ..runs.model import Request, Run
+from ..runs.store import Record
 from ..workspace import Workspace
 from . import schema
 from .paths import inside
+from .requests import shown
 
 if TYPE_CHECKING:
     from ..app import Convect
@@ -102,7 +103,11 @@ class Handler(APIHandler):
         """Start a run and answer with it."""
         run = await self.aside(self.make, request)
         state = await self.workspace.submit(run)
-        self.answer(views.view(run, state), 201)
+        self.answer(shown(Record(run, state), self.root), 201)
+
+    async def answer_run(self, run_id: str) -> None:
+        record = await self.aside(self.workspace.store.read, run_id)
+        self.answer(shown(record, self.root))
 
     async def aside(self, work: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
         """Do blocking work without holding up the server."""

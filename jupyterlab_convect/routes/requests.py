@@ -1,4 +1,4 @@
-"""A request for a run, as it comes over the network."""
+"""Requests for runs, as they come in and go out over the network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json, from_json
+from ..runs import views
 from ..runs.model import Request
+from ..runs.store import Record
 from .paths import inside
 
 
@@ -18,3 +20,15 @@ def request_of(body: dict[str, Json], root: Path, default_runtime: str = "local"
         raise ConvectError("Say what to run: `path` or `document`.")
     given = {"runtime": default_runtime, **given, "path": path, "root": str(root)}
     return from_json(Request, given)
+
+
+def shown(record: Record, root: Path) -> dict[str, Json]:
+    """`RunView` whose `request` can be sent again as it is, to the server with this root."""
+    view = views.view(*record)
+    asked = record.run.request
+    request = {key: item for key, item in view["request"].items() if key not in ("root", "sweep")}
+    if asked.path is not None:
+        file = Path(asked.root, asked.path)
+        if file.is_relative_to(root):
+            request["path"] = file.relative_to(root).as_posix()
+    return {**view, "request": request}

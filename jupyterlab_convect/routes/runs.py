@@ -9,7 +9,6 @@ from tornado.web import authenticated
 
 from ..archive import archive
 from ..errors import ConvectError, Missing
-from ..runs import views
 from ..runs.index import Query
 from ..runs.model import Selection, State
 from .base import Handler, Polled
@@ -61,7 +60,7 @@ class Run(Polled):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
-        self.answer(views.view(*await self.aside(self.workspace.store.read, run_id)))
+        await self.answer_run(run_id)
 
     @authenticated
     @authorized("write", resource=RESOURCE)
@@ -69,7 +68,7 @@ class Run(Polled):
         change: dict[str, Any] = self.body("EditBody")
         state = await self.aside(self.workspace.store.change, run_id, **change)
         self.app.tell(run_id, state.seq, state.state)
-        self.answer(views.view(*await self.aside(self.workspace.store.read, run_id)))
+        await self.answer_run(run_id)
 
     @authenticated
     @authorized("write", resource=RESOURCE)
@@ -90,7 +89,7 @@ class Stop(Handler):
         if step is not None and step not in state.steps:
             raise Missing(f"Run {run_id} has no step {step!r}.", code="no-such-step")
         await self.workspace.engine.stop(run_id, step)
-        self.answer(views.view(*await self.aside(self.workspace.store.read, run_id)))
+        await self.answer_run(run_id)
 
 
 class Rerun(Handler):
