@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from jupyterlab_convect.pipeline.schema import KINDS, VERSION, Schema, schema, target  # noqa: E402
+from jupyterlab_convect.pipeline.schema import VERSION, Schema, schema, target  # noqa: E402
 
 NOTICE = "Generated from pipeline/schema.json by scripts/generate_schema.py."
 GROUPS = {
@@ -28,6 +28,7 @@ GROUPS = {
     "behaviour": "Behaviour",
     "kubernetes": "Kubernetes",
 }
+KINDS = [target(option) for option in schema()["$defs"]["node"]["oneOf"]]
 CLASSES = {
     "spot": "GroupPlace",
     "range": "RequestAndLimit",

@@ -11,7 +11,6 @@ Schema = dict[str, Any]
 
 VERSION = 1
 SOURCE = Path(__file__).with_name("schema.json")
-KINDS = ("notebook", "script", "command", "component", "group")
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConvectError
+from .check_components import check_components
 from .check_files import check_files, check_paths
 from .check_graph import check_graph
 from .check_settings import check_resources, check_settings
@@ -80,37 +81,25 @@ def _meaning(
     for name, node in nodes.items():
         yield from check_settings(node, name, (), folder)
         yield from check_resources(defaults, node, name, ())
-        yield from _check_use(name, node, document)
+        yield from _check_use(name, node)
+    yield from check_components(document)
     yield from check_paths(nodes, folder)
     if files is not None:
         yield from check_files(document, folder, files)
 
 
-def _check_use(
-    name: str, node: Mapping[str, Any], document: Mapping[str, Any]
-) -> Iterator[Problem]:
-    """Settings that mean nothing for this kind of node, and components that are not there."""
+def _check_use(name: str, node: Mapping[str, Any]) -> Iterator[Problem]:
+    """Settings that mean nothing for this kind of node."""
     kind = node["kind"]
-    if kind == "component":
-        digest = node.get("component")
-        if digest is not None and digest not in document.get("components", {}):
-            yield Problem(
-                "error",
-                "missing-component",
-                f"The definition of the component “{digest[:80]}” is not in the pipeline.",
-                name,
-                ("component",),
-                "Add it again from the catalog.",
-            )
-        if "parameters" in node:
-            yield Problem(
-                "error",
-                "unused-setting",
-                "A component has “inputs”, not “parameters”.",
-                name,
-                ("parameters",),
-                "Move the values to “inputs”.",
-            )
+    if kind == "component" and "parameters" in node:
+        yield Problem(
+            "error",
+            "unused-setting",
+            "A component has “inputs”, not “parameters”.",
+            name,
+            ("parameters",),
+            "Move the values to “inputs”.",
+        )
     if kind != "notebook" and "kernel" in node:
         sentence = f"A kernel means nothing for a {kind}."
         yield Problem("warning", "unused-setting", sentence, name, ("kernel",), "Remove it.")

@@ -100,7 +100,8 @@ def test_components_keep_their_image_and_bring_their_definition(
     churn: dict[str, Any], root: Path
 ) -> None:
     (root / "notes.txt").write_text("x")
-    churn["components"] = {"sha256:1": {"name": "Add"}, "sha256:2": {"name": "unused"}}
+    definition = {"name": "Add", "inputs": [{"name": key} for key in ("lr", "rows", "text")]}
+    churn["components"] = {"sha256:1": definition, "sha256:2": {"name": "unused"}}
     churn["nodes"]["add"] = {
         "kind": "component",
         "component": "sha256:1",
@@ -112,7 +113,7 @@ def test_components_keep_their_image_and_bring_their_definition(
     }
     plan = resolve(churn, root=root)  # type: ignore[arg-type]
     step = plan.step("add")
-    assert plan.components == {"sha256:1": {"name": "Add"}}
+    assert plan.components == {"sha256:1": definition}
     assert step.image is None
     assert step.after == ("prepare",)
     assert step.parameters == {

@@ -290,6 +290,25 @@ def test_what_is_no_pipeline_gives_problems_and_not_exceptions(document: Any) ->
     assert errors(validate(document))
 
 
+def test_components_are_checked_against_their_definition(churn: dict[str, Any]) -> None:
+    ends = {
+        "inputs": [{"name": "a"}, {"name": "b", "optional": True}],
+        "outputs": [{"name": "sum"}],
+    }
+    churn["components"] = {"sha256:0": ends}
+    churn["nodes"]["add"] = {"kind": "component", "component": "sha256:0", "inputs": {"c": 1}}
+    churn["nodes"]["train"]["parameters"]["rows"] = "${{ nodes.add.outputs.summ }}"
+    found = {(p.code, p.node, p.path) for p in validate(churn)}
+    assert found == {
+        ("unknown-input", "add", ("inputs", "c")),
+        ("missing-input", "add", ("inputs",)),
+        ("unknown-output", "train", ("parameters",)),
+    }
+    churn["nodes"]["add"]["inputs"] = {"a": "${{ run.id }}"}
+    churn["nodes"]["train"]["parameters"]["rows"] = "${{ nodes.add.outputs.sum }}"
+    assert validate(churn) == []
+
+
 def test_values_of_a_run(churn: dict[str, Any]) -> None:
     churn["parameters"]["who"] = {"type": "string", "required": True, "choices": ["me", "you"]}
 
