@@ -44,6 +44,8 @@ class StepSpec:
         """What a sentence calls it."""
         if self.source is not None:
             return self.source.name
+        if self.kind == "component":
+            return self.step
         return self.command[0] if self.command else self.step
 
 

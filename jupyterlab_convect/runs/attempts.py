@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import posixpath
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +57,7 @@ def describe(
     """
     root = Path(run.request.root)
     source = None if step.path is None else root / step.path
-    return {
+    described: dict[str, Json] = {
         "run": {"id": run.id, "name": run.name},
         "step": step.id,
         "attempt": attempt,
@@ -76,6 +77,25 @@ def describe(
         "timeout": step.timeout,
         "expected": expected,
     }
+    return described | _component(run, step, folder) if step.kind == "component" else described
+
+
+def _component(run: Run, step: Step, folder: Path) -> dict[str, Json]:
+    """A component renders its own command, from what it is given, when it starts."""
+    definition = run.plan.components[step.component or ""]
+    given = {
+        "definition": definition,
+        "arguments": dict(step.parameters),
+        "image": step.image,
+        "secrets": [secret.env for secret in step.secrets],
+        "root": run.request.root,
+    }
+    return {
+        "parameters": {},
+        "command": [sys.executable, "-m", "jupyterlab_convect.catalog.execute", str(folder)],
+        "outputs": [*step.outputs, *(["outputs"] if definition.get("outputs") else [])],
+        "component": given,
+    }
 
 
 def working_folder(run: Run, step: Step, attempt_folder: Path) -> Path:
@@ -92,7 +112,7 @@ def _inputs(
     run: Run, step: Step, upstream: Mapping[str, tuple[Step, Path, list[FileFact]]]
 ) -> dict[str, Path]:
     """What has to be put into the working folder, because it is not there by itself."""
-    isolated = step.working_folder == "isolated"
+    isolated = step.working_folder == "isolated" and step.kind != "component"
     placed: dict[str, Path] = {}
     if isolated:
         root = Path(run.request.root)
@@ -102,7 +122,8 @@ def _inputs(
             target = file.path if relative.startswith("..") else relative
             placed[target] = root / file.path
     for other, folder, files in upstream.values():
-        if isolated or other.working_folder == "isolated":
+        # What a component leaves is handed on by its path, not by its place in a folder.
+        if other.kind != "component" and (isolated or other.working_folder == "isolated"):
             for fact in files:
                 placed[str(fact["path"])] = folder / "files" / str(fact["path"])
     return placed

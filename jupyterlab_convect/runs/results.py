@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import ConvectError
 from ..pipeline.expressions import as_text, bind
-from ..pipeline.plan import Step, digest_of
+from ..pipeline.plan import Json, Step, digest_of
 from .attempts import FileFact, Outcome, read_outcome
 from .cache import fingerprint, parts_of, why_not
 from .model import Run, RunState, StepState
@@ -43,7 +44,9 @@ class Results:
 
     def bind(self, step: Step, state: RunState) -> Step:
         """The step with the values of what came before it."""
-        outputs = {upstream: state.steps[upstream].outputs for upstream in step.after}
+        outputs = {
+            upstream: _seen_by(step, state.steps[upstream].outputs) for upstream in step.after
+        }
         facts = {"id": self._run.id, "name": self._run.name}
         return replace(
             step,
@@ -117,3 +120,13 @@ class Results:
             source = self._store.read(run_id).state.steps[step.id]
             attempts = source.attempts[: int(number)]
         return digest_of(attempts[-1].parts)
+
+
+def _seen_by(step: Step, outputs: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Files that components leave are `{"file", "size"}`; everybody else wants just the path."""
+    if step.kind == "component":
+        return outputs
+    return {
+        name: value["file"] if isinstance(value, dict) and set(value) == {"file", "size"} else value
+        for name, value in outputs.items()
+    }
