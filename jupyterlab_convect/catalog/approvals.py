@@ -53,7 +53,7 @@ def refuse_unapproved(component: Component) -> Refused:
     shown = " ".join(shown.split())
     return Refused(
         f"“{component.name}” has not been approved to run without a container; "
-        f"its command is: {shown[:300]}{'…' if len(shown) > 300 else ''}",
+        f"its command is: {shown[:160]}{'…' if len(shown) > 160 else ''}",
         code="component-not-approved",
         hint="There is no podman or docker here. Approve the component in its preview, or with "
         f"`convect component approve {component.digest.removeprefix('sha256:')[:12]}`.",

@@ -44,7 +44,9 @@ def main(folder: Path) -> int:
         if code == 0:
             report(collect(component, launch, folder, Path(step["folder"])))
     except ConvectError as error:
-        say(error.sentence + (f" {error.hint}" if error.hint else ""))
+        if error.hint:
+            say(error.hint)
+        say(error.sentence)
         return 1
     finally:
         shutil.rmtree(folder / "work" / "site-packages", ignore_errors=True)
@@ -135,6 +137,9 @@ def collect(
         elif component.format != "ir":
             raise ConvectError(f"“{component.name}” did not write its output “{output.name}”.")
     yield from _metrics(launch, told)
+    if component.outputs and not any(path.is_file() for path in (work / "outputs").rglob("*")):
+        # The runner takes a folder without a file for a promise that was not kept.
+        (work / "outputs" / ".empty").touch()
 
 
 def report(lines: Iterator[dict[str, Json]]) -> None:

@@ -96,7 +96,15 @@ class _Expansion:
         self.components[key] = definition
         asked = step.resources if step.resources != Resources() else component.container.resources
         secrets = (*step.secrets, *_secrets(component))
-        self.steps.append(replace(step, component=key, resources=asked, secrets=secrets))
+        self.steps.append(
+            replace(
+                step,
+                component=key,
+                resources=asked,
+                secrets=secrets,
+                working_folder="isolated",
+            )
+        )
 
     def graph(self, step: Step, component: Component, graph: Graph) -> None:
         _refuse_unsupported(component, graph)
