@@ -1,0 +1,98 @@
+"""A real Jupyter Server with the extension, and a client that asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+TOKEN = "bench"
+ENDED = {"succeeded", "failed", "cancelled", "lost"}
+
+
+class Server:
+    def __init__(self, port: int, pid: int) -> None:
+        self.port = port
+        self.pid = pid
+
+    def ask(self, path: str, body: Any = None, *, method: str | None = None) -> Any:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"token {TOKEN}", "Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def convect(self, path: str, body: Any = None) -> Any:
+        return self.ask(f"jupyterlab-convect/api/v1/{path}", body)
+
+    def run(self, **request: Any) -> dict[str, Any]:
+        """Submit and wait for the end, asking again every few milliseconds."""
+        made = self.convect("runs", request)
+        while made["state"] not in ENDED:
+            time.sleep(0.005)
+            made = self.convect(f"runs/{made['id']}")
+        if made["state"] != "succeeded":
+            raise RuntimeError(f"The run ended as {made['state']}: {made['reason']}")
+        return dict(made)
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes of the server process itself."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def server(
+    root: Path, *, extension: bool = True, options: tuple[str, ...] = (), **environment: str
+) -> Iterator[Server]:
+    """A server on `root` that is ready to answer, and gone afterwards."""
+    port = free_port()
+    command = [
+        sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root",
+        f"--port={port}", "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={root}",
+        f"--ServerApp.jpserver_extensions=jupyterlab_convect={extension}",
+        *options,
+    ]  # fmt: skip
+    log = (root / ".server.log").open("ab")
+    process = subprocess.Popen(
+        command, stdout=log, stderr=log, env={**os.environ, **environment}, start_new_session=True
+    )
+    running = Server(port, process.pid)
+    try:
+        _wait_until_it_answers(running, process)
+        yield running
+    finally:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_it_answers(running: Server, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            running.ask("api/status")
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError("The server did not start.")
