@@ -133,7 +133,7 @@ def _volumes(settings: Mapping[str, Any]) -> list[Json]:
 def _resources(settings: Mapping[str, Any]) -> dict[str, Json]:
     """What each node asks for, the largest of each (it has to fit one machine), and the sum."""
     asked: dict[str, dict[str, Decimal]] = {
-        name: requests(item.get("resources", {})) for name, item in sorted(settings.items())
+        name: _requests(item.get("resources", {})) for name, item in sorted(settings.items())
     }
     kinds = sorted({kind for amounts in asked.values() for kind in amounts})
     columns = {
@@ -146,7 +146,7 @@ def _resources(settings: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
-def requests(resources: Mapping[str, Any]) -> dict[str, Decimal]:
+def _requests(resources: Mapping[str, Any]) -> dict[str, Decimal]:
     """What is asked for, as numbers: the request, or the limit when only that is set."""
     found: dict[str, Decimal] = {}
     for kind in _AMOUNTS:

@@ -163,8 +163,12 @@ def _notebook(name: str, data: bytes) -> Discovery:
 def read_notebook(name: str, data: bytes) -> dict[str, Any]:
     try:
         notebook = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ConvectError(f"“{name}” is not a notebook: {error}.", code="bad-notebook") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno} is not valid JSON"
+        raise ConvectError(f"“{name}” is not a notebook: {place}.", code="bad-notebook") from None
+    except (ValueError, RecursionError):
+        sentence = f"“{name}” is not a notebook: it is not JSON in UTF-8."
+        raise ConvectError(sentence, code="bad-notebook") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise ConvectError(
             f"“{name}” is not a notebook: it has no cells.",

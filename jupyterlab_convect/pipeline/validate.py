@@ -53,10 +53,6 @@ def validate(
     return sorted(problems, key=lambda problem: _RANK[problem.severity])
 
 
-def has_errors(problems: list[Problem]) -> bool:
-    return any(problem.severity == "error" for problem in problems)
-
-
 def _meaning(
     document: dict[str, Any],
     known: set[str],
