@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from ..errors import ConvectError, Missing, Refused
 from .check_files import home_of, input_files
 from .check_graph import edges_of
-from .check_shape import check_run_settings
 from .discovery import kind_of
 from .expressions import as_text, bind_parameters
 from .files import FileCache, join
@@ -33,7 +32,7 @@ from .plan import (
 )
 from .problems import Problem
 from .quantities import canonical, duration
-from .validate import validate
+from .validate import validate, validate_settings
 
 if TYPE_CHECKING:
     from .types import Document
@@ -59,8 +58,8 @@ def resolve(
     """
     given = dict(parameters or {})
     files = files or FileCache(root)
-    problems = check_run_settings(settings) if settings else []
-    raise_first_error([*problems, *validate(document, path=path, parameters=given, files=files)])
+    raise_first_error(validate(document, path=path, parameters=given, files=files))
+    raise_first_error(validate_settings(settings or {}, document, path=path))
     nodes = cast(dict[str, dict[str, Any]], document["nodes"])
     edges = edges_of(nodes)
     if not edges:
@@ -157,11 +156,9 @@ def _step(
     if node["kind"] == "notebook" and path is not None and kernel is None:
         kernel = files.discovery(path).kernel
     inputs = {key: {"file": join(folder, file)} for key, file in input_files(node)}
-    parameters = (
-        {**node["inputs"], **inputs} if "inputs" in node else settings.get("parameters", {})
-    )
-    if node["kind"] == "component" and "inputs" not in node:
-        parameters = {}
+    parameters = settings.get("parameters", {})
+    if node["kind"] == "component":
+        parameters = {**node.get("inputs", {}), **inputs}
     needed = {
         match
         for p in settings.get("dependencies", ())

@@ -12,7 +12,7 @@ from .check_components import check_components
 from .check_files import check_files, check_paths
 from .check_graph import check_graph
 from .check_settings import check_resources, check_settings
-from .check_shape import check_shape, without
+from .check_shape import check_run_settings, check_shape, without
 from .check_values import check_declarations, check_expressions, check_given
 from .document import check_version, describe_type
 from .files import FileCache
@@ -51,6 +51,21 @@ def validate(
     folder = posixpath.dirname(path or "")
     problems = [*misshapen, *_meaning(clean, known, folder, parameters, files)]
     return sorted(problems, key=lambda problem: _RANK[problem.severity])
+
+
+def validate_settings(
+    settings: Mapping[str, Json], document: Mapping[str, Any], *, path: str | None = None
+) -> list[Problem]:
+    """The same for the settings of a run of a good document, seen as its defaults."""
+    misshapen = check_run_settings(settings)
+    if misshapen:
+        return misshapen
+    view = {"parameters": document.get("parameters", {}), "defaults": settings}
+    return [
+        *check_settings(settings, None, (), posixpath.dirname(path or "")),
+        *check_resources(document.get("defaults", {}), settings, None, ()),
+        *check_expressions(view, set(document["nodes"])),
+    ]
 
 
 def _meaning(

@@ -181,9 +181,24 @@ def test_errors_are_raised_with_their_code(churn: dict[str, Any], root: Path) ->
     assert (malformed.value.status, malformed.value.code) == (400, "wrong-type")
     with pytest.raises(Refused, match="nothing to run"):
         resolve({"convect": 1, "nodes": {}}, root=root)
-    with pytest.raises(ConvectError) as bad:
-        resolve({"convect": 1, "nodes": {}}, root=root, settings={"imagee": "x"})
-    assert bad.value.code == "unknown-property"
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"imagee": "x"}, "unknown-property"),
+        ({"resources": {"memory": "2GB"}}, "bad-quantity"),
+        ({"env": {"A": "${{ nodes.prepare.outputs.rows }}"}}, "misplaced-expression"),
+        ({"kubernetes": {"labels": {"a b": "c"}}}, "bad-label"),
+        ([1], "wrong-type"),
+    ],
+)
+def test_the_settings_of_a_run_are_checked(
+    churn: dict[str, Any], root: Path, settings: Any, code: str
+) -> None:
+    with pytest.raises(ConvectError) as caught:
+        resolve(churn, root=root, settings=settings)  # type: ignore[arg-type]
+    assert caught.value.code == code
 
 
 def test_a_single_notebook_is_a_pipeline_of_one_node(
