@@ -220,8 +220,11 @@ class Engine:
             return False
         try:
             run, state = self.store.read(run_id)
+            if state.state in ENDED:
+                self._leave_gate(run)
+                return False
             self._runtime(run.runtime)
-            if state.state in ENDED or not self._may_begin(run, state, asked):
+            if not self._may_begin(run, state, asked):
                 return False
             lease = Lease.take(self.store.run_folder(run_id))
         except OSError as error:

@@ -171,7 +171,9 @@ def encode(event: Event) -> bytes:
         item = getattr(event, name)
         if item is not None and item != {}:
             value[name] = item
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # Lone surrogates are legal in JSON and in Python, but not in UTF-8.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def decode(line: bytes) -> Event | None:

@@ -67,14 +67,14 @@ def _wanted(plan: Plan, select: Selection, of: tuple[str, RunState] | None) -> f
         if not wanted:
             raise Refused("No step of the earlier run failed: there is nothing to run again.")
         return wanted
-    node = select.node
-    if node is None or all(step.id != node for step in plan.steps):
-        raise Missing(f"The pipeline has no node {node!r}.")
+    chosen = [] if select.node is None else plan.steps_of(select.node)
+    if not chosen:
+        raise Missing(f"The pipeline has no node {select.node!r}.")
     if select.mode == "only":
-        return frozenset((node,))
+        return frozenset(chosen)
     if select.mode == "upto":
-        return frozenset((node, *_upstream(plan, (node,))))
-    return frozenset((node, *_downstream(plan, node)))
+        return frozenset((*chosen, *_upstream(plan, chosen)))
+    return frozenset((*chosen, *_downstream(plan, chosen)))
 
 
 def _upstream(plan: Plan, step_ids: Iterable[str]) -> set[str]:
@@ -90,9 +90,10 @@ def _upstream(plan: Plan, step_ids: Iterable[str]) -> set[str]:
     return found
 
 
-def _downstream(plan: Plan, node: str) -> set[str]:
+def _downstream(plan: Plan, step_ids: Iterable[str]) -> set[str]:
     found: set[str] = set()
+    start = set(step_ids)
     for step in plan.steps:  # In an order in which they could run.
-        if any(upstream == node or upstream in found for upstream in step.after):
+        if any(upstream in start or upstream in found for upstream in step.after):
             found.add(step.id)
     return found

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from jupyterlab_convect.errors import ConvectError, Missing
+from jupyterlab_convect.pipeline.plan import Plan
+from jupyterlab_convect.runs.engine import Engine
+from jupyterlab_convect.runs.model import Request, Run, new_id
+from jupyterlab_convect.runs.points import points_of
+from jupyterlab_convect.runs.sweeps import Sweeps, best_of
+
+
+def test_a_grid_combines_everything():
+    points = points_of({"a": [1, 2], "b": {"from": 0.1, "to": 0.3, "step": 0.1}})
+    assert points == [{"a": a, "b": b} for a in (1, 2) for b in (0.1, 0.2, 0.3)]
+
+
+def test_a_list_goes_side_by_side():
+    assert points_of({"a": [1, 2], "b": ["x", "y"]}, "list") == [
+        {"a": 1, "b": "x"},
+        {"a": 2, "b": "y"},
+    ]
+
+
+def test_ranges_include_their_end_and_keep_their_type():
+    assert points_of({"n": {"from": 8, "to": 2, "step": -3}}) == [{"n": 8}, {"n": 5}, {"n": 2}]
+    assert points_of({"n": {"from": 1, "to": 3}}) == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_chance_can_be_repeated_and_stays_inside():
+    space = {
+        "lr": {"min": 1e-5, "max": 1e-1, "log": True},
+        "n": {"min": 2, "max": 9, "type": "integer"},
+        "kind": ["x", "y"],
+    }
+    points = points_of(space, "random", 200, seed=7)
+    assert points == points_of(space, "random", 200, seed=7)
+    assert points != points_of(space, "random", 200, seed=8)
+    assert all(1e-5 <= point["lr"] <= 1e-1 for point in points)
+    assert {point["n"] for point in points} == set(range(2, 10))
+    assert sum(point["lr"] < 1e-3 for point in points) > 60
+
+
+@pytest.mark.parametrize(
+    ("space", "mode", "samples"),
+    [
+        ({}, "grid", None),
+        ({"a": []}, "grid", None),
+        ({"a": 3}, "grid", None),
+        ({"a": {"min": 0, "max": 1}}, "grid", None),
+        ({"a": {"from": 0, "to": 1, "step": 0}}, "grid", None),
+        ({"a": {"from": 0, "to": 1, "step": -1}}, "grid", None),
+        ({"a": {"from": "x", "to": 1}}, "grid", None),
+        ({"a": {"from": 0, "to": 1e12}}, "grid", None),
+        ({"a": list(range(200)), "b": list(range(200))}, "grid", None),
+        ({"a": [1], "b": [1, 2]}, "list", None),
+        ({"a": [1]}, "random", None),
+        ({"a": [1]}, "random", 0),
+        ({"a": {"min": 2, "max": 1}}, "random", 3),
+        ({"a": {"min": 0, "max": 1, "log": True}}, "random", 3),
+        ({"a": [1]}, "spiral", None),
+    ],
+)
+def test_a_space_without_sense_is_refused(space, mode, samples):
+    with pytest.raises(ConvectError):
+        points_of(space, mode, samples)
+
+
+def test_the_best_is_one_that_succeeded():
+    runs = {
+        "a": {"state": "succeeded", "metrics": {"accuracy": 0.8}},
+        "b": {"state": "failed", "metrics": {"accuracy": 0.99}},
+        "c": {"state": "succeeded", "metrics": {"accuracy": 0.9}},
+        "d": {"state": "succeeded", "metrics": {}},
+    }
+    assert best_of("max:accuracy", runs) == "c"
+    assert best_of("min:accuracy", runs) == "a"
+    assert best_of("min:loss", runs) is None
+    assert best_of(None, runs) is None
+    with pytest.raises(ConvectError):
+        best_of("accuracy", runs)
+
+
+@pytest.fixture
+def make(tmp_path, step):
+    """Resolve a request: the parameter `do` is what the only step does."""
+
+    def make(request: Request) -> Run:
+        words = json.loads(request.parameters.get("do", '["value"]'))
+        only = step("a", *words, parameters=dict(request.parameters))
+        plan = Plan("study", (only,), path="study.ipynb", parameters=dict(request.parameters))
+        return Run(new_id(), "study", 0.0, "inprocess", plan, request)
+
+    return make
+
+
+@pytest.fixture
+def sweeps(store, engine, make):
+    return Sweeps(store, engine, make)
+
+
+@pytest.fixture
+def request_(tmp_path):
+    return Request(path="study.ipynb", root=str(tmp_path), runtime="inprocess")
+
+
+async def test_a_sweep_is_one_object_with_its_runs(sweeps, request_):
+    sweep = await sweeps.create(request_, {"x": [3, 1, 2]}, select="min:x")
+    view = await sweeps.wait(sweep, 10)
+    assert view["state"] == "succeeded"
+    assert (view["total"], view["done"], view["counts"]) == (3, 3, {"succeeded": 3})
+    assert [point["parameters"] for point in view["points"]] == [{"x": 3}, {"x": 1}, {"x": 2}]
+    assert view["best"] == view["points"][1]["run"]
+    assert [run["parameters"]["x"] for run in view["runs"]] == [3, 1, 2]
+    assert {run["sweep"] for run in view["runs"]} == {sweep}
+    assert [found["id"] for found in sweeps.all()] == [sweep]
+    assert json.dumps(view)
+
+
+async def test_no_more_runs_at_a_time_than_asked(sweeps, request_, runtime, store):
+    space = {"n": list(range(6)), "do": ['["sleep", "0.1"]']}
+    sweep = await sweeps.create(request_, space, concurrency=2)
+    await asyncio.sleep(0.05)
+    waiting = [run for run in sweeps.view(sweep)["runs"] if run["state"] == "queued"]
+    assert len(waiting) == 4
+    assert all("2 at a time" in run["reason"] for run in waiting)
+    view = await sweeps.wait(sweep, 10)
+    assert view["state"] == "succeeded"
+    assert runtime.most_held == 2
+
+
+async def test_stop_all(sweeps, request_, runtime):
+    space = {"n": list(range(5)), "do": ['["sleep", "30"]']}
+    sweep = await sweeps.create(request_, space, concurrency=2)
+    await asyncio.sleep(0.05)
+    await sweeps.stop(sweep)
+    view = await sweeps.wait(sweep, 10)
+    assert view["state"] == "cancelled"
+    assert view["counts"] == {"cancelled": 5}
+    assert len(runtime.started) == 2
+
+
+async def test_only_what_failed_runs_again(sweeps, request_, make, store):
+    luck = {"do": '["fail", "No."]'}
+
+    def moody(request: Request) -> Run:
+        from dataclasses import replace
+
+        bad = request.parameters["x"] == 2
+        parameters = {**request.parameters, **(luck if bad else {})}
+        return make(replace(request, parameters=parameters))
+
+    sweeps.make = moody
+    sweep = await sweeps.create(request_, {"x": [1, 2, 3]})
+    view = await sweeps.wait(sweep, 10)
+    assert (view["state"], view["counts"]) == ("failed", {"succeeded": 2, "failed": 1})
+    luck.clear()
+    again = await sweeps.rerun(sweep)
+    assert len(again) == 1
+    view = await sweeps.wait(sweep, 10)
+    assert (view["state"], view["counts"]) == ("succeeded", {"succeeded": 3})
+    assert view["points"][1]["run"] == again[0]
+    assert store.read(again[0]).run.request.of is not None
+    assert await sweeps.rerun(sweep) == []
+
+
+async def test_more_points_for_a_finished_sweep(sweeps, request_):
+    sweep = await sweeps.create(request_, {"x": [1, 2]}, select="max:x")
+    await sweeps.wait(sweep, 10)
+    new = await sweeps.add_points(sweep, {"x": [2, 3]})
+    assert len(new) == 1
+    view = await sweeps.wait(sweep, 10)
+    assert [run["parameters"]["x"] for run in view["runs"]] == [1, 2, 3]
+    assert view["best"] == new[0]
+
+
+async def test_bad_questions(sweeps, request_, store):
+    with pytest.raises(Missing):
+        sweeps.view("20200101-000000000-abcdef")
+    with pytest.raises(Missing):
+        sweeps.view("../etc")
+    with pytest.raises(ConvectError):
+        await sweeps.create(request_, {"x": [1]}, select="accuracy")
+    with pytest.raises(ConvectError):
+        await sweeps.create(request_, {"x": [1]}, concurrency=0)
+    assert sweeps.all() == []
+    assert store.find().total == 0
+
+
+async def test_a_sweep_survives_its_host(store, runtime, make, request_):
+    """The host dies after some points have had their run; the next one makes the others."""
+    engine = Engine(store, {"inprocess": runtime}, beat=0.2)
+    sweeps = Sweeps(store, engine, make)
+    count = 0
+
+    async def die(run):
+        nonlocal count
+        count += 1
+        if count > 3:
+            raise asyncio.CancelledError
+        await Engine.submit(engine, run)
+
+    engine.submit = die
+    space = {"n": list(range(8)), "do": ['["sleep", "0.05"]']}
+    with pytest.raises(asyncio.CancelledError):
+        await sweeps.create(request_, space, concurrency=2)
+    await engine.close()
+
+    engine = Engine(store, {"inprocess": runtime}, beat=0.2)
+    sweeps = Sweeps(store, engine, make)
+    sweep = sweeps.all()[0]["id"]
+    assert sweeps.view(sweep)["state"] == "running"
+    await engine.resume()
+    await sweeps.resume()
+    view = await sweeps.wait(sweep, 10)
+    assert sorted(run["parameters"]["n"] for run in view["runs"]) == list(range(8))
+    assert store.find().total == 8
+    await engine.close()
