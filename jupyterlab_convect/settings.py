@@ -35,6 +35,12 @@ class Settings(Configurable):
         Unicode(), help="The names of the runtimes to offer; empty means all that are installed."
     ).tag(config=True)
 
+    catalog_hosts = List(
+        Unicode(),
+        help="""Hosts with internal addresses that component catalogs may read, as in
+        `gitlab.example.org` or `*.intern`. Without it they read public addresses only.""",
+    ).tag(config=True)
+
     keep_days = Float(0, min=0, help="Delete ended runs after so many days; 0 keeps them.").tag(
         config=True
     )

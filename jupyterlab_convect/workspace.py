@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
@@ -33,6 +34,9 @@ from .runs.store import Store
 from .runs.sweeps import Sweeps
 from .runtimes.base import LogChunk, Runtime, StepRuntime
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from .catalog.store import CatalogStore
 
 GROUP = "jupyterlab_convect.runtimes"
 EMBEDDED = {"local": "jupyterlab_convect.runtimes.local:LocalRuntime"}
@@ -122,6 +126,15 @@ class Workspace:
     def sweeps(self) -> Sweeps:
         return Sweeps(self.store, self.engine, self.make)
 
+    @functools.cached_property
+    def catalog(self) -> CatalogStore:
+        from .catalog.approvals import store_folder
+        from .catalog.fetch import Policy
+        from .catalog.store import CatalogStore
+
+        runs = Path(self.settings.runs_dir).expanduser()
+        return CatalogStore(store_folder(runs), Policy(hosts=tuple(self.settings.catalog_hosts)))
+
     def plan(self, request: Request) -> Plan:
         """The plan of what was asked. Reads files: call it in a thread."""
         root, path = Path(request.root), request.path
@@ -129,13 +142,18 @@ class Workspace:
         if document is None and path is not None and path.endswith(".pipeline"):
             document = read_pipeline(root / path)
         if document is not None:
-            return resolve(
+            resolved = resolve(
                 document,
                 root=root,
                 path=path,
                 parameters=request.parameters,
                 settings=request.settings,
             )
+            if not resolved.components:
+                return resolved
+            from .catalog.expand import expand
+
+            return expand(resolved)
         if path is None:
             raise ConvectError("Say what to run: a file or a pipeline.")
         return plan_for_file(path, root, request.parameters, request.settings)
@@ -143,6 +161,8 @@ class Workspace:
     def make(self, request: Request, user: str | None = None) -> Run:
         """A run that can be submitted. Reads files: call it in a thread."""
         plan = self.plan(request)
+        if request.runtime == "local" and plan.components:
+            self.catalog.approvals.require(plan)
         now = time.time()
         return Run(
             id=new_id(now),
@@ -165,7 +185,7 @@ class Workspace:
     ) -> Request:
         """What to ask for to run it again, whole or in part."""
         run, _ = self.store.read(run_id)
-        if selection.node is not None and selection.node not in {s.id for s in run.plan.steps}:
+        if selection.node is not None and not run.plan.steps_of(selection.node):
             raise Missing(f"Run {run_id} has no step {selection.node!r}.", code="no-such-step")
         if selection.mode in ("only", "from", "upto") and selection.node is None:
             raise ConvectError(f"`{selection.mode}` needs a `node` to start from.")

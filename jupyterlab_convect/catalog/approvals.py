@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import time
 from pathlib import Path
 
 from ..errors import Refused
-from ..pipeline.plan import Json
+from ..pipeline.plan import Json, Plan
+from .engines import container_engine
 from .files import read_json, write_json
-from .model import Component, executable_digest
+from .model import Component, component_from_json, executable_digest
 from .read import read
 from .sources import SHIPPED
 
@@ -39,6 +41,17 @@ class Approvals:
         approvals = self._read()
         if approvals.pop(executable_digest(component), None) is not None:
             write_json(self.path, approvals)
+
+    def require(self, plan: Plan) -> None:
+        """Refuse a plan whose components would run without a container and may not."""
+        missing = [
+            component
+            for definition in plan.components.values()
+            for component in [component_from_json(definition)]
+            if not self.has(component)
+        ]
+        if missing and container_engine(os.environ) is None:
+            raise refuse_unapproved(missing[0])
 
     def _read(self) -> dict[str, Json]:
         value = read_json(self.path)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..errors import ConvectError, Refused
+from ..errors import Refused
 from ..pipeline.expressions import Reference, as_text, substitute
 from ..pipeline.graph import order
 from ..pipeline.plan import Json, Plan, Resources, Secret, Step, digest_of
@@ -178,10 +178,6 @@ def _refuse_unsupported(component: Component, graph: Graph) -> None:
 
 def _given(component: Component, step: Step) -> dict[str, Json]:
     """What each input of the graph stands for; one without a value is not there."""
-    known = {item.name for item in component.inputs}
-    for name in step.parameters:
-        if name not in known:
-            raise ConvectError(f"“{component.name}” has no input “{name}”.")
     given: dict[str, Json] = {}
     for item in component.inputs:
         value = step.parameters.get(item.name, item.default)

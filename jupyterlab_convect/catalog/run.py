@@ -163,20 +163,21 @@ def arguments_of(
     """Values and files as a bound step has them.
 
     `{"file": path}` is a file; a relative path is looked for in each of `places`.
-    Files are read where the component wants a value.
+    Files are read where the component wants a value. What is no input is left out.
     """
     searched = list(places)
     found: dict[str, Argument] = {}
-    for name, value in given.items():
-        path = file_in(value)
+    for end in component.inputs:
+        if end.name not in given:
+            continue
+        path = file_in(given[end.name])
         if path is None:
-            found[name] = Value(value)
+            found[end.name] = Value(given[end.name])
             continue
         real = next((place / path for place in searched if (place / path).exists()), None)
         if real is None:
-            raise ConvectError(f"The file {path} for the input “{name}” is not there.")
-        end = component.input(name)
-        found[name] = File(str(real), _text(real) if end and end.passed == "value" else None)
+            raise ConvectError(f"The file {path} for the input “{end.name}” is not there.")
+        found[end.name] = File(str(real), _text(real) if end.passed == "value" else None)
     return found
 
 

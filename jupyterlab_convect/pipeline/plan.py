@@ -156,6 +156,10 @@ class Plan:
     def step(self, step_id: str) -> Step:
         return next(step for step in self.steps if step.id == step_id)
 
+    def steps_of(self, node: str) -> list[str]:
+        """The ids of the steps that a node has become: its own, or those of its parts."""
+        return [step.id for step in self.steps if step.id == node or step.id.startswith(f"{node}.")]
+
     @property
     def digest(self) -> str:
         return digest_of(to_json(self))
