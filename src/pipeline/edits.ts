@@ -328,17 +328,19 @@ export function ungroup(doc: PipelineDoc, ids: readonly string[]): void {
 export function setGroup(
   doc: PipelineDoc,
   ids: readonly string[],
-  target: string | null
+  target: string | null,
+  gesture?: string
 ): void {
   const document = doc.snapshot;
+  const nodes = ids.filter(id => id in document.nodes);
   doc.edit(draft => {
-    leaveGroups(draft, document, ids);
+    leaveGroups(draft, document, nodes);
     const node = target === null ? undefined : document.nodes[target];
     if (node && isGroup(node)) {
-      const members = node.members.filter(member => !ids.includes(member));
-      draft.set(['nodes', target!, 'members'], [...members, ...ids]);
+      const members = node.members.filter(member => !nodes.includes(member));
+      draft.set(['nodes', target!, 'members'], [...members, ...nodes]);
     }
-  });
+  }, gesture);
 }
 
 function leaveGroups(

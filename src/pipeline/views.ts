@@ -1,13 +1,21 @@
 import type { IProblem, IStep, State } from '../api';
 import type { IBox, IEdge, IPoint, StepNode } from './graph';
-import { isFolded, isGroup, membersOf, nameOf, pointOf, sizeOf } from './graph';
+import {
+  foldedInto,
+  isFolded,
+  isGroup,
+  membersOf,
+  nameOf,
+  pointOf,
+  sizeOf
+} from './graph';
 import { around } from './arrange';
 import type { Found, IPort } from './ports';
 import { portsOf } from './ports';
 import type { IDocument, IResources, Json } from './schema';
 
 export interface IBadge {
-  kind: 'image' | 'cpu' | 'memory' | 'gpu' | 'retries' | 'timeout' | 'cache';
+  kind: 'image' | 'cpu' | 'memory' | 'gpu';
   text: string;
   /** It comes from the pipeline's defaults. */
   isDefault: boolean;
@@ -64,6 +72,15 @@ export function viewSize(view: INodeView): { width: number; height: number } {
   };
 }
 
+/** How far down a node its ports are; the first one, and the next ones. */
+export function portOffset(view: INodeView, index: number): number {
+  const above = HEADER + (view.badges.length ? BADGES : 0);
+  return above + PADDING / 2 + ROW * (index + 0.5);
+}
+
+/** How far down a node the ends of its order are. */
+export const ORDER_OFFSET = HEADER / 2;
+
 export const GROUP_MARGIN = { x: 20, top: 40, bottom: 20 };
 
 /** The box of everything on the canvas: nodes, open groups, and notes. */
@@ -85,9 +102,11 @@ export function boxesOf(
     const size = sizeOf(place) ?? { width: 200, height: 100 };
     boxes.set(id, { ...(pointOf(place) ?? { x: 0, y: -140 }), ...size });
   }
+  const hidden = foldedInto(document);
   for (const [id, node] of Object.entries(document.nodes)) {
     if (isGroup(node) && !isFolded(document, id)) {
       const members = membersOf(document, id)
+        .filter(member => !hidden.has(member))
         .map(member => boxes.get(member))
         .filter(box => box !== undefined);
       const at = pointOf(document.layout?.[id]) ?? { x: 0, y: 0 };
@@ -122,14 +141,14 @@ export class ViewMaker {
     const problems = new Map<string, IProblem[]>();
     for (const problem of around.problems) {
       if (problem.node) {
-        const list = problems.get(problem.node);
-        list ? list.push(problem) : problems.set(problem.node, [problem]);
+        const list = problems.get(problem.node) ?? [];
+        problems.set(problem.node, [...list, problem]);
       }
     }
     const outgoing = new Map<string, IEdge[]>();
     for (const edge of edges) {
-      const list = outgoing.get(edge.source);
-      list ? list.push(edge) : outgoing.set(edge.source, [edge]);
+      const list = outgoing.get(edge.source) ?? [];
+      outgoing.set(edge.source, [...list, edge]);
     }
     const views = new Map<string, INodeView>();
     const before = this._made;

@@ -1,0 +1,363 @@
+import { Clipboard } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
+import { FileDialog } from '@jupyterlab/filebrowser';
+
+import type { Alignment } from './arrange';
+import { align, move } from './arrange';
+import type { IClip } from './clipboard';
+import { copy, paste, readClip } from './clipboard';
+import * as edits from './edits';
+import type { IPoint } from './graph';
+import { isRunnable, kindOf } from './ids';
+import { isFolded, isGroup, isStep, nameOf, parentsOf, pointOf } from './graph';
+import type { Json, Node } from './schema';
+import type { Session } from './session';
+import { WIDTH } from './views';
+
+/** The node for a file, with the id that suits it. */
+export function nodeForFile(path: string): { id: string; node: Node } {
+  const suffix = PathExt.extname(path);
+  return {
+    id: PathExt.basename(path, suffix),
+    node: { kind: kindOf(path) ?? 'notebook', path }
+  };
+}
+
+/** What the next action is about: the focused node, unless it is one of the selected. */
+export function targets(session: Session): string[] {
+  const { selection } = session.state.value;
+  const focused = focusedId(session, 'node');
+  return focused !== null && !selection.has(focused)
+    ? [focused]
+    : [...selection];
+}
+
+function focusedId(session: Session, kind: 'node' | 'edge'): string | null {
+  const item = document.activeElement?.closest<HTMLElement>(
+    `.react-flow__${kind}`
+  );
+  return item?.closest(`[data-convect-session="${session.id}"]`)
+    ? (item.dataset.id ?? null)
+    : null;
+}
+
+/** Add files of the server as nodes, side by side, and select them. */
+export function addPaths(
+  session: Session,
+  paths: readonly string[],
+  at?: IPoint
+): string[] {
+  const runnable = paths.filter(isRunnable);
+  const refused = paths.filter(path => !isRunnable(path));
+  if (refused.length) {
+    session.announce(
+      session.trans.__(
+        'Only notebooks and scripts can be nodes, so %1 was left out.',
+        refused.map(path => PathExt.basename(path)).join(', ')
+      )
+    );
+  }
+  if (runnable.length === 0) {
+    return [];
+  }
+  const start = at ?? freePlace(session);
+  const ids = edits.addNodes(
+    session.doc,
+    runnable.map((path, index) => ({
+      ...nodeForFile(session.relative(path)),
+      at: { x: start.x + index * 40, y: start.y + index * 80 }
+    }))
+  );
+  session.select(ids);
+  session.announce(
+    session.trans._n('%1 node added.', '%1 nodes added.', ids.length)
+  );
+  return ids;
+}
+
+/** What the catalog's drags carry. */
+export interface IComponentDrop {
+  digest: string;
+  definition: { [key: string]: Json };
+  name: string;
+  source?: string;
+}
+
+/** Add a component of the catalog, with its definition. */
+export function addComponent(
+  session: Session,
+  text: string,
+  at: IPoint = freePlace(session)
+): void {
+  const { digest, definition, name, source } = JSON.parse(
+    text
+  ) as IComponentDrop;
+  const node: Node = { kind: 'component', name, component: digest };
+  if (source) {
+    node.source = source;
+  }
+  const ids = edits.addNodes(session.doc, [{ id: name, node, at }], {
+    [digest]: definition
+  });
+  session.select(ids);
+  session.announce(session.trans.__('%1 added.', name));
+}
+
+/** The middle of the canvas, moved until nothing is there. */
+export function freePlace(session: Session): IPoint {
+  const center = session.canvas?.center() ?? { x: 0, y: 0 };
+  const place = { x: snap(center.x - WIDTH / 2), y: snap(center.y - 30) };
+  const taken = [...session.boxes.values()];
+  while (
+    taken.some(
+      box => Math.abs(box.x - place.x) < 30 && Math.abs(box.y - place.y) < 30
+    )
+  ) {
+    place.x += 40;
+    place.y += 40;
+  }
+  return place;
+}
+
+function snap(value: number): number {
+  return Math.round(value / 10) * 10;
+}
+
+/** Choose files in a dialog; the same as dragging them, by keyboard. */
+export async function addFiles(session: Session): Promise<void> {
+  const { trans } = session;
+  const result = await FileDialog.getOpenFiles({
+    manager: session.docManager,
+    title: trans.__('Add notebooks or scripts'),
+    defaultPath: session.folder,
+    filter: item =>
+      item.type === 'directory' || isRunnable(item.path) ? {} : null
+  });
+  if (result.button.accept && result.value) {
+    const ids = addPaths(
+      session,
+      result.value
+        .filter(item => item.type !== 'directory')
+        .map(item => session.contents.localPath(item.path))
+    );
+    focusLater(session, ids[0]);
+  }
+}
+
+export function addCommand(session: Session): void {
+  const [id] = edits.addNodes(session.doc, [
+    {
+      id: 'command',
+      node: { kind: 'command', command: ['echo', 'hello'] },
+      at: freePlace(session)
+    }
+  ]);
+  session.showProperties(id);
+}
+
+export function addNote(session: Session): void {
+  const { x, y } = freePlace(session);
+  const about = [...session.state.value.selection].filter(id =>
+    isStep(session.document.nodes[id])
+  );
+  const text = session.trans.__('**Note**');
+  const id = edits.addComment(session.doc, text, [x, y, 220, 100], about);
+  session.select([id]);
+  requestAnimationFrame(() => session.canvas?.editNote(id));
+}
+
+/** Give the keyboard to a node that is about to be drawn. */
+export function focusLater(session: Session, id: string | undefined): void {
+  if (id !== undefined) {
+    requestAnimationFrame(() => session.canvas?.focus(id));
+  }
+}
+
+export function removeTargets(session: Session): void {
+  const ids = targets(session);
+  const focused = focusedId(session, 'edge');
+  const lines = new Set(session.state.value.selectedEdges);
+  if (focused !== null) {
+    lines.add(focused);
+  }
+  const isChosen = (edge: { id: string; source: string; target: string }) =>
+    lines.has(edge.id) || lines.has(`${edge.source}>>${edge.target}`);
+  const lost = session.edges.filter(isChosen);
+  if (ids.length === 0 && lost.length === 0) {
+    return;
+  }
+  const next = neighbour(session, ids);
+  edits.remove(session.doc, withMembersOfFolded(session, ids), lost);
+  session.select([]);
+  session.announce(
+    ids.length
+      ? session.trans._n('%1 removed.', '%1 removed.', ids.length)
+      : session.trans.__('Connection removed.')
+  );
+  focusLater(session, next);
+}
+
+/** A folded group goes with what is in it; an open one only as a frame. */
+function withMembersOfFolded(session: Session, ids: string[]): string[] {
+  const { document } = session;
+  const all = new Set(ids);
+  for (const id of all) {
+    const node = document.nodes[id];
+    if (node && isGroup(node) && isFolded(document, id)) {
+      node.members.forEach(member => all.add(member));
+    }
+  }
+  return [...all];
+}
+
+/** The node that keeps the keyboard when these are gone. */
+function neighbour(session: Session, ids: string[]): string | undefined {
+  const edge = session.edges.find(
+    item => ids.includes(item.target) && !ids.includes(item.source)
+  );
+  return (
+    edge?.source ??
+    Object.keys(session.document.nodes).find(id => !ids.includes(id))
+  );
+}
+
+// A page without access to the system's clipboard still copies between its own files.
+let lastClip: IClip | null = null;
+
+export function copyTargets(session: Session): string | null {
+  const ids = targets(session);
+  if (ids.length === 0) {
+    return null;
+  }
+  lastClip = copy(session.document, ids, session.folder);
+  session.announce(session.trans._n('%1 copied.', '%1 copied.', ids.length));
+  return JSON.stringify(lastClip, null, 2);
+}
+
+export function copyToSystem(session: Session): void {
+  const text = copyTargets(session);
+  if (text !== null) {
+    Clipboard.copyToSystem(text);
+  }
+}
+
+export function pasteText(
+  session: Session,
+  text: string | null,
+  at?: IPoint
+): void {
+  const clip = (text !== null && readClip(text)) || lastClip;
+  if (clip) {
+    pasteClip(session, clip, at);
+  }
+}
+
+export async function pasteFromSystem(session: Session): Promise<void> {
+  let text: string | null = null;
+  try {
+    text = await navigator.clipboard.readText();
+  } catch {
+    // Not allowed, or not a secure page: what was copied here last is pasted.
+  }
+  pasteText(session, text);
+}
+
+function pasteClip(session: Session, clip: IClip, at?: IPoint): void {
+  const isSame = clip.folder === session.folder;
+  const ids = paste(
+    session.doc,
+    clip,
+    at ? { at } : { at: freePlace(session) },
+    path =>
+      isSame || path.startsWith('/')
+        ? path
+        : session.relative(PathExt.normalize(PathExt.join(clip.folder, path)))
+  );
+  session.select(ids.filter(id => !parentsOf(session.document).has(id)));
+  session.announce(session.trans._n('%1 pasted.', '%1 pasted.', ids.length));
+  focusLater(session, ids[0]);
+}
+
+export function duplicate(session: Session): void {
+  const ids = targets(session);
+  if (ids.length) {
+    const clip = copy(session.document, ids, session.folder);
+    const made = paste(session.doc, clip, { offset: { x: 40, y: 40 } });
+    session.select(made);
+    session.announce(session.trans._n('%1 added.', '%1 added.', made.length));
+    focusLater(session, made[0]);
+  }
+}
+
+export function selectAll(session: Session): void {
+  const { nodes, comments = {} } = session.document;
+  session.select([...Object.keys(nodes), ...Object.keys(comments)]);
+}
+
+export function alignTargets(session: Session, how: Alignment): void {
+  const boxes = session.boxes;
+  const chosen = new Map(
+    targets(session)
+      .filter(id => boxes.has(id))
+      .map(id => [id, boxes.get(id)!])
+  );
+  if (chosen.size > 1) {
+    move(session.doc, align(chosen, how));
+  }
+}
+
+/** Lay out everything, or what is selected when that is more than one. */
+export async function autoLayout(session: Session): Promise<void> {
+  const { layOut } = await import('./layout');
+  const { selection } = session.state.value;
+  const only = selection.size > 1 ? selection : null;
+  const places = layOut(session.document, session.boxes, session.edges, only);
+  move(session.doc, places);
+  if (!only) {
+    requestAnimationFrame(() => session.canvas?.fit());
+  }
+  session.announce(session.trans.__('Laid out.'));
+}
+
+export function groupTargets(session: Session): void {
+  const ids = targets(session).filter(id => id in session.document.nodes);
+  if (ids.length === 0) {
+    return;
+  }
+  const at = session.boxes.get(ids[0]) ?? { x: 0, y: 0 };
+  const id = edits.group(session.doc, ids, session.trans.__('Group'), at);
+  session.showProperties(id);
+}
+
+export function ungroupTargets(session: Session): void {
+  edits.ungroup(session.doc, targets(session));
+}
+
+export function leaveGroup(session: Session): void {
+  const parents = parentsOf(session.document);
+  const ids = targets(session).filter(id => parents.has(id));
+  if (ids.length) {
+    edits.setGroup(session.doc, ids, null);
+  }
+}
+
+export function toggleFold(session: Session, id: string): void {
+  const { document } = session;
+  const node = document.nodes[id];
+  if (!node || !isGroup(node)) {
+    return;
+  }
+  const wasFolded = isFolded(document, id);
+  const box = session.boxes.get(id);
+  const at = wasFolded ? pointOf(document.layout?.[id]) : box;
+  const place = [Math.round(at?.x ?? 0), Math.round(at?.y ?? 0)];
+  session.doc.edit(draft =>
+    draft.put('layout', id, wasFolded ? place : { at: place, folded: true })
+  );
+  session.announce(
+    wasFolded
+      ? session.trans.__('%1 is unfolded.', nameOf(document, id))
+      : session.trans.__('%1 is folded.', nameOf(document, id))
+  );
+  focusLater(session, id);
+}

@@ -1,0 +1,37 @@
+import * as React from 'react';
+
+import type { Session } from './session';
+import { useStore } from './store';
+
+/** Things to know about the file, above the canvas. */
+export function Banners({ session }: { session: Session }): JSX.Element | null {
+  const { trans } = session;
+  const isChangedOutside = useStore(
+    session.state,
+    state => state.isChangedOutside
+  );
+  if (!isChangedOutside) {
+    return null;
+  }
+  return (
+    <div className="jp-Convect-banner" role="alert">
+      <span className="jp-Convect-bannerText">
+        {trans.__(
+          'The file was changed outside of this editor, and you have changes that are not saved.'
+        )}
+      </span>
+      <button
+        className="jp-mod-styled jp-mod-accept"
+        onClick={() => void session.reload()}
+      >
+        {trans.__('Take over the file')}
+      </button>
+      <button
+        className="jp-mod-styled"
+        onClick={() => session.state.update({ isChangedOutside: false })}
+      >
+        {trans.__('Keep mine')}
+      </button>
+    </div>
+  );
+}

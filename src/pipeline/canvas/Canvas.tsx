@@ -1,0 +1,230 @@
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import {
+  Background,
+  BackgroundVariant,
+  MiniMap,
+  ReactFlow,
+  ReactFlowProvider,
+  SelectionMode,
+  useReactFlow
+} from '@xyflow/react';
+import * as React from 'react';
+
+import { TranslationProvider } from '../../ui/hooks';
+import type { Session } from '../session';
+import { useSignal, useStore } from '../store';
+import { CanvasContext } from './context';
+import { ConnectionHint } from './ConnectionHint';
+import { ariaLabels } from './labels';
+import { makeConnection, refusal } from './connections';
+import { Controls } from './Controls';
+import { EmptyHint } from './EmptyHint';
+import type { FlowEdge, FlowNode } from './flow';
+import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
+import { useCanvasContext } from './useCanvasContext';
+import { useFlow } from './useFlow';
+
+export interface ICanvasProps {
+  session: Session;
+  rendermime: IRenderMimeRegistry;
+}
+
+/** The editor's canvas. */
+export function Canvas(props: ICanvasProps): JSX.Element {
+  return (
+    <TranslationProvider value={props.session.trans}>
+      <ReactFlowProvider>
+        <Surface {...props} />
+      </ReactFlowProvider>
+    </TranslationProvider>
+  );
+}
+
+const GRID: [number, number] = [10, 10];
+const MINIMAP = { width: 150, height: 100 };
+const FIT = { maxZoom: 1, padding: 0.2 };
+
+function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
+  const { trans } = session;
+  const flow = useFlow(session);
+  const context = useCanvasContext(session, rendermime);
+  const [isConnecting, setConnecting] = React.useState(false);
+  const isSnapping = useStore(session.state, state => state.isSnapping);
+  const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
+  const isReadOnly = useSignal(
+    session.context.model.stateChanged,
+    () => session.isReadOnly
+  );
+  useHandle(session, context.editNote);
+
+  const { viewport } = session.state.value;
+  const classes = ['jp-Convect-canvas'];
+  if (isConnecting) {
+    classes.push('jp-mod-connecting');
+  }
+  if (context.editedNote !== null) {
+    classes.push('jp-mod-writing');
+  }
+  return (
+    <CanvasContext.Provider value={context}>
+      <div className={classes.join(' ')} tabIndex={-1}>
+        <ReactFlow<FlowNode, FlowEdge>
+          nodes={flow.nodes}
+          edges={flow.edges}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
+          onNodesChange={flow.onNodesChange}
+          onEdgesChange={flow.onEdgesChange}
+          onNodeDragStart={flow.onDragStart}
+          onNodeDragStop={flow.onDragStop}
+          onSelectionDragStart={flow.onDragStart}
+          onSelectionDragStop={(event, nodes) =>
+            flow.onDragStop(event, nodes[0], nodes)
+          }
+          onNodeContextMenu={(_, node) => {
+            if (!session.state.value.selection.has(node.id)) {
+              session.select([node.id]);
+            }
+          }}
+          onEdgeContextMenu={(_, edge) => session.select([], [edge.id])}
+          onNodeDoubleClick={(_, node) =>
+            node.type === 'note'
+              ? context.editNote(node.id)
+              : session.showProperties(node.id)
+          }
+          onConnectStart={() => setConnecting(true)}
+          onConnect={ends => {
+            makeConnection(session.doc, ends);
+            session.announce(trans.__('Connected.'));
+          }}
+          onConnectEnd={() => setConnecting(false)}
+          isValidConnection={ends =>
+            refusal(
+              session.document,
+              session.edges,
+              {
+                ...ends,
+                sourceHandle: ends.sourceHandle ?? null,
+                targetHandle: ends.targetHandle ?? null
+              },
+              trans
+            ) === null
+          }
+          onMoveEnd={(_, place) => session.state.update({ viewport: place })}
+          defaultViewport={viewport ?? undefined}
+          fitView={!viewport}
+          fitViewOptions={FIT}
+          minZoom={0.05}
+          maxZoom={2}
+          snapToGrid={isSnapping}
+          snapGrid={GRID}
+          nodesDraggable={!isReadOnly}
+          nodesConnectable={!isReadOnly}
+          edgesReconnectable={false}
+          elevateNodesOnSelect={false}
+          onlyRenderVisibleElements={flow.nodes.length > MANY}
+          deleteKeyCode={null}
+          selectionMode={SelectionMode.Partial}
+          multiSelectionKeyCode={['Meta', 'Control', 'Shift']}
+          zoomOnDoubleClick={false}
+          connectionRadius={24}
+          ariaLabelConfig={ariaLabels(trans)}
+        >
+          <Background
+            variant={BackgroundVariant.Dots}
+            gap={20}
+            size={1.2}
+            color="var(--jp-border-color1)"
+          />
+          {isMinimapOn && flow.nodes.length <= TOO_MANY && (
+            <MiniMap
+              pannable
+              zoomable
+              nodeClassName={node => `jp-mod-${node.type}`}
+              className="jp-Convect-minimap"
+              style={MINIMAP}
+            />
+          )}
+          <Controls session={session} />
+          <ConnectionHint session={session} />
+        </ReactFlow>
+        {flow.nodes.length === 0 && <EmptyHint session={session} />}
+        <Announcer session={session} />
+      </div>
+    </CanvasContext.Provider>
+  );
+}
+
+/** Lend the rest of the editor what only the canvas can do. */
+function useHandle(
+  session: Session,
+  editNote: (id: string | null) => void
+): void {
+  const flow = useReactFlow<FlowNode, FlowEdge>();
+  React.useEffect(() => {
+    const host = () =>
+      document.querySelector<HTMLElement>(
+        `[data-convect-session="${session.id}"] .react-flow`
+      );
+    const handle = {
+      toDocument: ({ x, y }: { x: number; y: number }) =>
+        flow.screenToFlowPosition({ x, y }),
+      center: () => {
+        const box = host()?.getBoundingClientRect();
+        return flow.screenToFlowPosition({
+          x: box ? box.left + box.width / 2 : 0,
+          y: box ? box.top + box.height / 2 : 0
+        });
+      },
+      fit: (ids?: readonly string[]) =>
+        void flow.fitView({
+          ...FIT,
+          duration: 200,
+          nodes: ids?.map(id => ({ id }))
+        }),
+      zoom: (step: 'in' | 'out' | 'reset') =>
+        void (step === 'in'
+          ? flow.zoomIn({ duration: 100 })
+          : step === 'out'
+            ? flow.zoomOut({ duration: 100 })
+            : flow.zoomTo(1, { duration: 100 })),
+      focus: (id: string) => {
+        const node = flow.getInternalNode(id);
+        if (!node) {
+          return;
+        }
+        const { x, y } = node.internals.positionAbsolute;
+        const { zoom } = flow.getViewport();
+        void flow
+          .setCenter(
+            x + (node.measured.width ?? 0) / 2,
+            y + (node.measured.height ?? 0) / 2,
+            { zoom, duration: 200 }
+          )
+          .then(() => {
+            host()
+              ?.querySelector<HTMLElement>(
+                `.react-flow__node[data-id="${CSS.escape(id)}"]`
+              )
+              ?.focus({ preventScroll: true });
+          });
+      },
+      editNote
+    };
+    session.canvas = handle;
+    return () => {
+      if (session.canvas === handle) {
+        session.canvas = null;
+      }
+    };
+  }, [session, flow, editNote]);
+}
+
+function Announcer({ session }: { session: Session }): JSX.Element {
+  const text = useStore(session.state, state => state.announcement);
+  return (
+    <div className="jp-Convect-announcer" role="status" aria-live="polite">
+      {text}
+    </div>
+  );
+}

@@ -1,0 +1,256 @@
+import type { LabIcon } from '@jupyterlab/ui-components';
+import {
+  caretRightIcon,
+  errorIcon,
+  extensionIcon,
+  folderIcon,
+  notebookIcon,
+  pythonIcon,
+  rKernelIcon,
+  terminalIcon
+} from '@jupyterlab/ui-components';
+import type { NodeProps } from '@xyflow/react';
+import { Handle, Position } from '@xyflow/react';
+import * as React from 'react';
+
+import type { IPort } from '../ports';
+import type { IBadge, INodeView } from '../views';
+import { ORDER_OFFSET, portOffset } from '../views';
+import { useCanvas } from './context';
+import type { StepFlowNode } from './flow';
+import { IN, inPort, OUT, outPort } from './flow';
+import { StepStatus } from './StepStatus';
+
+/** A node, or a folded group, as a box with its ends. */
+export const StepCard = React.memo(function StepCard({
+  data,
+  isConnectable
+}: NodeProps<StepFlowNode>): JSX.Element {
+  const { view } = data;
+  const { openStep, trans } = useCanvas();
+  const classes = ['jp-Convect-card', `jp-mod-${view.kind}`];
+  if (view.isMissing) {
+    classes.push('jp-mod-missing');
+  }
+  if (view.step) {
+    classes.push(`jp-mod-${view.step.state}`);
+  }
+  return (
+    <div className={classes.join(' ')} data-state={view.step?.state}>
+      <Handle
+        type="target"
+        id={IN}
+        position={Position.Left}
+        className="jp-Convect-end jp-Convect-in"
+        style={{ top: ORDER_OFFSET }}
+        isConnectable={isConnectable}
+        title={trans.__('Runs after')}
+      />
+      <Handle
+        type="source"
+        id={OUT}
+        position={Position.Right}
+        className="jp-Convect-end"
+        style={{ top: ORDER_OFFSET }}
+        isConnectable={isConnectable}
+        title={trans.__('Runs before')}
+      />
+      <Header view={view} />
+      {view.badges.length > 0 && (
+        <div className="jp-Convect-badges">
+          {view.badges.map(badge => (
+            <Badge key={badge.kind} badge={badge} />
+          ))}
+        </div>
+      )}
+      <Ports view={view} isConnectable={isConnectable} />
+      {view.step && (
+        <StepStatus step={view.step} onClick={() => openStep(view.id)} />
+      )}
+    </div>
+  );
+});
+
+function Header({ view }: { view: INodeView }): JSX.Element {
+  const { showProblems, toggleFold, trans } = useCanvas();
+  const icon = iconOf(view);
+  const count =
+    view.kind === 'group'
+      ? trans._n('%1 node', '%1 nodes', view.count)
+      : view.subtitle;
+  return (
+    <div className="jp-Convect-cardHeader">
+      <icon.react tag="span" className="jp-Convect-cardIcon" />
+      <div className="jp-Convect-cardTitle">
+        <div className="jp-Convect-cardName" title={view.name}>
+          {view.name}
+        </div>
+        <div className="jp-Convect-cardPath" title={view.subtitle}>
+          {view.isMissing && view.kind === 'component'
+            ? trans.__('Definition is missing')
+            : count}
+        </div>
+      </div>
+      {view.problems.length > 0 && (
+        <ProblemBadge view={view} onClick={() => showProblems(view.id)} />
+      )}
+      {view.isFolded && (
+        <button
+          className="jp-Convect-fold nodrag"
+          title={trans.__('Unfold')}
+          onClick={() => toggleFold(view.id)}
+        >
+          <caretRightIcon.react tag="span" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function ProblemBadge(props: {
+  view: INodeView;
+  onClick: () => void;
+}): JSX.Element {
+  const { problems } = props.view;
+  const worst = problems.some(problem => problem.severity === 'error')
+    ? 'error'
+    : problems.some(problem => problem.severity === 'warning')
+      ? 'warning'
+      : 'info';
+  const text = problems.map(problem => problem.message).join('\n');
+  return (
+    <button
+      className={`jp-Convect-problemBadge jp-mod-${worst} nodrag`}
+      title={text}
+      aria-label={text}
+      onClick={props.onClick}
+    >
+      <errorIcon.react tag="span" />
+      {problems.length > 1 && problems.length}
+    </button>
+  );
+}
+
+function Badge({ badge }: { badge: IBadge }): JSX.Element {
+  const { trans } = useCanvas();
+  const labels: Record<IBadge['kind'], string> = {
+    image: trans.__('Image'),
+    cpu: trans.__('CPU'),
+    memory: trans.__('Memory'),
+    gpu: trans.__('GPU')
+  };
+  const label = labels[badge.kind];
+  const title = badge.isDefault
+    ? trans.__('%1: %2 (from the defaults of the pipeline)', label, badge.text)
+    : `${label}: ${badge.text}`;
+  return (
+    <span
+      className={`jp-Convect-badge jp-mod-${badge.kind}${badge.isDefault ? ' jp-mod-default' : ''}`}
+      title={title}
+    >
+      {badge.kind !== 'image' && <b>{label}</b>}
+      {badge.text}
+    </span>
+  );
+}
+
+function Ports(props: {
+  view: INodeView;
+  isConnectable: boolean;
+}): JSX.Element | null {
+  const { view, isConnectable } = props;
+  const count = Math.max(view.inputs.length, view.outputs.length);
+  if (count === 0) {
+    return null;
+  }
+  return (
+    <>
+      {view.inputs.map((port, index) => (
+        <Handle
+          key={inPort(port.name)}
+          type="target"
+          id={inPort(port.name)}
+          position={Position.Left}
+          className={`jp-Convect-port${port.isWired ? ' jp-mod-wired' : ''}`}
+          style={{ top: portOffset(view, index) }}
+          isConnectable={isConnectable}
+        />
+      ))}
+      {view.outputs.map((port, index) => (
+        <Handle
+          key={outPort(port.name)}
+          type="source"
+          id={outPort(port.name)}
+          position={Position.Right}
+          className={`jp-Convect-port${port.isWired ? ' jp-mod-wired' : ''}`}
+          style={{ top: portOffset(view, index) }}
+          isConnectable={isConnectable}
+        />
+      ))}
+      <div className="jp-Convect-ports">
+        {Array.from({ length: count }, (_, index) => (
+          <div key={index} className="jp-Convect-portRow">
+            <PortName port={view.inputs[index]} />
+            <PortName port={view.outputs[index]} isOutput />
+          </div>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function PortName(props: {
+  port: IPort | undefined;
+  isOutput?: boolean;
+}): JSX.Element {
+  const { trans } = useCanvas();
+  const { port } = props;
+  if (!port) {
+    return <span />;
+  }
+  const classes = ['jp-Convect-portName'];
+  if (props.isOutput) {
+    classes.push('jp-mod-output');
+  }
+  if (port.isSet) {
+    classes.push('jp-mod-set');
+  }
+  if (port.isUnknown) {
+    classes.push('jp-mod-unknown');
+  }
+  const needs = port.isRequired && !port.isSet && !port.isWired;
+  const lines = [
+    port.type ? `${port.name}: ${port.type}` : port.name,
+    port.help ?? '',
+    port.isUnknown ? trans.__('The file does not know it.') : '',
+    needs ? trans.__('It needs a value.') : ''
+  ];
+  return (
+    <span
+      className={classes.join(' ')}
+      title={lines.filter(Boolean).join('\n')}
+    >
+      {port.name}
+      {needs && <span className="jp-Convect-required">*</span>}
+    </span>
+  );
+}
+
+export function iconOf(view: Pick<INodeView, 'kind' | 'subtitle'>): LabIcon {
+  switch (view.kind) {
+    case 'notebook':
+      return notebookIcon;
+    case 'component':
+      return extensionIcon;
+    case 'group':
+      return folderIcon;
+    case 'command':
+      return terminalIcon;
+    case 'script':
+      return /\.r$/i.test(view.subtitle)
+        ? rKernelIcon
+        : /\.py$/i.test(view.subtitle)
+          ? pythonIcon
+          : terminalIcon;
+  }
+}

@@ -1,0 +1,43 @@
+import * as React from 'react';
+
+import type { IStep } from '../../api';
+import { Duration } from '../../ui/times';
+import { StateIcon } from '../../ui/state';
+import { isLive, stateLabel } from '../../ui/states';
+import { useCanvas } from './context';
+
+/** What a step is doing, in one line, with its progress behind it. */
+export function StepStatus(props: {
+  step: IStep;
+  onClick: () => void;
+}): JSX.Element {
+  const { step } = props;
+  const { trans } = useCanvas();
+  const progress = step.state === 'running' ? step.progress : null;
+  const share =
+    progress && progress.cells > 0 ? progress.cell / progress.cells : 0;
+  const label = stateLabel(trans, step.state);
+  const text =
+    progress && progress.cells > 0
+      ? trans.__('%1 of %2', progress.cell, progress.cells)
+      : step.reason || label;
+  return (
+    <button
+      className={`jp-Convect-status nodrag jp-mod-${step.state}`}
+      title={step.reason ? `${label}: ${step.reason}` : label}
+      onClick={props.onClick}
+    >
+      <span
+        className="jp-Convect-statusBar"
+        style={{ transform: `scaleX(${share})` }}
+      />
+      <StateIcon state={step.state} />
+      <span className="jp-Convect-statusText">{text}</span>
+      <Duration
+        started={step.started}
+        ended={step.ended}
+        live={isLive(step.state)}
+      />
+    </button>
+  );
+}

@@ -1,0 +1,56 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { Connection } from '@xyflow/react';
+
+import { connect, connectValue } from '../edits';
+import type { IEdge } from '../graph';
+import { isGroup, nameOf, pathBetween } from '../graph';
+import type { PipelineDoc } from '../model';
+import type { IDocument } from '../schema';
+import { portName } from './flow';
+
+type Ends = Pick<
+  Connection,
+  'source' | 'target' | 'sourceHandle' | 'targetHandle'
+>;
+
+/** Why two ends cannot be connected, in words; null when they can. */
+export function refusal(
+  document: IDocument,
+  edges: readonly IEdge[],
+  ends: Ends,
+  trans: TranslationBundle
+): string | null {
+  const { source, target } = ends;
+  const [from, to] = [document.nodes[source], document.nodes[target]];
+  if (!from || !to) {
+    return trans.__('Only nodes can be connected.');
+  }
+  if (isGroup(from) || isGroup(to)) {
+    return trans.__('Unfold the group to connect the nodes in it.');
+  }
+  if (source === target) {
+    return trans.__('A node cannot run after itself.');
+  }
+  if (portName(ends.targetHandle) && !portName(ends.sourceHandle)) {
+    return trans.__('Drag from one of its outputs to hand over a value.');
+  }
+  const path = pathBetween(edges, target, source);
+  if (path) {
+    return trans.__(
+      'This would be a cycle: %1.',
+      [...path, target].map(id => nameOf(document, id)).join(' → ')
+    );
+  }
+  return null;
+}
+
+/** Connect two ends: an output with a parameter, or else one node after another. */
+export function makeConnection(doc: PipelineDoc, ends: Ends): void {
+  const output = portName(ends.sourceHandle);
+  const name = portName(ends.targetHandle);
+  if (output !== null && name !== null) {
+    connectValue(doc, ends.source, output, ends.target, name);
+  } else {
+    connect(doc, ends.source, ends.target);
+  }
+}

@@ -1,0 +1,263 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { Edge, Node, NodeHandle } from '@xyflow/react';
+import { MarkerType, Position } from '@xyflow/react';
+
+import { stateLabel } from '../../ui/states';
+import type { IBox, IEdge } from '../graph';
+import { foldedInto, isInside, nameOf, parentsOf } from '../graph';
+import type { IDocument } from '../schema';
+import type { INodeView } from '../views';
+import { ORDER_OFFSET, portOffset } from '../views';
+
+export type StepFlowNode = Node<{ view: INodeView }, 'step'>;
+export type GroupFlowNode = Node<{ view: INodeView }, 'frame'>;
+export type NoteFlowNode = Node<{ text: string }, 'note'>;
+export type FlowNode = StepFlowNode | GroupFlowNode | NoteFlowNode;
+
+/** One line on the canvas: several edges when a folded group hides their ends. */
+export type FlowEdge = Edge<{ edges: IEdge[] }, 'wire'>;
+
+export interface IFlow {
+  nodes: FlowNode[];
+  edges: FlowEdge[];
+}
+
+/** All that the flow is made of. */
+export interface IFlowSource {
+  document: IDocument;
+  views: ReadonlyMap<string, INodeView>;
+  boxes: ReadonlyMap<string, IBox>;
+  edges: readonly IEdge[];
+  selection: ReadonlySet<string>;
+  selectedEdges: ReadonlySet<string>;
+  trans: TranslationBundle;
+}
+
+export const IN = 'in';
+export const OUT = 'out';
+
+export function inPort(name: string): string {
+  return `in:${name}`;
+}
+
+export function outPort(name: string): string {
+  return `out:${name}`;
+}
+
+/** The name of the port that a handle stands for; null for the ends of order. */
+export function portName(handle: string | null | undefined): string | null {
+  return handle && handle.includes(':')
+    ? handle.slice(handle.indexOf(':') + 1)
+    : null;
+}
+
+/** What the canvas library draws. Nodes come in reading order, for the keyboard. */
+export function toFlow(source: IFlowSource): IFlow {
+  const hidden = foldedInto(source.document);
+  return { nodes: flowNodes(source, hidden), edges: flowEdges(source, hidden) };
+}
+
+function flowNodes(
+  source: IFlowSource,
+  hidden: ReadonlyMap<string, string>
+): FlowNode[] {
+  const { document, views, boxes, selection } = source;
+  const parents = parentsOf(document);
+  const depth = (id: string) => {
+    let level = 0;
+    for (let at = parents.get(id); at !== undefined; at = parents.get(at)) {
+      level++;
+    }
+    return level;
+  };
+  const before = predecessors(source);
+  const nodes: FlowNode[] = [];
+  for (const [id, box] of boxes) {
+    if (hidden.has(id)) {
+      continue;
+    }
+    const common = {
+      id,
+      position: { x: box.x, y: box.y },
+      width: box.width,
+      height: box.height,
+      selected: selection.has(id)
+    };
+    const view = views.get(id);
+    if (!view) {
+      const text = document.comments?.[id]?.text ?? '';
+      nodes.push({
+        ...common,
+        type: 'note',
+        data: { text },
+        zIndex: 1,
+        connectable: false,
+        ariaLabel: source.trans.__('Note: %1', text)
+      });
+    } else if (view.kind === 'group' && !view.isFolded) {
+      nodes.push({
+        ...common,
+        type: 'frame',
+        data: { view },
+        zIndex: depth(id) - 100,
+        connectable: false,
+        ariaLabel: labelOf(view, before.get(id), source.trans)
+      });
+    } else {
+      nodes.push({
+        ...common,
+        type: 'step',
+        data: { view },
+        zIndex: 2,
+        handles: handlesOf(view, box),
+        ariaLabel: labelOf(view, before.get(id), source.trans)
+      });
+    }
+  }
+  return nodes.sort(
+    (a, b) => a.position.x - b.position.x || a.position.y - b.position.y
+  );
+}
+
+/** Told beforehand, so that lines are right before a node was ever on the screen. */
+function handlesOf(view: INodeView, box: IBox): NodeHandle[] {
+  const left = { position: Position.Left, x: 0, width: 1, height: 1 };
+  const right = { position: Position.Right, x: box.width, width: 1, height: 1 };
+  return [
+    { ...left, id: IN, type: 'target', y: ORDER_OFFSET },
+    { ...right, id: OUT, type: 'source', y: ORDER_OFFSET },
+    ...view.inputs.map((port, index): NodeHandle => ({
+      ...left,
+      id: inPort(port.name),
+      type: 'target',
+      y: portOffset(view, index)
+    })),
+    ...view.outputs.map((port, index): NodeHandle => ({
+      ...right,
+      id: outPort(port.name),
+      type: 'source',
+      y: portOffset(view, index)
+    }))
+  ];
+}
+
+function flowEdges(
+  source: IFlowSource,
+  hidden: ReadonlyMap<string, string>
+): FlowEdge[] {
+  const { document, views, edges, selectedEdges, trans } = source;
+  const parents = parentsOf(document);
+  const lines = new Map<string, FlowEdge>();
+  for (const edge of edges) {
+    const from = hidden.get(edge.source) ?? edge.source;
+    const to = hidden.get(edge.target) ?? edge.target;
+    if (from === to || isInside(parents, from, to)) {
+      continue;
+    }
+    const isFolded = from !== edge.source || to !== edge.target;
+    const id = isFolded ? `${from}>>${to}` : edge.id;
+    const known = lines.get(id);
+    if (known) {
+      known.data!.edges.push(edge);
+      continue;
+    }
+    const hasPort =
+      edge.path?.length === 2 &&
+      (edge.path[0] === 'parameters' || edge.path[0] === 'inputs');
+    lines.set(id, {
+      id,
+      type: 'wire',
+      source: from,
+      target: to,
+      sourceHandle:
+        edge.output !== undefined && from === edge.source
+          ? outPort(edge.output)
+          : OUT,
+      targetHandle: hasPort && to === edge.target ? inPort(edge.path![1]) : IN,
+      selected: selectedEdges.has(id),
+      className: `jp-Convect-wire jp-mod-${edge.kind} ${stateClass(views.get(to))}`,
+      markerEnd:
+        edge.kind === 'order'
+          ? { type: MarkerType.ArrowClosed, width: 18, height: 18 }
+          : undefined,
+      ariaLabel: edgeLabel(document, edge, trans),
+      data: { edges: [edge] }
+    });
+  }
+  return [...lines.values()];
+}
+
+function stateClass(view: INodeView | undefined): string {
+  return view?.step ? `jp-mod-${view.step.state}` : '';
+}
+
+function edgeLabel(
+  document: IDocument,
+  edge: IEdge,
+  trans: TranslationBundle
+): string {
+  const from = nameOf(document, edge.source);
+  const to = nameOf(document, edge.target);
+  return edge.kind === 'order'
+    ? trans.__('%1 runs after %2', to, from)
+    : trans.__(
+        '%1 takes %2 from %3 as %4',
+        to,
+        edge.output,
+        from,
+        edge.path![edge.path!.length - 1]
+      );
+}
+
+/** The names of the nodes right before each node. */
+function predecessors({ document, edges }: IFlowSource) {
+  const before = new Map<string, Set<string>>();
+  for (const edge of edges) {
+    const names = before.get(edge.target) ?? new Set();
+    before.set(edge.target, names.add(nameOf(document, edge.source)));
+  }
+  return before;
+}
+
+/** What a screen reader says of a node. */
+function labelOf(
+  view: INodeView,
+  before: ReadonlySet<string> | undefined,
+  trans: TranslationBundle
+): string {
+  const parts = [`${kindLabel(view.kind, trans)} ${view.name}`];
+  if (before) {
+    parts.push(trans.__('runs after %1', [...before].join(', ')));
+  }
+  if (view.kind === 'group') {
+    parts.push(trans._n('%1 node', '%1 nodes', view.count));
+  }
+  if (view.isMissing) {
+    parts.push(trans.__('file not found'));
+  }
+  if (view.problems.length) {
+    parts.push(trans._n('%1 problem', '%1 problems', view.problems.length));
+  }
+  if (view.step) {
+    parts.push(stateLabel(trans, view.step.state));
+  }
+  return parts.join(', ');
+}
+
+export function kindLabel(
+  kind: INodeView['kind'],
+  trans: TranslationBundle
+): string {
+  switch (kind) {
+    case 'notebook':
+      return trans.__('Notebook');
+    case 'script':
+      return trans.__('Script');
+    case 'command':
+      return trans.__('Command');
+    case 'component':
+      return trans.__('Component');
+    case 'group':
+      return trans.__('Group');
+  }
+}

@@ -1,0 +1,4 @@
+import '@xyflow/react/dist/base.css';
+
+export { Canvas } from './Canvas';
+export { SidePanel } from './SidePanel';

@@ -1,0 +1,136 @@
+import type { OnEdgesChange, OnNodesChange } from '@xyflow/react';
+import * as React from 'react';
+
+import { move } from '../arrange';
+import { setGroup } from '../edits';
+import { nameOf } from '../graph';
+import type { Session } from '../session';
+import { useSignal, useStore } from '../store';
+import type { FlowEdge, FlowNode } from './flow';
+import { toFlow } from './flow';
+import { applyMoves, groupUnder, movedIds, placesOf, reconcile } from './moves';
+
+export interface IFlowState {
+  nodes: FlowNode[];
+  edges: FlowEdge[];
+  onNodesChange: OnNodesChange<FlowNode>;
+  onEdgesChange: OnEdgesChange<FlowEdge>;
+  onDragStart: () => void;
+  onDragStop: (event: unknown, node: FlowNode, nodes: FlowNode[]) => void;
+}
+
+/** The document as the canvas draws it, and what the canvas does to it. */
+export function useFlow(session: Session): IFlowState {
+  const document = useSignal(session.doc.changed, () => session.document);
+  const found = useStore(session.files.store, state => state.found);
+  const problems = useStore(session.checker.store, state => state.problems);
+  const steps = useStore(session.runs.store, state => state.steps);
+  const selection = useStore(session.state, state => state.selection);
+  const selectedEdges = useStore(session.state, state => state.selectedEdges);
+
+  const flow = React.useMemo(
+    () =>
+      toFlow({
+        document,
+        views: session.views,
+        boxes: session.boxes,
+        edges: session.edges,
+        selection,
+        selectedEdges,
+        trans: session.trans
+      }),
+    // The session's views follow from these.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [session, document, found, problems, steps, selection, selectedEdges]
+  );
+
+  const [nodes, setNodes] = React.useState(flow.nodes);
+  const latest = React.useRef(nodes);
+  latest.current = nodes;
+  React.useLayoutEffect(
+    () => setNodes(current => reconcile(current, flow.nodes)),
+    [flow.nodes]
+  );
+
+  const gesture = React.useRef<string | null>(null);
+  const onNodesChange = React.useCallback<OnNodesChange<FlowNode>>(
+    changes => {
+      select(session, 'selection', changes);
+      const rest = changes.filter(
+        change => change.type === 'position' || change.type === 'dimensions'
+      );
+      if (rest.length === 0) {
+        return;
+      }
+      const next = applyMoves(latest.current, rest, session.document);
+      latest.current = next;
+      setNodes(next);
+      const isAtRest = rest.some(
+        change => change.type === 'position' && change.dragging === false
+      );
+      if (isAtRest && !session.isReadOnly) {
+        const places = placesOf(session.document, next, movedIds(rest));
+        // Steps made with the arrow keys are one gesture until something else is done.
+        const keys = `keys:${[...places.keys()].join()}`;
+        move(session.doc, places, gesture.current ?? keys);
+      }
+    },
+    [session]
+  );
+
+  const onEdgesChange = React.useCallback<OnEdgesChange<FlowEdge>>(
+    changes => select(session, 'selectedEdges', changes),
+    [session]
+  );
+
+  const onDragStart = React.useCallback(() => {
+    gesture.current = `drag:${Date.now()}`;
+  }, []);
+
+  const onDragStop = React.useCallback(
+    (_: unknown, node: FlowNode, dragged: FlowNode[]) => {
+      const ids = dragged.map(item => item.id);
+      const target = groupUnder(session.document, latest.current, ids);
+      if (target !== null && gesture.current && !session.isReadOnly) {
+        setGroup(session.doc, ids, target, gesture.current);
+        session.announce(
+          session.trans.__(
+            '%1 is in the group %2 now.',
+            nameOf(session.document, node.id),
+            nameOf(session.document, target)
+          )
+        );
+      }
+      gesture.current = null;
+    },
+    [session]
+  );
+
+  return {
+    nodes,
+    edges: flow.edges,
+    onNodesChange,
+    onEdgesChange,
+    onDragStart,
+    onDragStop
+  };
+}
+
+function select(
+  session: Session,
+  key: 'selection' | 'selectedEdges',
+  changes: readonly { type: string; id?: string; selected?: boolean }[]
+): void {
+  const chosen = changes.filter(change => change.type === 'select');
+  if (chosen.length) {
+    const ids = new Set(session.state.value[key]);
+    for (const { id, selected } of chosen) {
+      if (selected) {
+        ids.add(id!);
+      } else {
+        ids.delete(id!);
+      }
+    }
+    session.state.update({ [key]: ids });
+  }
+}

@@ -1,0 +1,310 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { IWidgetTracker } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import {
+  addIcon,
+  copyIcon,
+  cutIcon,
+  deleteIcon,
+  duplicateIcon,
+  pasteIcon,
+  redoIcon,
+  terminalIcon,
+  undoIcon
+} from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+
+import * as actions from './actions';
+import type { Alignment } from './arrange';
+import { isGroup, parentsOf } from './graph';
+import { layoutIcon, noteIcon, propertiesIcon } from './icons';
+import { EditorCommands as ids } from './ids';
+import type { Direction } from './keyboard';
+import { enter, escape, go, startConnecting } from './keyboard';
+import type { Session } from './session';
+import type { PipelineWidget } from './widget';
+
+type Args = ReadonlyPartialJSONObject;
+
+const NO_ARGS = { type: 'object', properties: {} } as const;
+
+/** What one command of the editor is; all of them act on the current editor. */
+interface IEditorCommand {
+  label: string | ((args: Args) => string);
+  icon?: CommandRegistry.ICommandOptions['icon'];
+  /** Whether it changes the document. */
+  edits?: boolean;
+  isEnabled?: (session: Session) => boolean;
+  isToggled?: (session: Session) => boolean;
+  args?: { [name: string]: { type: 'string'; enum: string[] } };
+  execute: (session: Session, args: Args) => unknown;
+}
+
+const ALIGNMENTS: readonly Alignment[] = [
+  'left',
+  'center',
+  'right',
+  'top',
+  'middle',
+  'bottom',
+  'across',
+  'down'
+];
+
+export function addEditorCommands(
+  app: JupyterFrontEnd,
+  tracker: IWidgetTracker<PipelineWidget>,
+  trans: TranslationBundle
+): void {
+  const current = (): Session | null =>
+    tracker.currentWidget?.content.session ?? null;
+  for (const [id, command] of Object.entries(editorCommands(trans))) {
+    app.commands.addCommand(id, {
+      label: args =>
+        typeof command.label === 'string' ? command.label : command.label(args),
+      icon: command.icon,
+      describedBy: {
+        args: command.args
+          ? { type: 'object', properties: command.args }
+          : NO_ARGS
+      },
+      isEnabled: () => {
+        const session = current();
+        return (
+          session !== null &&
+          !session.doc.malformed &&
+          !(command.edits && session.isReadOnly) &&
+          (command.isEnabled?.(session) ?? true)
+        );
+      },
+      isToggled: command.isToggled
+        ? () => {
+            const session = current();
+            return session !== null && command.isToggled!(session);
+          }
+        : undefined,
+      execute: args => {
+        const session = current();
+        return session ? command.execute(session, args) : undefined;
+      }
+    });
+  }
+}
+
+const hasTargets = (session: Session) => actions.targets(session).length > 0;
+
+function editorCommands(trans: TranslationBundle): {
+  [id: string]: IEditorCommand;
+} {
+  return {
+    ...contentCommands(trans),
+    ...arrangeCommands(trans),
+    ...viewCommands(trans)
+  };
+}
+
+function contentCommands(trans: TranslationBundle): {
+  [id: string]: IEditorCommand;
+} {
+  return {
+    [ids.addFiles]: {
+      label: trans.__('Add Files…'),
+      icon: addIcon,
+      edits: true,
+      execute: session => actions.addFiles(session)
+    },
+    [ids.addCommand]: {
+      label: trans.__('Add Command'),
+      icon: terminalIcon,
+      edits: true,
+      execute: actions.addCommand
+    },
+    [ids.addNote]: {
+      label: trans.__('Add Note'),
+      icon: noteIcon,
+      edits: true,
+      execute: actions.addNote
+    },
+    [ids.copy]: {
+      label: trans.__('Copy'),
+      icon: copyIcon,
+      isEnabled: hasTargets,
+      execute: actions.copyToSystem
+    },
+    [ids.cut]: {
+      label: trans.__('Cut'),
+      icon: cutIcon,
+      edits: true,
+      isEnabled: hasTargets,
+      execute: session => {
+        actions.copyToSystem(session);
+        actions.removeTargets(session);
+      }
+    },
+    [ids.paste]: {
+      label: trans.__('Paste'),
+      icon: pasteIcon,
+      edits: true,
+      execute: actions.pasteFromSystem
+    },
+    [ids.duplicate]: {
+      label: trans.__('Duplicate'),
+      icon: duplicateIcon,
+      edits: true,
+      isEnabled: hasTargets,
+      execute: actions.duplicate
+    },
+    [ids.remove]: {
+      label: trans.__('Delete'),
+      icon: deleteIcon,
+      edits: true,
+      execute: actions.removeTargets
+    },
+    [ids.connect]: {
+      label: trans.__('Connect…'),
+      edits: true,
+      isEnabled: hasTargets,
+      execute: startConnecting
+    },
+    [ids.undo]: {
+      label: trans.__('Undo'),
+      icon: undoIcon,
+      edits: true,
+      isEnabled: session => session.doc.canUndo(),
+      execute: session => session.doc.undo()
+    },
+    [ids.redo]: {
+      label: trans.__('Redo'),
+      icon: redoIcon,
+      edits: true,
+      isEnabled: session => session.doc.canRedo(),
+      execute: session => session.doc.redo()
+    }
+  };
+}
+
+function arrangeCommands(trans: TranslationBundle): {
+  [id: string]: IEditorCommand;
+} {
+  const labels: Record<Alignment, string> = {
+    left: trans.__('Align Left'),
+    center: trans.__('Align Centers'),
+    right: trans.__('Align Right'),
+    top: trans.__('Align Top'),
+    middle: trans.__('Align Middles'),
+    bottom: trans.__('Align Bottom'),
+    across: trans.__('Space Out Across'),
+    down: trans.__('Space Out Down')
+  };
+  const hasGroup = (session: Session) =>
+    actions
+      .targets(session)
+      .some(id => session.document.nodes[id]?.kind === 'group');
+  return {
+    [ids.align]: {
+      label: args => labels[(args.how as Alignment) ?? 'left'],
+      edits: true,
+      args: { how: { type: 'string', enum: [...ALIGNMENTS] } },
+      isEnabled: session => actions.targets(session).length > 1,
+      execute: (session, args) =>
+        actions.alignTargets(session, (args.how as Alignment) ?? 'left')
+    },
+    [ids.layout]: {
+      label: trans.__('Lay Out Automatically'),
+      icon: layoutIcon,
+      edits: true,
+      execute: actions.autoLayout
+    },
+    [ids.group]: {
+      label: trans.__('Group'),
+      edits: true,
+      isEnabled: hasTargets,
+      execute: actions.groupTargets
+    },
+    [ids.ungroup]: {
+      label: trans.__('Ungroup'),
+      edits: true,
+      isEnabled: hasGroup,
+      execute: actions.ungroupTargets
+    },
+    [ids.leaveGroup]: {
+      label: trans.__('Take out of the Group'),
+      edits: true,
+      isEnabled: session => {
+        const parents = parentsOf(session.document);
+        return actions.targets(session).some(id => parents.has(id));
+      },
+      execute: actions.leaveGroup
+    },
+    [ids.fold]: {
+      label: trans.__('Fold or Unfold'),
+      edits: true,
+      isEnabled: hasGroup,
+      execute: session => {
+        for (const id of actions.targets(session)) {
+          const node = session.document.nodes[id];
+          if (node && isGroup(node)) {
+            actions.toggleFold(session, id);
+          }
+        }
+      }
+    }
+  };
+}
+
+function viewCommands(trans: TranslationBundle): {
+  [id: string]: IEditorCommand;
+} {
+  return {
+    [ids.properties]: {
+      label: trans.__('Properties'),
+      icon: propertiesIcon,
+      isToggled: session => session.state.value.panel === 'properties',
+      execute: (session, args) => {
+        const isOpen = session.state.value.panel === 'properties';
+        session.state.update({
+          panel: isOpen && !args.open ? null : 'properties'
+        });
+      }
+    },
+    [ids.problems]: {
+      label: trans.__('Problems'),
+      isToggled: session => session.state.value.panel === 'problems',
+      execute: session =>
+        session.state.update({
+          panel: session.state.value.panel === 'problems' ? null : 'problems'
+        })
+    },
+    [ids.selectAll]: {
+      label: trans.__('Select All'),
+      execute: actions.selectAll
+    },
+    [ids.enter]: { label: trans.__('Open or Connect'), execute: enter },
+    [ids.escape]: { label: trans.__('Deselect or Give Up'), execute: escape },
+    [ids.go]: {
+      label: trans.__('Go to Another Node'),
+      args: {
+        to: {
+          type: 'string',
+          enum: ['before', 'after', 'up', 'down', 'first']
+        }
+      },
+      execute: (session, args) => go(session, args.to as Direction)
+    },
+    [ids.zoom]: {
+      label: args =>
+        ({
+          in: trans.__('Zoom In'),
+          out: trans.__('Zoom Out'),
+          reset: trans.__('Zoom to 100%'),
+          fit: trans.__('Fit Everything')
+        })[String(args.step ?? 'fit')] ?? '',
+      args: { step: { type: 'string', enum: ['in', 'out', 'reset', 'fit'] } },
+      execute: (session, { step }) =>
+        step === 'in' || step === 'out' || step === 'reset'
+          ? session.canvas?.zoom(step)
+          : session.canvas?.fit()
+    }
+  };
+}

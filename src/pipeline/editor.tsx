@@ -1,0 +1,113 @@
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
+import type { Widget } from '@lumino/widgets';
+import { BoxLayout, BoxPanel, SplitPanel } from '@lumino/widgets';
+import * as React from 'react';
+
+import { Banners } from './banners';
+import { BrokenPage } from './broken';
+import { CanvasHost } from './canvashost';
+import type { Session } from './session';
+
+/**
+ * The content of a pipeline's tab: the canvas with its side panel, or the page
+ * that says why there is none.
+ */
+export class PipelineEditor extends BoxPanel {
+  constructor(
+    readonly session: Session,
+    private readonly rendermime: IRenderMimeRegistry
+  ) {
+    super({ direction: 'top-to-bottom', spacing: 0 });
+    this.addClass('jp-Convect-editor');
+    this.node.dataset.convectSession = session.id;
+    // JupyterLab's own undo and redo work where this is set.
+    this.node.dataset.jpUndoer = 'true';
+    this._split.addClass('jp-Convect-split');
+    session.doc.changed.connect(this.onChange, this);
+    session.state.changed.connect(this.showSide, this);
+    this.ready = session.context.ready.then(() => this.present());
+  }
+
+  /** There is something to see. */
+  readonly ready: Promise<void>;
+
+  override dispose(): void {
+    if (!this.isDisposed) {
+      this.session.doc.changed.disconnect(this.onChange, this);
+      this.session.state.changed.disconnect(this.showSide, this);
+      this.session.dispose();
+      super.dispose();
+    }
+  }
+
+  protected override onActivateRequest(msg: Message): void {
+    super.onActivateRequest(msg);
+    if (!this.node.contains(document.activeElement)) {
+      this.node.querySelector<HTMLElement>('.jp-Convect-canvas')?.focus();
+    }
+  }
+
+  private onChange(): void {
+    if (this.session.context.isReady) {
+      void this.present();
+    }
+  }
+
+  /** Show the page or the canvas, whichever the document allows. */
+  private async present(): Promise<void> {
+    const { malformed } = this.session.doc;
+    if (this.isDisposed || malformed === this._shown) {
+      return;
+    }
+    this._shown = malformed;
+    for (const widget of [...this.widgets]) {
+      widget.parent = null;
+    }
+    if (malformed) {
+      this.addStretched(
+        ReactWidget.create(
+          <BrokenPage session={this.session} malformed={malformed} />
+        )
+      );
+    } else {
+      this.addWidget(ReactWidget.create(<Banners session={this.session} />));
+      this.addStretched(this._split);
+      await this.load();
+    }
+  }
+
+  private addStretched(widget: Widget): void {
+    this.addWidget(widget);
+    BoxLayout.setStretch(widget, 1);
+  }
+
+  /** The canvas comes in a chunk of its own, with the first pipeline opened. */
+  private async load(): Promise<void> {
+    const { Canvas, SidePanel } = await import('./canvas');
+    if (this.isDisposed || this._side) {
+      return;
+    }
+    const { rendermime, session } = this;
+    this._split.addWidget(
+      new CanvasHost(
+        session,
+        <Canvas session={session} rendermime={rendermime} />
+      )
+    );
+    this._side = ReactWidget.create(<SidePanel session={session} />);
+    this._side.addClass('jp-Convect-side');
+    this._split.addWidget(this._side);
+    this._split.setRelativeSizes([7, 3]);
+    this.showSide();
+  }
+
+  private showSide(): void {
+    this._side?.setHidden(this.session.state.value.panel === null);
+  }
+
+  private _shown: unknown = undefined;
+  private _side: Widget | null = null;
+  private _split = new SplitPanel({ orientation: 'horizontal', spacing: 1 });
+}

@@ -1,0 +1,231 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ILayoutRestorer } from '@jupyterlab/application';
+import {
+  createToolbarFactory,
+  ICommandPalette,
+  IToolbarWidgetRegistry,
+  WidgetTracker
+} from '@jupyterlab/apputils';
+import { ICollaborativeContentProvider } from '@jupyter/collaborative-drive';
+import { IDocumentManager } from '@jupyterlab/docmanager';
+import {
+  IDefaultFileBrowser,
+  IFileBrowserFactory
+} from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
+import { IMainMenu } from '@jupyterlab/mainmenu';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { CATEGORY, CommandIDs } from '../commands';
+import { IConvectApi, IRunsModel } from '../tokens';
+// Needed at once: files may be open when JupyterLab starts. The canvas is not.
+/* eslint-disable jupyter/prefer-lazy-imports */
+import { addEditorCommands } from './commands';
+import { CONTENT_TYPE, PipelineModelFactory } from './documentmodel';
+import { PipelineWidgetFactory } from './factory';
+import { pipelineIcon } from './icons';
+import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
+import { PipelineDoc } from './model';
+/* eslint-enable jupyter/prefer-lazy-imports */
+import type { PipelineWidget } from './widget';
+
+const PLUGIN = 'jupyterlab-convect:pipeline';
+
+const editor: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN,
+  description: 'Opens pipelines in a visual editor.',
+  autoStart: true,
+  requires: [IConvectApi, IRunsModel, IDocumentManager, IRenderMimeRegistry],
+  optional: [
+    ICollaborativeContentProvider,
+    ILayoutRestorer,
+    IMainMenu,
+    ISettingRegistry,
+    IToolbarWidgetRegistry,
+    ITranslator
+  ],
+  activate: (
+    app: JupyterFrontEnd,
+    api: IConvectApi,
+    runs: IRunsModel,
+    docManager: IDocumentManager,
+    rendermime: IRenderMimeRegistry,
+    collaboration: ICollaborativeContentProvider | null,
+    restorer: ILayoutRestorer | null,
+    menu: IMainMenu | null,
+    settings: ISettingRegistry | null,
+    toolbars: IToolbarWidgetRegistry | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    app.docRegistry.addFileType({
+      name: FILE_TYPE,
+      displayName: trans.__('Pipeline'),
+      extensions: [SUFFIX],
+      mimeTypes: ['application/json'],
+      contentType: 'file',
+      fileFormat: 'text',
+      icon: pipelineIcon
+    });
+    collaboration?.sharedModelFactory.registerDocumentFactory(
+      CONTENT_TYPE,
+      PipelineDoc.create
+    );
+    app.docRegistry.addModelFactory(
+      new PipelineModelFactory(collaboration !== null)
+    );
+
+    const factory = new PipelineWidgetFactory(
+      {
+        name: FACTORY,
+        label: trans.__('Pipeline Editor'),
+        fileTypes: [FILE_TYPE],
+        defaultFor: [FILE_TYPE],
+        modelName: 'pipeline',
+        translator: translator ?? undefined,
+        contentProviderId: collaboration ? 'rtc' : undefined,
+        toolbarFactory:
+          toolbars && settings
+            ? createToolbarFactory(
+                toolbars,
+                settings,
+                FACTORY,
+                PLUGIN,
+                translator ?? nullTranslator
+              )
+            : undefined
+      },
+      {
+        api,
+        runs,
+        docManager,
+        rendermime,
+        trans,
+        openStep: (run, step) =>
+          void app.commands.execute(CommandIDs.openRun, { run, step })
+      }
+    );
+    const tracker = new WidgetTracker<PipelineWidget>({
+      namespace: 'jupyterlab-convect-pipeline'
+    });
+    factory.widgetCreated.connect((_, widget) => {
+      void tracker.add(widget);
+      widget.context.pathChanged.connect(() => void tracker.save(widget));
+    });
+    app.docRegistry.addWidgetFactory(factory);
+    void restorer?.restore(tracker, {
+      command: 'docmanager:open',
+      args: widget => ({ path: widget.context.path, factory: FACTORY }),
+      name: widget => widget.context.path
+    });
+
+    addEditorCommands(app, tracker, trans);
+    for (const key of ['undo', 'redo'] as const) {
+      menu?.editMenu.undoers[key].add({
+        id: EditorCommands[key],
+        isEnabled: widget => tracker.has(widget)
+      });
+    }
+  }
+};
+
+const creation: JupyterFrontEndPlugin<void> = {
+  id: 'jupyterlab-convect:new-pipeline',
+  description: 'Makes new pipelines, empty or from notebooks.',
+  autoStart: true,
+  requires: [IDocumentManager],
+  optional: [
+    ICommandPalette,
+    IDefaultFileBrowser,
+    IFileBrowserFactory,
+    ILauncher,
+    IMainMenu,
+    ITranslator
+  ],
+  activate: (
+    app: JupyterFrontEnd,
+    docManager: IDocumentManager,
+    palette: ICommandPalette | null,
+    browser: IDefaultFileBrowser | null,
+    browsers: IFileBrowserFactory | null,
+    launcher: ILauncher | null,
+    menu: IMainMenu | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    const currentBrowser = () => browsers?.tracker.currentWidget ?? browser;
+    const { contents } = app.serviceManager;
+
+    app.commands.addCommand(EditorCommands.create, {
+      label: args =>
+        args.isPalette
+          ? trans.__('New Pipeline')
+          : args.isMenu
+            ? trans.__('Pipeline')
+            : trans.__('Generic pipeline editor'),
+      caption: trans.__('Make a pipeline of notebooks, scripts and components'),
+      icon: args => (args.isPalette ? undefined : pipelineIcon),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            cwd: { type: 'string', description: trans.__('The folder') }
+          }
+        }
+      },
+      execute: async ({ cwd }) => {
+        const { createPipeline, emptyDocument } = await import('./create');
+        const folder = String(cwd ?? currentBrowser()?.model.path ?? '');
+        return createPipeline(docManager, folder, emptyDocument);
+      }
+    });
+    app.commands.addCommand(EditorCommands.createFromFiles, {
+      label: () => {
+        const count = [...(currentBrowser()?.selectedItems() ?? [])].length;
+        return trans._n(
+          'New Pipeline from This File',
+          'New Pipeline from These %1 Files',
+          count
+        );
+      },
+      icon: pipelineIcon,
+      describedBy: { args: { type: 'object', properties: {} } },
+      isVisible: () => {
+        const items = [...(currentBrowser()?.selectedItems() ?? [])];
+        return items.length > 0 && items.every(item => isRunnable(item.path));
+      },
+      execute: async () => {
+        const { chainOf, createPipeline } = await import('./create');
+        const files = [...(currentBrowser()?.selectedItems() ?? [])].map(item =>
+          contents.localPath(item.path)
+        );
+        const folder = currentBrowser()?.model.path ?? '';
+        return createPipeline(docManager, folder, name =>
+          chainOf(name, files, contents.localPath(folder))
+        );
+      }
+    });
+
+    palette?.addItem({
+      command: EditorCommands.create,
+      category: CATEGORY,
+      args: { isPalette: true }
+    });
+    launcher?.add({
+      command: EditorCommands.create,
+      category: CATEGORY,
+      rank: 1
+    });
+    menu?.fileMenu.newMenu.addGroup(
+      [{ command: EditorCommands.create, args: { isMenu: true } }],
+      40
+    );
+  }
+};
+
+export const pipelinePlugins = [editor, creation];

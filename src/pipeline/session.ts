@@ -1,0 +1,288 @@
+import { PathExt } from '@jupyterlab/coreutils';
+import type { DocumentRegistry } from '@jupyterlab/docregistry';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { Contents } from '@jupyterlab/services';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { UUID } from '@lumino/coreutils';
+import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
+
+import type { ConvectApi } from '../api';
+import type { IRunsModel } from '../tokens';
+import { Checker } from './checker';
+import type { PipelineModel } from './documentmodel';
+import { FileFacts, resolvePath } from './files';
+import type { IBox, IEdge, IPoint } from './graph';
+import { edgesOf } from './graph';
+import type { IPipelineChange, PipelineDoc } from './model';
+import type { IDocument } from './schema';
+import { OutsideWatch } from './outside';
+import { RunWatch } from './runwatch';
+import { Store } from './store';
+import type { INodeView } from './views';
+import { boxesOf, ViewMaker } from './views';
+
+export interface IViewport extends IPoint {
+  zoom: number;
+}
+
+/** What the canvas can do for the rest of the editor. */
+export interface ICanvas {
+  /** A place on the screen as one in the document. */
+  toDocument(client: IPoint): IPoint;
+  /** The middle of what is seen. */
+  center(): IPoint;
+  fit(ids?: readonly string[]): void;
+  zoom(step: 'in' | 'out' | 'reset'): void;
+  /** Bring a node into view and give it the keyboard. */
+  focus(id: string): void;
+  /** Turn a note into a text field. */
+  editNote(id: string): void;
+}
+
+export interface ISessionState {
+  /** Ids of nodes, groups and notes. */
+  selection: ReadonlySet<string>;
+  selectedEdges: ReadonlySet<string>;
+  panel: 'properties' | 'problems' | null;
+  /** The property to show next, and a number that tells one wish from another. */
+  jump: { path: readonly (string | number)[]; turn: number } | null;
+  /** The node from which a connection is being made by keyboard. */
+  connecting: string | null;
+  viewport: IViewport | null;
+  isSnapping: boolean;
+  isMinimapOn: boolean;
+  /** The file on the disk is not the one that was read, and neither is this. */
+  isChangedOutside: boolean;
+  /** Spoken by screen readers. */
+  announcement: string;
+}
+
+export interface ISessionOptions {
+  api: ConvectApi;
+  runs: IRunsModel;
+  docManager: IDocumentManager;
+  contents: Contents.IManager;
+  context: DocumentRegistry.IContext<PipelineModel>;
+  trans: TranslationBundle;
+  /** Show what a step of the shown run did. */
+  openStep: (run: string, step: string) => void;
+}
+
+/**
+ * All that an open editor knows, apart from the document itself.
+ *
+ * Components read it and call its methods; they keep no state of their own
+ * that should outlive them.
+ */
+export class Session implements IDisposable {
+  constructor(options: ISessionOptions) {
+    this.api = options.api;
+    this.contents = options.contents;
+    this.context = options.context;
+    this.trans = options.trans;
+    this.docManager = options.docManager;
+    this._openStep = options.openStep;
+    this.doc = options.context.model.sharedModel;
+    this.files = new FileFacts(this.api, this.contents, path =>
+      this.resolve(path)
+    );
+    this.checker = new Checker(this.api, () =>
+      this.doc.malformed
+        ? null
+        : { document: this.document, path: this.context.localPath }
+    );
+    this._outside = new OutsideWatch(this);
+    this.runs = new RunWatch(options.runs, () => this.context.localPath);
+    this.doc.changed.connect(this.onChange, this);
+    this.files.store.changed.connect(this.onFiles, this);
+    this.context.pathChanged.connect(this.onPathChanged, this);
+    this.onChange(this.doc, { contentChange: true });
+  }
+
+  /** Marks the elements of this editor among those of others. */
+  readonly id = UUID.uuid4();
+  readonly api: ConvectApi;
+  readonly docManager: IDocumentManager;
+  readonly contents: Contents.IManager;
+  readonly context: DocumentRegistry.IContext<PipelineModel>;
+  readonly trans: TranslationBundle;
+  readonly doc: PipelineDoc;
+  readonly files: FileFacts;
+  readonly checker: Checker;
+  readonly runs: RunWatch;
+  readonly state = new Store<ISessionState>({
+    selection: new Set(),
+    selectedEdges: new Set(),
+    panel: null,
+    jump: null,
+    connecting: null,
+    viewport: null,
+    isSnapping: true,
+    isMinimapOn: true,
+    isChangedOutside: false,
+    announcement: ''
+  });
+
+  /** The canvas, while it is on the page. */
+  canvas: ICanvas | null = null;
+
+  get document(): IDocument {
+    return this.doc.snapshot;
+  }
+
+  get isReadOnly(): boolean {
+    return this.context.model.readOnly;
+  }
+
+  /** The folder that paths of the document are relative to. */
+  get folder(): string {
+    return PathExt.dirname(this.context.localPath);
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  dispose(): void {
+    if (this._isDisposed) {
+      return;
+    }
+    this._isDisposed = true;
+    this.doc.changed.disconnect(this.onChange, this);
+    this.context.pathChanged.disconnect(this.onPathChanged, this);
+    this._outside.dispose();
+    this.files.dispose();
+    this.checker.dispose();
+    this.state.dispose();
+    this.runs.dispose();
+    Signal.clearData(this);
+  }
+
+  /** A path of the document as one of the server; null when it leads out. */
+  resolve(path: string): string | null {
+    return resolvePath(this.folder, path);
+  }
+
+  /** A path of the server as the document would write it. */
+  relative(path: string): string {
+    return PathExt.relative(this.folder, path) || PathExt.basename(path);
+  }
+
+  get edges(): readonly IEdge[] {
+    if (this._edgesOf !== this.document.nodes) {
+      this._edgesOf = this.document.nodes;
+      this._edges = edgesOf(this.document);
+    }
+    return this._edges;
+  }
+
+  get views(): ReadonlyMap<string, INodeView> {
+    const key = [
+      this.document,
+      this.files.store.value.found,
+      this.checker.store.value.problems,
+      this.runs.store.value.steps
+    ];
+    if (!key.every((item, index) => item === this._viewsKey[index])) {
+      this._viewsKey = key;
+      this._views = this._maker.make(this.document, this.edges, {
+        found: this.files.store.value.found,
+        problems: this.checker.store.value.problems,
+        steps: this.runs.store.value.steps
+      });
+    }
+    return this._views;
+  }
+
+  get boxes(): Map<string, IBox> {
+    return boxesOf(this.document, this.views);
+  }
+
+  select(ids: Iterable<string>, edges: Iterable<string> = []): void {
+    this.state.update({
+      selection: new Set(ids),
+      selectedEdges: new Set(edges)
+    });
+  }
+
+  announce(text: string): void {
+    // The same words twice are spoken twice only if the text differs.
+    const last = this.state.value.announcement;
+    this.state.update({ announcement: text === last ? `${text}\u00a0` : text });
+  }
+
+  /** Show the properties of a node (or, with null, of the pipeline). */
+  showProperties(
+    id: string | null,
+    path: readonly (string | number)[] = []
+  ): void {
+    this.select(id === null ? [] : [id]);
+    this.state.update({
+      panel: 'properties',
+      jump: { path, turn: (this.state.value.jump?.turn ?? 0) + 1 }
+    });
+  }
+
+  openAsText(): void {
+    this.docManager.openOrReveal(this.context.path, 'Editor');
+  }
+
+  /** Take over what is on the disk. */
+  async reload(): Promise<void> {
+    await this.context.revert();
+    this.state.update({ isChangedOutside: false });
+    this.announce(this.trans.__('The file was read again.'));
+  }
+
+  openStep(step: string): void {
+    const { run } = this.runs.store.value;
+    if (run !== null) {
+      this._openStep(run.id, step);
+    }
+  }
+
+  private onChange(_: PipelineDoc, change: IPipelineChange): void {
+    if (!change.contentChange) {
+      return;
+    }
+    const { nodes } = this.document;
+    this.files.want(
+      Object.values(nodes)
+        .map(node => ('path' in node ? node.path : ''))
+        .filter(path => typeof path === 'string' && path !== '')
+    );
+    this.checker.request();
+    this.dropLostSelection();
+  }
+
+  /** A node that is gone (undone, or removed by somebody else) is not selected. */
+  private dropLostSelection(): void {
+    const { selection } = this.state.value;
+    const { nodes, comments = {} } = this.document;
+    const rest = [...selection].filter(id => id in nodes || id in comments);
+    if (rest.length !== selection.size) {
+      this.state.update({ selection: new Set(rest) });
+    }
+  }
+
+  private onFiles(): void {
+    // What a file declares decides about parameters.
+    this.checker.request();
+  }
+
+  private onPathChanged(): void {
+    this.files.refresh();
+    this.checker.request();
+    this.runs.refresh();
+  }
+
+  private _edges: readonly IEdge[] = [];
+  private _edgesOf: object | null = null;
+  private _isDisposed = false;
+  private _outside: OutsideWatch;
+  private _openStep: ISessionOptions['openStep'];
+  private _maker = new ViewMaker();
+  private _views: ReadonlyMap<string, INodeView> = new Map();
+  private _viewsKey: readonly unknown[] = [];
+}
