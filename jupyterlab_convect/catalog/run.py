@@ -132,7 +132,6 @@ def as_container(
         program,
         "run",
         "--rm",
-        "--init",
         "--name",
         name,
         *(word for real, seen, mode in volumes for word in ("-v", f"{real}:{seen}{mode}")),
