@@ -9,12 +9,11 @@ import {
   pasteText,
   removeTargets
 } from './actions';
+import { COMPONENT } from './ids';
 import type { Session } from './session';
 
 /** What the file browser puts on its drags: paths, with the drive's prefix. */
 const FILES = 'application/x-jupyter-icontents';
-/** What the component catalog puts on its drags: `IComponentDrop` as JSON. */
-export const COMPONENT = 'application/x-convect-component';
 
 const DRAG_EVENTS = ['lm-dragenter', 'lm-dragover', 'lm-dragleave', 'lm-drop'];
 const CLIPBOARD_EVENTS = ['copy', 'cut', 'paste'];

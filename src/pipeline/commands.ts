@@ -37,7 +37,7 @@ interface IEditorCommand {
   edits?: boolean;
   isEnabled?: (session: Session) => boolean;
   isToggled?: (session: Session) => boolean;
-  args?: { [name: string]: { type: 'string'; enum: string[] } };
+  args?: { [name: string]: { type: 'string'; enum?: string[] } };
   execute: (session: Session, args: Args) => unknown;
 }
 
@@ -113,6 +113,14 @@ function contentCommands(trans: TranslationBundle): {
       icon: addIcon,
       edits: true,
       execute: session => actions.addFiles(session)
+    },
+    [ids.addComponent]: {
+      label: trans.__('Add Component'),
+      icon: addIcon,
+      edits: true,
+      args: { component: { type: 'string' } },
+      execute: (session, { component }) =>
+        actions.addComponent(session, String(component))
     },
     [ids.addCommand]: {
       label: trans.__('Add Command'),

@@ -5,6 +5,7 @@ export namespace EditorCommands {
   export const create = 'convect:new-pipeline';
   export const createFromFiles = 'convect:new-pipeline-from-files';
   export const addFiles = 'convect:pipeline-add-files';
+  export const addComponent = 'convect:pipeline-add-component';
   export const addCommand = 'convect:pipeline-add-command';
   export const addNote = 'convect:pipeline-add-note';
   export const properties = 'convect:pipeline-properties';
@@ -38,6 +39,9 @@ export namespace EditorCommands {
 export const FACTORY = 'Pipeline Editor';
 export const FILE_TYPE = 'pipeline';
 export const SUFFIX = '.pipeline';
+
+/** What the component catalog puts on its drags: `IComponentDrop` as JSON. */
+export const COMPONENT = 'application/x-convect-component';
 
 const KINDS: { [suffix: string]: 'notebook' | 'script' } = {
   '.ipynb': 'notebook',
