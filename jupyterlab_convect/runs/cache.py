@@ -12,7 +12,7 @@ WORDS = {
     "parameters": "its parameters",
     "inputs": "the results it uses",
     "files": "the files it needs",
-    "environment": "its environment variables",
+    "variables": "its environment variables",
     "image": "its image",
     "kernel": "its kernel",
     "outputs": "the files it is to make",
@@ -32,7 +32,7 @@ def parts_of(step: Step, component: Json, upstream: Mapping[str, str]) -> dict[s
         "parameters": dict(step.parameters),
         "inputs": dict(upstream),
         "files": to_json(step.dependencies),
-        "environment": [dict(step.env), to_json(step.secrets)],
+        "variables": [dict(step.env), to_json(step.secrets)],
         "image": step.image,
         "kernel": step.kernel,
         "outputs": [list(step.outputs), dict(step.metrics)],
@@ -56,10 +56,11 @@ def why_not(parts: Mapping[str, str], last: Mapping[str, str] | None, last_run: 
     """Why no earlier result could be taken over, given the last one of this step."""
     if last is None:
         return "Not reused: there is no earlier result."
-    changed = [WORDS.get(name, name) for name in parts if parts[name] != last.get(name)]
+    names = [name for name in parts if parts[name] != last.get(name)]
+    changed = [WORDS.get(name, name) for name in names]
     if not changed:
         return f"Not reused: the result of run {last_run} is not complete any more."
-    verb = "has" if len(changed) == 1 and not changed[0].endswith("s") else "have"
+    verb = "have" if len(names) > 1 or names[0].endswith("s") else "has"
     return f"Not reused: {_listed(changed)} {verb} changed since run {last_run}."
 
 

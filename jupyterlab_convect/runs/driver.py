@@ -42,6 +42,7 @@ from .store import Store
 
 GRACE = 30.0
 """Seconds that the runner has to end a step by itself after its timeout."""
+STOP_AGAIN = 5.0
 PROGRESS_EVERY = 0.5
 
 
@@ -446,7 +447,7 @@ class Driver:
         if active.task is not None:
             await asyncio.wait({active.task}, timeout=GRACE)
         while not (active.over or await self._stop_quietly(active)):
-            await asyncio.sleep(5)
+            await asyncio.sleep(STOP_AGAIN)
         active.settled = True
         self._host.poll_soon(self.runtime)
 

@@ -203,16 +203,17 @@ class Engine:
         return runtime
 
     def _choose(self, run: Run) -> Choice:
-        of = run.request.of
-        earlier = None if of is None else (of, self.store.read(of).state)
+        select, of = run.request.select, run.request.of
+        if select.mode == "all":
+            return choose(run.plan, select, None, lambda _: None)
+        self.store.flush()
 
         def last(step_id: str) -> str | None:
             result = self.store.index.last_result(place_of(run), step_id)
             return f"{result.run}/{result.attempt}" if result else None
 
-        if run.request.select.mode == "all":
-            earlier = None
-        return choose(run.plan, run.request.select, earlier, last)
+        earlier = None if of is None else (of, self.store.read(of).state)
+        return choose(run.plan, select, earlier, last)
 
     def _adopt(self, run_id: str, choice: Choice | None = None, *, asked: bool = False) -> bool:
         """Drive a run, unless it has ended, has to wait or is driven by somebody else."""

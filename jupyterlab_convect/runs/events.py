@@ -167,9 +167,8 @@ KINDS: Mapping[str, type[Event]] = {
 def encode(event: Event) -> bytes:
     """One line of `events.ndjson`."""
     value = {"time": event.time, "type": event.type}
-    for name in _NAMES[type(event)]:
-        item = getattr(event, name)
-        if item is not None and item != {}:
+    for name, default in _FIELDS[type(event)].items():
+        if (item := getattr(event, name)) != default:
             value[name] = item
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # Lone surrogates are legal in JSON and in Python, but not in UTF-8.
@@ -181,16 +180,22 @@ def decode(line: bytes) -> Event | None:
     try:
         value = json.loads(line)
         kind = KINDS[value.pop("type")]
-        known = ("time", *_NAMES[kind])
-        return kind(**{name: item for name, item in value.items() if name in known})
+        known = _FIELDS[kind]
+        facts = {name: item for name, item in value.items() if name in known}
+        return kind(value["time"], **facts)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-_NAMES = {
-    kind: tuple(item.name for item in dataclasses.fields(kind) if item.name != "time")
+def _default(item: dataclasses.Field[Any]) -> Any:
+    return {} if item.default_factory is not dataclasses.MISSING else item.default
+
+
+_FIELDS = {
+    kind: {item.name: _default(item) for item in dataclasses.fields(kind) if item.name != "time"}
     for kind in KINDS.values()
 }
+"""The fields of each kind with their default."""
 
 
 def fold(run: Run, events: Iterable[Event]) -> RunState:

@@ -7,6 +7,7 @@ happened and only grows. `RunState` is the fold of both.
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -151,8 +152,20 @@ class RunState:
     steps: dict[str, StepState] = field(default_factory=dict)
 
 
+_lock = threading.Lock()
+_last = 0
+
+
 def new_id(now: float | None = None) -> str:
-    """An id that sorts by time and is safe in a file name, a URL and a Kubernetes name."""
-    now = time.time() if now is None else now
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-    return f"{stamp}{int(now * 1000) % 1000:03d}-{secrets.token_hex(3)}"
+    """An id that sorts by time and is safe in a file name, a URL and a Kubernetes name.
+
+    Those of one process sort in the order in which they were made.
+    """
+    global _last
+    if now is None:
+        with _lock:
+            _last = milliseconds = max(int(time.time() * 1000), _last + 1)
+    else:
+        milliseconds = int(now * 1000)
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(milliseconds // 1000))
+    return f"{stamp}{milliseconds % 1000:03d}-{secrets.token_hex(3)}"

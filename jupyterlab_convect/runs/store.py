@@ -226,8 +226,9 @@ class Store:
         opened = self._open.get(run_id)
         if opened is not None:
             self._open.move_to_end(run_id)
-            if not fresh or opened.catch_up():
-                return opened
+            with contextlib.suppress(OSError):  # What is wrong with it, `open_run` says.
+                if not fresh or opened.catch_up():
+                    return opened
         return self._keep(run_id, open_run(self.run_folder(run_id)))
 
     def _keep(self, run_id: str, opened: OpenRun) -> OpenRun:

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import random
+import sqlite3
+
+import pytest
+
+from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.runs import index_tables
+from jupyterlab_convect.runs.index import Entry, Index, Query
+from jupyterlab_convect.runs.model import new_id
+from jupyterlab_convect.runs.places import _is_network
+
+BEGAN = 1_800_000_000.0
+
+
+def summary(number: int, **fields):
+    made = BEGAN + number
+    return {
+        "id": new_id(made),
+        "name": f"n{number}",
+        "path": f"project/n{number}.ipynb",
+        "runtime": "local",
+        "state": "succeeded",
+        "reason": None,
+        "created": made,
+        "started": made,
+        "ended": made + 1,
+        "user": None,
+        "parameters": {},
+        "metrics": {},
+        "labels": {},
+        "note": "",
+        "sweep": None,
+        "steps_total": 1,
+        "steps_done": 1,
+        "progress": 1.0,
+        "seq": 1,
+    } | fields
+
+
+@pytest.fixture(params=["full text", "no full text"])
+def index(tmp_path, request, monkeypatch):
+    if request.param == "no full text":
+        monkeypatch.setattr(index_tables, "_searchable", lambda _: False)
+    index = Index(tmp_path / "index.sqlite")
+    yield index
+    index.close()
+
+
+def put(index, *summaries):
+    index.put([Entry(summary, 10) for summary in summaries])
+    return list(summaries)
+
+
+def names(page):
+    return [run["name"] for run in page.runs]
+
+
+def test_the_newest_come_first_page_by_page(index):
+    put(index, *(summary(n) for n in random.Random(1).sample(range(25), 25)))
+    assert names(index.find(Query(limit=3))) == ["n24", "n23", "n22"]
+    assert names(index.find(Query(limit=3, offset=23))) == ["n1", "n0"]
+    assert names(index.find(Query(sort="created", limit=2))) == ["n0", "n1"]
+    assert index.find(Query(limit=3)).total == 25
+    assert names(index.find(Query(limit=0))) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (Query(states=("failed",)), {1}),
+        (Query(states=("failed", "running")), {1, 2}),
+        (Query(name="n3"), {3}),
+        (Query(name="n*"), {0, 1, 2, 3, 4}),
+        (Query(name="x*"), set()),
+        (Query(runtime="kubernetes"), {2, 3}),
+        (Query(runtime="kubernetes", states=("running",)), {2}),
+        (Query(labels={"team": "a"}), {0, 1}),
+        (Query(labels={"team": "a", "kind": "big"}), {1}),
+        (Query(labels={"team": "none"}), set()),
+        (Query(path="project/n4.ipynb"), {4}),
+        (Query(sweep="s"), {3, 4}),
+        (Query(sweep="s", name="n4"), {4}),
+        (Query(since=BEGAN + 3), {3, 4}),
+        (Query(until=BEGAN + 1), {0, 1}),
+        (Query(since=BEGAN + 1, until=BEGAN + 2), {1, 2}),
+        (Query(since=-1e30, until=1e30), {0, 1, 2, 3, 4}),
+        (Query(text="PROJECT"), {0, 1, 2, 3, 4}),
+        (Query(text="lr=0.5"), {2}),
+        (Query(text="team=a big"), {1}),
+        (Query(text="merk"), {4}),
+        (Query(text="数据"), {4}),
+        (Query(text="数"), {4}),
+        (Query(text="ünn"), {4}),
+        (Query(text="n3"), {3}),
+        (Query(text='"'), set()),
+        (Query(text='a" OR "b'), set()),
+        (Query(text="100%"), set()),
+        (Query(text="NEAR("), set()),
+        (Query(text="merkwürdig", states=("succeeded",)), {4}),
+        (Query(text="merkwürdig", states=("failed",)), set()),
+    ],
+)
+def test_filters(index, query, expected):
+    put(
+        index,
+        summary(0, labels={"team": "a"}),
+        summary(1, labels={"team": "a", "kind": "big"}, state="failed"),
+        summary(2, runtime="kubernetes", state="running", parameters={"lr": 0.5}),
+        summary(3, runtime="kubernetes", sweep="s"),
+        summary(4, sweep="s", note="merkwürdig dünn, 数据"),
+    )
+    page = index.find(query)
+    assert {int(name[1:]) for name in names(page)} == expected
+    assert page.total == len(expected)
+
+
+@pytest.mark.parametrize("sort", index_tables.SORTS)
+def test_sorting_both_ways(index, sort):
+    values = [
+        summary(0, name="b", state="running", started=None, ended=None, path=None),
+        summary(1, name="a", state="failed", runtime="z"),
+        summary(2, name="c", runtime="k", ended=BEGAN),
+    ]
+    put(index, *values)
+    up, down = (index.find(Query(sort=sign + sort)).runs for sign in ("", "-"))
+    assert [run["id"] for run in up] == [run["id"] for run in reversed(down)]
+
+    def key(run):
+        return (run[sort] is not None, run[sort] or 0, run["id"])
+
+    assert up == sorted(up, key=key)
+
+
+def test_an_unknown_order_is_refused(index):
+    with pytest.raises(ConvectError):
+        index.find(Query(sort="id; DROP TABLE runs"))
+
+
+def test_counts_say_how_many_of_each_state(index):
+    made = put(
+        index,
+        *(summary(n, labels={"team": "a"}) for n in range(3)),
+        summary(3, state="failed", labels={"team": "a"}),
+        summary(4, state="running"),
+    )
+    everything = {"succeeded": 3, "failed": 1, "running": 1}
+    assert index.find(Query()).counts == everything
+    page = index.find(Query(states=("failed",)))
+    assert (page.counts, page.total) == (everything, 1)
+    assert index.find(Query(labels={"team": "a"})).counts == {"succeeded": 3, "failed": 1}
+    put(index, made[4] | {"state": "failed", "labels": {"team": "a"}, "name": "new"})
+    assert index.find(Query()).counts == {"succeeded": 3, "failed": 2}
+    assert index.find(Query(labels={"team": "a"})).counts == {"succeeded": 3, "failed": 2}
+    assert index.find(Query(name="n4")).total == 0
+    assert index.find(Query(name="new")).counts == {"failed": 1}
+    assert names(index.find(Query(text="new"))) == ["new"]
+    index.drop([run["id"] for run in made])
+    page = index.find(Query())
+    assert (page.runs, page.total, page.counts) == ([], 0, {})
+    assert index.find(Query(text="new")).total == 0
+
+
+def test_counting_stops_somewhere_and_says_so(index, monkeypatch):
+    monkeypatch.setattr(index_tables, "CAP", 10)
+    put(index, *(summary(n, state="failed" if n % 5 == 0 else "succeeded") for n in range(30)))
+    page = index.find(Query(text="project", limit=5))
+    assert (page.exact, page.total, sum(page.counts.values())) == (False, 10, 10)
+    assert names(page) == ["n29", "n28", "n27", "n26", "n25"]
+    page = index.find(Query(text="project", states=("failed",)))
+    assert names(page) == ["n25", "n20", "n15", "n10", "n5", "n0"]
+    assert page.total == 6
+    page = index.find(Query())
+    assert (page.exact, page.total) == (True, 30)
+
+
+def test_two_processes_share_one_file(index):
+    other = Index(index.path)
+    made = put(index, summary(0))
+    put(other, summary(1))
+    assert index.find(Query()).total == other.find(Query()).total == 2
+    other.drop([made[0]["id"]])
+    assert index.find(Query()).counts == {"succeeded": 1}
+    other.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense" * 500, b"SQLite format 3\x00" + bytes(5000)])
+def test_a_damaged_file_is_made_anew(tmp_path, content):
+    path = tmp_path / "index.sqlite"
+    path.write_bytes(content)
+    index = Index(path)
+    put(index, summary(0))
+    assert index.find(Query()).total == 1
+    index.close()
+
+
+def test_a_file_that_gets_damaged_is_made_anew(tmp_path):
+    index = Index(tmp_path / "index.sqlite")
+    put(index, *(summary(n) for n in range(50)))
+    index._database.execute("DROP TABLE summaries")
+    assert index.find(Query()).total == 0
+    assert index.generation == 1
+    put(index, summary(0))
+    assert index.find(Query()).total == 1
+    index.close()
+
+
+def test_another_version_is_made_anew(tmp_path):
+    path = tmp_path / "index.sqlite"
+    old = sqlite3.connect(path)
+    old.executescript("CREATE TABLE runs (a); PRAGMA user_version = 99;")
+    old.close()
+    index = Index(path)
+    put(index, summary(0))
+    assert index.find(Query()).total == 1
+    index.close()
+
+
+def test_without_a_place_to_write_memory_does(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    index = Index(tmp_path / "file" / "index.sqlite")
+    put(index, summary(0))
+    assert index.find(Query()).total == 1
+    index.close()
+
+
+def test_network_disks_are_told_from_local_ones():
+    from pathlib import Path
+
+    mounts = (
+        "/dev/sda1 / ext4 rw 0 0\n"
+        "server:/h /home nfs4 rw 0 0\n"
+        "tmpfs /home/a/my\\040disk tmpfs rw 0 0\n"
+    )
+    assert _is_network(Path("/home/a/.cache/x.sqlite"), mounts)
+    assert not _is_network(Path("/home/a/my disk/x.sqlite"), mounts)
+    assert not _is_network(Path("/var/cache/x.sqlite"), mounts)

@@ -1,0 +1,184 @@
+"""A host may end at any moment; whoever comes next goes on from the folder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+from inprocess import InProcess
+
+from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs.engine import Engine
+from jupyterlab_convect.runs.lease import Lease
+
+
+def outcome(store, run, step_id, attempt, **fields):
+    folder = store.attempt_folder(run.id, step_id, attempt)
+    folder.mkdir(parents=True)
+    (folder / "step.json").write_text(json.dumps({"folder": str(folder), "parameters": {}}))
+    if fields:
+        (folder / "outputs.json").write_text(json.dumps(fields))
+
+
+async def test_a_run_that_nobody_took_up_is_taken_up(store, engine, make_run, step):
+    run = make_run(step("a"), step("b", after=["a"]))
+    store.create(run)
+    assert await engine.resume() == [run.id]
+    assert (await engine.wait(run.id, 5)).state == "succeeded"
+    assert await engine.resume() == []
+
+
+async def test_what_ended_meanwhile_is_not_started_again(store, engine, make_run, step, runtime):
+    run = make_run(step("a"), step("b", after=["a"]))
+    store.create(run)
+    now = time.time()
+    store.append(
+        run.id, e.RunStart(now), e.AttemptStart(now, "a", 1), e.AttemptHandle(now, "a", 1, 5)
+    )
+    outcome(store, run, "a", 1, state="succeeded", values={"x": 1})
+    await engine.resume()
+    state = await engine.wait(run.id, 5)
+    assert state.steps["a"].outputs == {"x": 1}
+    assert [key[1] for key in runtime.started] == ["b"]
+
+
+async def test_what_was_about_to_start_is_started_once(store, engine, make_run, step, runtime):
+    run = make_run(step("a"))
+    store.create(run)
+    now = time.time()
+    store.append(run.id, e.RunStart(now), e.AttemptStart(now, "a", 1))
+    outcome(store, run, "a", 1)
+    await engine.resume()
+    state = await engine.wait(run.id, 5)
+    assert state.state == "succeeded"
+    assert runtime.started == [(run.id, "a", 1)]
+
+
+async def test_what_was_about_to_start_but_did_is_found(store, engine, make_run, step, runtime):
+    run = make_run(step("a"))
+    store.create(run)
+    now = time.time()
+    store.append(run.id, e.RunStart(now), e.AttemptStart(now, "a", 1))
+    outcome(store, run, "a", 1, state="failed", reason="It broke.")
+    await engine.resume()
+    state = await engine.wait(run.id, 5)
+    assert (state.steps["a"].state, state.steps["a"].reason) == ("failed", "It broke.")
+    assert runtime.started == []
+
+
+async def test_an_ended_attempt_whose_step_did_not_end(store, engine, make_run, step, runtime):
+    run = make_run(step("a", retries=1), step("b", "value", retries=1))
+    store.create(run)
+    now = time.time()
+    store.append(
+        run.id,
+        e.RunStart(now),
+        e.AttemptStart(now, "a", 1),
+        e.AttemptEnd(now, "a", 1, "succeeded"),
+        e.AttemptStart(now, "b", 1),
+        e.AttemptEnd(now, "b", 1, "failed", "No."),
+    )
+    outcome(store, run, "a", 1, state="succeeded")
+    outcome(store, run, "b", 1, state="failed", reason="No.")
+    await engine.resume()
+    state = await engine.wait(run.id, 5)
+    assert state.state == "succeeded"
+    assert [key[1:] for key in runtime.started] == [("b", 2)]
+
+
+async def test_a_failure_whose_followers_were_not_skipped_yet(store, engine, make_run, step):
+    run = make_run(step("a"), step("b", after=["a"]), step("c", after=["b"]))
+    store.create(run)
+    now = time.time()
+    store.append(run.id, e.RunStart(now), e.StepEnd(now, "a", "failed", "No."))
+    await engine.resume()
+    state = await engine.wait(run.id, 5)
+    assert state.state == "failed"
+    assert state.steps["c"].state == "skipped"
+
+
+async def test_all_steps_ended_but_not_the_run(store, engine, make_run, step):
+    run = make_run(step("a"))
+    store.create(run)
+    now = time.time()
+    store.append(run.id, e.RunStart(now), e.StepEnd(now, "a", "succeeded"))
+    await engine.resume()
+    assert (await engine.wait(run.id, 5)).state == "succeeded"
+
+
+async def test_a_stop_that_was_asked_of_a_dead_host(store, engine, make_run, step, runtime):
+    run = make_run(step("a"), step("b", after=["a"]))
+    store.create(run)
+    store.ask_stop(run.id)
+    await engine.resume()
+    assert (await engine.wait(run.id, 5)).state == "cancelled"
+    assert runtime.started == []
+
+
+async def test_what_runs_goes_on_when_the_engine_lets_go(store, make_run, step, runtime):
+    run = make_run(step("a", "sleep", "0.3"), step("b", after=["a"]))
+    first = Engine(store, {"inprocess": runtime}, beat=0.1)
+    await first.submit(run)
+    await asyncio.sleep(0.1)
+    await first.close()
+    assert store.read(run.id).state.state == "running"
+    assert runtime.held == set()
+    second = Engine(store, {"inprocess": runtime}, beat=0.1)
+    assert await second.resume() == [run.id]
+    state = await second.wait(run.id, 5)
+    await second.close()
+    assert state.state == "succeeded"
+    assert [key[1] for key in runtime.started] == ["a", "b"]
+
+
+async def test_one_run_has_one_owner(store, engine, make_run, step):
+    run = make_run(step("a", "sleep", "0.3"))
+    await engine.submit(run)
+    other = Engine(store, {"inprocess": InProcess()}, beat=0.1)
+    assert await other.resume() == []
+    assert (await other.wait(run.id, 5)).state == "succeeded"
+    await other.close()
+
+
+async def test_a_run_that_lost_its_lease_is_let_go(store, engine, make_run, step, monkeypatch):
+    monkeypatch.setattr("jupyterlab_convect.runs.engine.RENEW", 0.1)
+    run = make_run(step("a", "sleep", "30"))
+    await engine.submit(run)
+    folder = store.run_folder(run.id)
+    (folder / "lease-9.json").write_text(
+        json.dumps(
+            {"host": "elsewhere", "process": 1, "born": "1", "renewed": time.time(), "token": "x"}
+        )
+    )
+    deadline = time.monotonic() + 5
+    while run.id in engine._drivers and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+    assert run.id not in engine._drivers
+    assert Lease.take(folder) is None
+
+
+async def test_an_unreadable_run_does_not_keep_others_from_going_on(store, engine, make_run, step):
+    bad, good = make_run(step("a")), make_run(step("a"))
+    for run in (bad, good):
+        store.create(run)
+    store._open.clear()
+    (store.run_folder(bad.id) / "run.json").write_text("{")
+    assert await engine.resume() == [good.id]
+    assert (await engine.wait(good.id, 5)).state == "succeeded"
+
+
+async def test_a_partial_run_whose_source_is_gone_ends_with_a_reason(
+    store, engine, finish, make_run, step
+):
+    from jupyterlab_convect.runs.model import Selection
+
+    first = make_run(step("a"), step("b", after=["a"]))
+    await finish(first)
+    second = make_run(step("a"), step("b", after=["a"]), select=Selection("only", "b"), of=first.id)
+    store.create(second)
+    store.delete(first.id)
+    await engine.resume()
+    state = await engine.wait(second.id, 5)
+    assert state.state == "failed"
+    assert first.id in state.reason

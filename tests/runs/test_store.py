@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from jupyterlab_convect.errors import Conflict, ConvectError, Missing
+from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs.index import Index, Query
+from jupyterlab_convect.runs.model import new_id
+from jupyterlab_convect.runs.retention import outlived
+from jupyterlab_convect.runs.store import Store
+
+
+@pytest.fixture
+def other(store, tmp_path):
+    """The same folder as another process of this machine sees it."""
+    other = Store(store.folder, Index(store.index.path))
+    yield other
+    other.close()
+
+
+def end(store, run, state="succeeded"):
+    store.append(run.id, e.RunStart(time.time()), e.RunEnd(time.time(), state))
+
+
+def ids(page):
+    return [run["id"] for run in page.runs]
+
+
+def test_a_run_is_read_as_it_was_written(store, other, make_run, step):
+    run = make_run(step("a", env={"A": "ü"}), step("b", after=["a"]), labels={"team": "x"})
+    store.create(run)
+    assert other.read(run.id).run == run
+    assert other.read(run.id).state == store.read(run.id).state
+
+
+def test_what_one_writes_the_other_reads(store, other, make_run):
+    run = make_run()
+    store.create(run)
+    other.read(run.id)
+    store.append(run.id, e.RunStart(5.0))
+    assert other.read(run.id).state.started == 5.0
+    other.change(run.id, name="better", note="ein Hinweis", labels={"a": "1"})
+    state = store.read(run.id).state
+    assert (state.name, state.note, state.labels, state.seq) == (
+        "better",
+        "ein Hinweis",
+        {"a": "1"},
+        2,
+    )
+    store.append(run.id, e.RunEnd(6.0, "succeeded"))
+    assert other.read(run.id).state == store.read(run.id).state
+
+
+def test_the_folder_is_the_truth(store, make_run, tmp_path):
+    runs = [make_run(name=f"n{n}") for n in range(5)]
+    for run in runs:
+        store.create(run)
+        end(store, run)
+    store.change(runs[0].id, note="kept")
+    fresh = Store(store.folder, Index(tmp_path / "elsewhere.sqlite"))
+    page = fresh.find(Query(sort="created"))
+    assert ids(page) == [run.id for run in runs]
+    assert page.counts == {"succeeded": 5}
+    assert page.runs[0]["note"] == "kept"
+    fresh.close()
+
+
+def test_half_a_line_is_waited_for(store, other, make_run):
+    run = make_run()
+    store.create(run)
+    path = store.run_folder(run.id) / "events.ndjson"
+    whole = e.encode(e.RunStart(5.0))
+    path.write_bytes(whole[:10])
+    assert other.read(run.id).state.started is None
+    path.write_bytes(whole)
+    assert other.read(run.id).state.started == 5.0
+
+
+def test_a_line_that_was_never_finished_spoils_only_itself(store, make_run):
+    run = make_run()
+    store.create(run)
+    path = store.run_folder(run.id) / "events.ndjson"
+    path.write_bytes(e.encode(e.RunStart(5.0)) + b'{"time": 6, "ty')
+    end(store, run, "failed")
+    fresh = Store(store.folder, store.index)
+    assert fresh.read(run.id).state.state == "failed"
+    assert store.read(run.id).state == fresh.read(run.id).state
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"id": 3}', '{"plan": []}', "\x00"])
+def test_one_damaged_run_spoils_no_list(store, make_run, tmp_path, content):
+    good, bad = make_run(), make_run()
+    for run in (good, bad):
+        store.create(run)
+    (store.run_folder(bad.id) / "run.json").write_text(content)
+    fresh = Store(store.folder, Index(tmp_path / "elsewhere.sqlite"))
+    page = fresh.find(Query(sort="created"))
+    assert ids(page) == [good.id, bad.id]
+    assert page.runs[1]["state"] == "lost"
+    assert "cannot be read" in page.runs[1]["reason"]
+    with pytest.raises(Conflict):
+        fresh.read(bad.id)
+    fresh.delete(bad.id)
+    assert ids(fresh.find()) == [good.id]
+    fresh.close()
+
+
+def test_strange_things_in_the_folder_are_no_runs(store, make_run):
+    store.create(make_run())
+    (store.folder / "notes.txt").write_text("x")
+    (store.folder / "sweeps").mkdir()
+    (store.folder / new_id()).mkdir()
+    store.refresh()
+    assert store.find(Query(states=("queued",))).total == 1
+
+
+@pytest.mark.parametrize("run_id", ["", "..", "a/b", "../../etc", "20261116", "x" * 300])
+def test_an_id_leads_nowhere_else(store, run_id):
+    with pytest.raises(Missing):
+        store.read(run_id)
+    with pytest.raises(Missing):
+        store.delete(run_id)
+
+
+def test_an_id_is_taken_once(store, make_run):
+    run = make_run()
+    store.create(run)
+    with pytest.raises(Conflict):
+        store.create(replace(run, name="other"))
+    assert store.read(run.id).run.name == "churn"
+
+
+def test_runs_of_another_machine_appear(store, make_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("jupyterlab_convect.runs.store._Look.EVERY", 0.0)
+    store.find()
+    elsewhere = Store(store.folder, Index(tmp_path / "their.sqlite"))
+    run = make_run()
+    elsewhere.create(run)
+
+    def until(check):
+        deadline = time.monotonic() + 5
+        while not check() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert check()
+
+    until(lambda: store.find().total == 1)
+    end(elsewhere, run)
+    until(lambda: store.find().counts == {"succeeded": 1})
+    elsewhere.delete(run.id)
+    until(lambda: store.find().total == 0)
+    elsewhere.close()
+
+
+def test_what_runs_is_not_deleted(store, make_run):
+    run = make_run()
+    store.create(run)
+    with pytest.raises(Conflict):
+        store.delete(run.id)
+    end(store, run)
+    store.delete(run.id)
+    assert store.find().total == 0
+    assert list(store.folder.iterdir()) == []
+
+
+def test_pruning_never_touches_what_runs(store, make_run):
+    runs = [make_run() for _ in range(6)]
+    for run in runs:
+        store.create(run)
+    for run in runs[1:]:
+        end(store, run)
+    assert store.prune(keep_runs=2, dry_run=True) == [run.id for run in runs[1:4]]
+    assert store.find().total == 6
+    assert store.prune(keep_runs=2) == [run.id for run in runs[1:4]]
+    assert ids(store.find(Query(sort="created"))) == [runs[0].id, runs[4].id, runs[5].id]
+
+
+def test_pruning_by_size(store, make_run):
+    runs = [make_run() for _ in range(4)]
+    for run in runs:
+        store.create(run)
+        (store.run_folder(run.id) / "big").write_bytes(bytes(100_000))
+        end(store, run)
+    assert store.prune(keep_bytes=250_000) == [run.id for run in runs[:2]]
+
+
+def test_what_has_outlived():
+    day = 86400
+    now = 1_800_000_000.0
+    sizes = {new_id(now - age * day): 10 for age in (9, 7, 5, 3, 1)}
+    oldest = list(sizes)
+    assert outlived(sizes, now, 0, 0, 0) == []
+    assert outlived(sizes, now, 6, 0, 0) == oldest[:2]
+    assert outlived(sizes, now, 0, 3, 0) == oldest[:2]
+    assert outlived(sizes, now, 0, 0, 25) == oldest[:3]
+    assert outlived(sizes, now, 6, 4, 15) == oldest[:4]
+
+
+def test_what_a_killed_process_left_is_cleared_away(store, make_run):
+    import os
+
+    for name in (".new-x", ".old-x"):
+        (store.folder / name).mkdir()
+        os.utime(store.folder / name, (0, 0))
+    (store.folder / ".new-y").mkdir()
+    store.prune(keep_runs=1)
+    assert [path.name for path in store.folder.iterdir()] == [".new-y"]
+
+
+def test_asking_to_stop(store, make_run, step):
+    run = make_run(step("a"), step("b"))
+    store.create(run)
+    assert store.ask_stop(run.id, "b").steps["b"].stopping
+    assert not store.read(run.id).state.stopping
+    with pytest.raises(Missing):
+        store.ask_stop(run.id, "c")
+    end(store, run)
+    assert not store.ask_stop(run.id).stopping
+
+
+def test_a_change_that_cannot_be_written_is_said_so(store, make_run):
+    run = make_run()
+    store.create(run)
+    (store.run_folder(run.id) / "changes.ndjson").mkdir()
+    with pytest.raises(ConvectError, match=r"cannot be (changed|read)"):
+        store.change(run.id, note="x")
+
+
+def test_many_threads_write_and_read(store, make_run):
+    runs = [make_run() for _ in range(20)]
+    errors = []
+
+    def work(part):
+        try:
+            for run in part:
+                store.create(run)
+                store.append(run.id, e.RunStart(1.0))
+                store.change(run.id, note="n")
+                store.find(Query(text="churn"))
+                store.append(run.id, e.RunEnd(2.0, "succeeded"))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(runs[n::4],)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert store.find().counts == {"succeeded": 20}
+
+
+def test_run_json_can_be_read_by_people(store, make_run):
+    run = make_run(name="名字")
+    store.create(run)
+    text = (store.run_folder(run.id) / "run.json").read_text()
+    assert "名字" in text
+    assert json.loads(text)["id"] == run.id
