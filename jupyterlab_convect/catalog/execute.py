@@ -84,7 +84,7 @@ def prepare(step: Json, component: Component, folder: Path) -> Launch:
         if not Approvals(store_folder(folder.parents[3])).has(component):
             raise refuse_unapproved(component)
         say(f"[Not contained: “{component.name}” runs as a process of this machine.]")
-    _make_ready(launch, folders)
+    make_ready(launch, folders)
     return launch
 
 
@@ -161,7 +161,7 @@ def _uid(step: Json) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _make_ready(launch: Launch, folders: Folders) -> None:
+def make_ready(launch: Launch, folders: Folders) -> None:
     try:
         for place in (folders.inputs, folders.outputs):
             place.mkdir(parents=True, exist_ok=True)
