@@ -46,8 +46,8 @@ class OpenRun:
     def happen(self, *events: Event) -> None:
         self._write(self._happened, events)
 
-    def ask(self, event: Event) -> None:
-        self._write(self._asked, (event,))
+    def ask(self, *events: Event) -> None:
+        self._write(self._asked, events)
 
     def entry(self) -> Entry:
         """What the index should know; results only once."""

@@ -105,11 +105,12 @@ class Store:
     def ask_stop(self, run_id: str, step: str | None = None) -> RunState:
         """Leave word for whoever drives the run; `Engine.stop` is quicker where it is at hand."""
         run, state = self.read(run_id)
-        if step is not None and step not in state.steps:
-            raise Missing(f"The run {run.name} has no step {step!r}.")
+        steps = [None] if step is None else run.plan.steps_of(step)
+        if not steps:
+            raise Missing(f"The run {run.name} has no step {step!r}.", code="no-such-step")
         if state.state in ENDED:
             return state
-        return self._ask(run_id, StopAsk(time.time(), step))
+        return self._ask(run_id, *(StopAsk(time.time(), each) for each in steps))
 
     def append(self, run_id: str, *events: Event) -> RunState:
         """Write what happened. Only for the holder of the lease.
@@ -237,11 +238,11 @@ class Store:
             self._open.popitem(last=False)
         return opened
 
-    def _ask(self, run_id: str, event: Event) -> RunState:
+    def _ask(self, run_id: str, *events: Event) -> RunState:
         with self._lock:
             opened = self._opened(run_id)
             try:
-                opened.ask(event)
+                opened.ask(*events)
             except OSError as error:
                 raise ConvectError(
                     f"The run {run_id} cannot be changed: {plain(error)}.", code="unwritable"
