@@ -22,7 +22,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { CATEGORY, CommandIDs } from '../commands';
-import { IConvectApi, IRunsModel } from '../tokens';
+import { IConvectApi, IPlanViewFactory, IRunsModel } from '../tokens';
 // Needed at once: files may be open when JupyterLab starts. The canvas is not.
 /* eslint-disable jupyter/prefer-lazy-imports */
 import { addEditorCommands } from './commands';
@@ -31,6 +31,7 @@ import { PipelineWidgetFactory } from './factory';
 import { pipelineIcon } from './icons';
 import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
 import { PipelineDoc } from './model';
+import { PlanViewFactory } from './planview';
 /* eslint-enable jupyter/prefer-lazy-imports */
 import type { PipelineWidget } from './widget';
 
@@ -228,4 +229,16 @@ const creation: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export const pipelinePlugins = [editor, creation];
+const planView: JupyterFrontEndPlugin<IPlanViewFactory> = {
+  id: 'jupyterlab-convect:plan-view',
+  description: 'Draws the plan of a run as a graph.',
+  autoStart: true,
+  optional: [ITranslator],
+  provides: IPlanViewFactory,
+  activate: (_: JupyterFrontEnd, translator: ITranslator | null) =>
+    new PlanViewFactory(
+      (translator ?? nullTranslator).load('jupyterlab_convect')
+    )
+};
+
+export const pipelinePlugins = [editor, creation, planView];

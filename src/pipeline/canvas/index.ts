@@ -2,3 +2,4 @@ import '@xyflow/react/dist/base.css';
 
 export { Canvas } from './Canvas';
 export { SidePanel } from './SidePanel';
+export { PlanCanvas } from './PlanCanvas';
