@@ -55,7 +55,17 @@ export default defineConfig([
       // What every other plugin asks for when it is activated.
       'jupyter/prefer-lazy-imports': [
         'error',
-        { ignoreImports: ['./client', './model'] }
+        {
+          ignoreImports: [
+            '../api',
+            '../../api',
+            './client',
+            './drive',
+            './endings',
+            './model',
+            './panel'
+          ]
+        }
       ]
     }
   },

@@ -81,8 +81,7 @@ def set_up_node() -> None:
 
 def set_up_frontend() -> None:
     say("building the front end")
-    run(jlpm(), "build:lib")
-    run(jlpm(), "build:labextension")
+    run(jlpm(), "build:prod")
 
 
 def set_up_extension() -> None:

@@ -1,6 +1,19 @@
 /** The names of all commands, for menus, the palette, settings and tests. */
 export namespace CommandIDs {
+  export const runAsPipeline = 'convect:run-as-pipeline';
   export const showRuns = 'convect:show-runs';
+  export const openRun = 'convect:open-run';
+  export const openSweep = 'convect:open-sweep';
+  export const stopRun = 'convect:stop-run';
+  export const rerun = 'convect:rerun';
+  export const cloneRun = 'convect:clone-run';
+  export const deleteRun = 'convect:delete-run';
+  export const compareRuns = 'convect:compare-runs';
+  export const downloadRun = 'convect:download-run';
+  export const copyLink = 'convect:copy-link';
+  export const followLink = 'convect:follow-link';
+  export const openExecuted = 'convect:open-executed-notebook';
+  export const compareWithSource = 'convect:compare-with-source';
 }
 
 /** The category in the palette and the section in the launcher. */

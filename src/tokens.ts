@@ -2,6 +2,7 @@ import { Token } from '@lumino/coreutils';
 import type { Widget } from '@lumino/widgets';
 
 import type { ConvectApi, IPlan, IStep } from './api';
+import type { RunsModel } from './runs/model';
 
 export type IConvectApi = ConvectApi;
 
@@ -10,11 +11,18 @@ export const IConvectApi = new Token<IConvectApi>(
   'A client of the REST interface: runtimes, runs, sweeps and pipelines.'
 );
 
+export type IRunsModel = RunsModel;
+
+export const IRunsModel = new Token<IRunsModel>(
+  'jupyterlab-convect:IRunsModel',
+  'What is going on now over all runtimes, and a signal for every change.'
+);
+
 /** Opens what the runs of this server have to show. */
 export interface IRunsOpener {
-  openRun(id: string): void;
-  openSweep(id: string): void;
-  compare(ids: string[]): void;
+  openRun(id: string, at?: { step?: string; attempt?: number }): Promise<void>;
+  openSweep(id: string): Promise<void>;
+  compare(ids: string[]): Promise<void>;
 }
 
 export const IRunsOpener = new Token<IRunsOpener>(

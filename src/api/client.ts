@@ -139,6 +139,10 @@ export class ConvectApi {
     return this.url(`${attemptPath(key)}/log`, { download: 1 });
   }
 
+  notebookUrl(key: IAttemptKey): string {
+    return this.url(`${attemptPath(key)}/notebook`, { download: 1 });
+  }
+
   fileUrl(key: IAttemptKey, path: string): string {
     const parts = path.split('/').map(encode).join('/');
     return this.url(`${attemptPath(key)}/files/${parts}`);

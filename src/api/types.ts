@@ -39,11 +39,14 @@ export interface IRuntime {
   display_name: string;
   features: Feature[];
   options_schema: JSONSchema7;
+  /** Why it cannot be used. */
+  problem: string | null;
 }
 
 export interface IAbout {
   version: string;
-  runtimes: IRuntime[];
+  runtimes: Omit<IRuntime, 'options_schema'>[];
+  default_runtime: string;
   installed: Record<string, string | null>;
 }
 
@@ -57,22 +60,28 @@ export interface IProblem {
 }
 
 export type ParameterType =
-  'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'any';
+  'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
 
 export interface IParameter {
   name: string;
-  type: ParameterType;
-  default?: JSONValue;
-  description?: string | null;
-  choices?: JSONValue[];
+  /** Null when it cannot be known. */
+  type: ParameterType | null;
+  default: JSONValue;
+  /** The default as it stands in the file, null when there is none. */
+  source: string | null;
+  help: string | null;
+  choices: JSONValue[];
+  required: boolean;
 }
 
 /** What a notebook or a script tells about itself. */
 export interface IDiscovery {
-  kind: 'notebook' | 'script' | 'pipeline';
+  kind: 'notebook' | 'script';
+  language: string | null;
   kernel: string | null;
-  parameters: IParameter[];
-  outputs: string[];
+  /** Null when they cannot be known. */
+  parameters: IParameter[] | null;
+  outputs: string[] | null;
   env: string[];
   modules: string[];
 }
@@ -187,6 +196,8 @@ export interface IGit {
 }
 
 export interface IRunView extends IRunSummary {
+  /** Somebody has asked to stop it. */
+  stopping: boolean;
   plan: IPlan;
   request: IRequest;
   git: IGit | null;
@@ -282,7 +293,7 @@ export interface ISweepView extends ISweepSummary {
 export interface IRunEvent {
   run: string;
   seq: number;
-  state: State;
+  state: State | 'deleted';
 }
 
 export const RUN_EVENT = 'https://events.jupyterlab-convect.dev/run/v1';

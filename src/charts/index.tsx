@@ -1,0 +1,16 @@
+import * as React from 'react';
+
+import type { IChartProps } from './chart';
+
+export type { IColours } from './colours';
+
+const LazyChart = React.lazy(() => import('./chart'));
+
+/** A chart, whose library is loaded when the first one is drawn. */
+export function Chart(props: IChartProps): JSX.Element {
+  return (
+    <React.Suspense fallback={<div style={{ height: props.height }} />}>
+      <LazyChart {...props} />
+    </React.Suspense>
+  );
+}

@@ -1,0 +1,176 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import {
+  Clipboard,
+  Dialog,
+  Notification,
+  showDialog
+} from '@jupyterlab/apputils';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import {
+  deleteIcon,
+  downloadIcon,
+  linkIcon,
+  refreshIcon,
+  stopIcon
+} from '@jupyterlab/ui-components';
+
+import type { ISelection } from '../api';
+import { sentenceOf } from '../api';
+import { CommandIDs } from '../commands';
+import { IConvectApi, IRunsModel, IRunsOpener } from '../tokens';
+import { runsMeant } from './context';
+import { linkToRun } from './links';
+
+export const actions: JupyterFrontEndPlugin<void> = {
+  id: 'jupyterlab-convect:actions',
+  description: 'Stops, repeats, deletes and links to runs.',
+  autoStart: true,
+  requires: [IConvectApi, IRunsModel, IRunsOpener],
+  optional: [ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    api: IConvectApi,
+    runs: IRunsModel,
+    opener: IRunsOpener,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    const { commands } = app;
+    const run = {
+      type: 'string' as const,
+      description: trans.__('The id of the run; the one under the pointer')
+    };
+
+    /** Do it and say in one sentence when it could not be done. */
+    const attempt = async <T>(work: () => Promise<T>): Promise<T | null> => {
+      try {
+        return await work();
+      } catch (error) {
+        Notification.error(sentenceOf(error), { autoClose: 8000 });
+        return null;
+      } finally {
+        runs.refresh();
+      }
+    };
+
+    commands.addCommand(CommandIDs.stopRun, {
+      label: trans.__('Stop'),
+      icon: stopIcon,
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            run,
+            step: { type: 'string', description: trans.__('Only this step') }
+          }
+        }
+      },
+      execute: async args => {
+        for (const id of runsMeant(app, args)) {
+          const step = args.step ? String(args.step) : undefined;
+          await attempt(() => api.stopRun(id, step));
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.rerun, {
+      label: trans.__('Run Again'),
+      icon: refreshIcon,
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            run,
+            mode: {
+              type: 'string',
+              description: trans.__('all, failed, from, only or upto')
+            },
+            node: {
+              type: 'string',
+              description: trans.__('The step that the mode is about')
+            }
+          }
+        }
+      },
+      execute: async args => {
+        const selection = {
+          mode: (args.mode ?? 'all') as ISelection['mode'],
+          node: args.node ? String(args.node) : null
+        };
+        for (const id of runsMeant(app, args)) {
+          const begun = await attempt(() => api.rerun(id, selection));
+          if (begun) {
+            await opener.openRun(begun.id);
+          }
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.deleteRun, {
+      label: trans.__('Delete'),
+      icon: deleteIcon,
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            run,
+            runs: {
+              type: 'array',
+              items: { type: 'string' },
+              description: trans.__('The ids of several runs')
+            }
+          }
+        }
+      },
+      execute: async args => {
+        const ids = runsMeant(app, args);
+        if (ids.length === 0) {
+          return;
+        }
+        const answer = await showDialog({
+          title: trans._n('Delete %1 run?', 'Delete %1 runs?', ids.length),
+          body: trans.__(
+            'Executed notebooks, logs and files go with it. The sources stay.'
+          ),
+          buttons: [
+            Dialog.cancelButton(),
+            Dialog.warnButton({ label: trans.__('Delete') })
+          ]
+        });
+        if (answer.button.accept) {
+          for (const id of ids) {
+            await attempt(() => api.deleteRun(id));
+          }
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.copyLink, {
+      label: trans.__('Copy Link'),
+      icon: linkIcon,
+      describedBy: { args: { type: 'object', properties: { run } } },
+      execute: args => {
+        for (const id of runsMeant(app, args)) {
+          Clipboard.copyToSystem(linkToRun(api.settings.baseUrl, id));
+          Notification.info(trans.__('The link is in the clipboard.'), {
+            autoClose: 3000
+          });
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.downloadRun, {
+      label: trans.__('Download Everything'),
+      icon: downloadIcon,
+      describedBy: { args: { type: 'object', properties: { run } } },
+      execute: args => {
+        for (const id of runsMeant(app, args)) {
+          window.open(api.archiveUrl(id));
+        }
+      }
+    });
+  }
+};

@@ -1,0 +1,220 @@
+import { HTMLSelect } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import * as React from 'react';
+
+import type { ConvectApi, IRunView } from '../../api';
+import { sentenceOf } from '../../api';
+import { CommandIDs } from '../../commands';
+import type { Execute } from '../../ui';
+import {
+  Ago,
+  formatDuration,
+  formatExact,
+  formatParameters,
+  StateIcon,
+  useModel,
+  useTrans
+} from '../../ui';
+import type { CompareModel } from './model';
+import { textOf } from './notebooks';
+import type { ILine } from './table';
+import { environmentOf, linesOf } from './table';
+
+const TextDiff = React.lazy(() => import('./diff'));
+
+/** Runs side by side: parameters, metrics, environment, and the sources of two of them. */
+export function CompareView(props: {
+  model: CompareModel;
+  execute: Execute;
+}): JSX.Element {
+  const { execute } = props;
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { views, others, error } = model;
+  return (
+    <>
+      <header className="jp-Convect-header">
+        <div className="jp-Convect-title">
+          <h2>{trans._n('%1 run', '%1 runs', views.length)}</h2>
+          {others.length > 0 && (
+            <HTMLSelect
+              aria-label={trans.__('Add a run')}
+              value=""
+              onChange={event => model.add(event.target.value)}
+            >
+              <option value="">{trans.__('Add a run…')}</option>
+              {others.map(run => (
+                <option key={run.id} value={run.id}>
+                  {`${run.name} · ${formatExact(run.created)} · ${formatParameters(run.parameters)}`}
+                </option>
+              ))}
+            </HTMLSelect>
+          )}
+        </div>
+        {!!error && (
+          <p className="jp-Convect-reason jp-mod-error">{sentenceOf(error)}</p>
+        )}
+      </header>
+      <div className="jp-Convect-compare">
+        <table className="jp-Convect-table">
+          <thead>
+            <tr>
+              <th />
+              {views.map(view => (
+                <th key={view.id} scope="col">
+                  <StateIcon state={view.state} />
+                  <button
+                    className="jp-Convect-link"
+                    onClick={() =>
+                      execute(CommandIDs.openRun, { run: view.id })
+                    }
+                  >
+                    {view.name}
+                  </button>
+                  {views.length > 1 && (
+                    <button
+                      className="jp-Convect-link"
+                      aria-label={trans.__('Take %1 away', view.name)}
+                      title={trans.__('Take away')}
+                      onClick={() => model.remove(view.id)}
+                    >
+                      ×
+                    </button>
+                  )}
+                  <div className="jp-Convect-help">
+                    <Ago time={view.created} />
+                    {view.started && view.ended
+                      ? ` · ${formatDuration(view.ended - view.started)}`
+                      : ''}
+                  </div>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <Lines
+            title={trans.__('Parameters')}
+            lines={linesOf(
+              views.map(view => view.parameters as ReadonlyJSONObject)
+            )}
+          />
+          <Lines
+            title={trans.__('Metrics')}
+            lines={linesOf(views.map(view => view.metrics))}
+          />
+          <Lines
+            title={trans.__('Environment')}
+            lines={linesOf(views.map(environmentOf))}
+          />
+        </table>
+        {views.length > 1 && <SourceDiff views={views} api={model.api} />}
+      </div>
+    </>
+  );
+}
+
+function Lines(props: { title: string; lines: ILine[] }): JSX.Element | null {
+  const { title, lines } = props;
+  if (lines.length === 0) {
+    return null;
+  }
+  return (
+    <tbody>
+      <tr className="jp-Convect-table-section">
+        <th colSpan={lines[0].values.length + 1} scope="rowgroup">
+          {title}
+        </th>
+      </tr>
+      {lines.map(({ name, values, differs }) => (
+        <tr key={name} className={differs ? 'jp-mod-differs' : ''}>
+          <th scope="row">{name}</th>
+          {values.map((value, index) => (
+            <td key={index}>
+              <code>{value}</code>
+            </td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+/** The sources of one notebook in two runs. */
+function SourceDiff(props: {
+  views: readonly IRunView[];
+  api: ConvectApi;
+}): JSX.Element | null {
+  const { views, api } = props;
+  const trans = useTrans();
+  const [right, setRight] = React.useState(1);
+  const [a, b] = [views[0], views[Math.min(right, views.length - 1)]];
+  const steps = a.plan.steps
+    .filter(step => step.kind === 'notebook')
+    .map(({ id }) => id)
+    .filter(id => id in b.steps);
+  const [chosen, setChosen] = React.useState('');
+  const step = steps.includes(chosen) ? chosen : steps[0];
+  const [texts, setTexts] = React.useState<[string, string] | null>(null);
+  const [failure, setFailure] = React.useState<string | null>(null);
+  const [left, other] = [a.id, b.id];
+  React.useEffect(() => {
+    let current = true;
+    setTexts(null);
+    setFailure(null);
+    if (step) {
+      const source = (run: string) =>
+        api.notebook({ run, step, attempt: 1 }, { source: true });
+      Promise.all([source(left), source(other)]).then(
+        ([x, y]) => current && setTexts([textOf(x), textOf(y)]),
+        error => current && setFailure(sentenceOf(error))
+      );
+    }
+    return () => {
+      current = false;
+    };
+  }, [api, left, other, step]);
+  if (!step) {
+    return null;
+  }
+  return (
+    <section>
+      <h3 className="jp-Convect-inline">
+        {trans.__('Source')}
+        {steps.length > 1 && (
+          <HTMLSelect
+            aria-label={trans.__('Step')}
+            value={step}
+            onChange={event => setChosen(event.target.value)}
+          >
+            {steps.map(id => (
+              <option key={id}>{id}</option>
+            ))}
+          </HTMLSelect>
+        )}
+        {views.length > 2 && (
+          <HTMLSelect
+            aria-label={trans.__('Compare the first with')}
+            value={right}
+            onChange={event => setRight(Number(event.target.value))}
+          >
+            {views.slice(1).map((view, index) => (
+              <option key={view.id} value={index + 1}>
+                {view.name} · {formatExact(view.created)}
+              </option>
+            ))}
+          </HTMLSelect>
+        )}
+      </h3>
+      {failure && <div className="jp-Convect-hint">{failure}</div>}
+      {texts &&
+        (texts[0] === texts[1] ? (
+          <div className="jp-Convect-hint">
+            {trans.__('The sources are the same.')}
+          </div>
+        ) : (
+          <React.Suspense fallback={null}>
+            <TextDiff left={texts[0]} right={texts[1]} />
+          </React.Suspense>
+        ))}
+    </section>
+  );
+}

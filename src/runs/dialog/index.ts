@@ -1,0 +1,4 @@
+export * from './choice';
+export * from './dialog';
+export * from './document';
+export * from './form';

@@ -1,0 +1,163 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ILayoutRestorer, IRouter } from '@jupyterlab/application';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { CommandIDs } from '../commands';
+import { IPlanViewFactory, IRunsModel, IRunsOpener } from '../tokens';
+import { runsMeant } from './context';
+import { LINK, SWEEP_LINK } from './links';
+import { PageKind } from './pagekind';
+
+export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
+  id: 'jupyterlab-convect:opener',
+  description: 'Opens the pages of runs and sweeps, and compares runs.',
+  autoStart: true,
+  requires: [IRunsModel],
+  optional: [IPlanViewFactory, ILayoutRestorer, IRouter, ITranslator],
+  provides: IRunsOpener,
+  activate: (
+    app: JupyterFrontEnd,
+    runs: IRunsModel,
+    planViews: IPlanViewFactory | null,
+    restorer: ILayoutRestorer | null,
+    router: IRouter | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    const { commands, shell } = app;
+    const options = { commands, trans };
+    const runPages = new PageKind(shell, 'run', async id => {
+      const { RunModel, RunPage } = await import('./page');
+      return new RunPage(new RunModel(runs, id), { ...options, planViews });
+    });
+    const sweepPages = new PageKind(shell, 'sweep', async id => {
+      const { SweepModel, SweepPage } = await import('./sweep');
+      return new SweepPage(new SweepModel(runs, id), options);
+    });
+    const comparePages = new PageKind(shell, 'compare', async ids => {
+      const { CompareModel, ComparePage } = await import('./compare');
+      return new ComparePage(new CompareModel(runs, ids.split(',')), options);
+    });
+
+    const service: IRunsOpener = {
+      openRun: async (id, at) => {
+        const page = await runPages.open(id);
+        if (at) {
+          page.model.look(at);
+        }
+      },
+      openSweep: async id => {
+        await sweepPages.open(id);
+      },
+      compare: async ids => {
+        await comparePages.open(ids.join(','));
+      }
+    };
+
+    commands.addCommand(CommandIDs.openRun, {
+      label: trans.__('Open Run'),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            run: { type: 'string', description: trans.__('The id of the run') },
+            step: { type: 'string', description: trans.__('A step of it') }
+          }
+        }
+      },
+      execute: async args => {
+        const at = args.step ? { step: String(args.step) } : undefined;
+        for (const run of runsMeant(app, args)) {
+          await service.openRun(run, at);
+        }
+      }
+    });
+    commands.addCommand(CommandIDs.openSweep, {
+      label: trans.__('Open Sweep'),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            sweep: {
+              type: 'string',
+              description: trans.__('The id of the sweep')
+            }
+          },
+          required: ['sweep']
+        }
+      },
+      execute: ({ sweep }) => service.openSweep(String(sweep))
+    });
+    commands.addCommand(CommandIDs.compareRuns, {
+      label: trans.__('Compare Runs'),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            runs: {
+              type: 'array',
+              items: { type: 'string' },
+              description: trans.__('The ids of the runs')
+            }
+          }
+        }
+      },
+      execute: args => service.compare(runsMeant(app, args))
+    });
+
+    if (restorer) {
+      void restorer.restore(runPages.tracker, {
+        command: CommandIDs.openRun,
+        args: page => ({ run: runPages.idOf(page) }),
+        name: page => runPages.idOf(page)
+      });
+      void restorer.restore(sweepPages.tracker, {
+        command: CommandIDs.openSweep,
+        args: page => ({ sweep: sweepPages.idOf(page) }),
+        name: page => sweepPages.idOf(page)
+      });
+      void restorer.restore(comparePages.tracker, {
+        command: CommandIDs.compareRuns,
+        args: page => ({ runs: comparePages.idOf(page).split(',') }),
+        name: page => comparePages.idOf(page)
+      });
+    }
+
+    if (router) {
+      commands.addCommand(CommandIDs.followLink, {
+        label: trans.__('Open Linked Run'),
+        describedBy: {
+          args: {
+            type: 'object',
+            properties: {
+              search: {
+                type: 'string',
+                description: trans.__('The query of the address')
+              }
+            }
+          }
+        },
+        execute: async ({ search }) => {
+          const query = new URLSearchParams(String(search ?? ''));
+          const [run, sweep] = [query.get(LINK), query.get(SWEEP_LINK)];
+          const url = new URL(window.location.href);
+          url.searchParams.delete(LINK);
+          url.searchParams.delete(SWEEP_LINK);
+          window.history.replaceState({}, '', url);
+          // Not awaited: the router holds up the start until its commands are done.
+          void app.restored.then(() =>
+            run ? service.openRun(run) : service.openSweep(String(sweep))
+          );
+        }
+      });
+      router.register({
+        command: CommandIDs.followLink,
+        pattern: new RegExp(`[?&](${LINK}|${SWEEP_LINK})=`)
+      });
+    }
+    return service;
+  }
+};

@@ -1,0 +1,176 @@
+import type { INotebookContent } from '@jupyterlab/nbformat';
+import * as React from 'react';
+
+import type { ConvectApi, IAttemptKey } from '../../api';
+import { formatDuration, StateIcon, useNow, useTrans } from '../../ui';
+import { AnsiLine } from './ansi';
+import type { ICell, IStepStory } from './events';
+
+/** What the cells of a notebook did; one that failed comes first. */
+export function Cells(props: {
+  api: ConvectApi;
+  attempt: IAttemptKey;
+  story: IStepStory;
+  onOpen: (cell: number) => void;
+}): JSX.Element {
+  const { story, onOpen } = props;
+  const trans = useTrans();
+  const sources = useSources(props.api, props.attempt, story.cells.length > 0);
+  const failed = story.cells.filter(cell => cell.error);
+  const { cells } = story;
+  if (cells.length === 0) {
+    return (
+      <div className="jp-Convect-hint">{trans.__('No cell has run yet.')}</div>
+    );
+  }
+  return (
+    <div className="jp-Convect-cells">
+      {failed.map(cell => (
+        <FailedCell
+          key={cell.index}
+          cell={cell}
+          source={sources[cell.index]}
+          onOpen={onOpen}
+        />
+      ))}
+      <ol>
+        {cells.map(cell => (
+          <li key={cell.index}>
+            <CellLine
+              cell={cell}
+              source={sources[cell.index]}
+              onOpen={onOpen}
+            />
+          </li>
+        ))}
+      </ol>
+      {cells.length < story.total && (
+        <div className="jp-Convect-hint">
+          {trans._n(
+            '%1 cell has not run.',
+            '%1 cells have not run.',
+            story.total - cells.length
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function FailedCell(props: {
+  cell: ICell;
+  source: string | undefined;
+  onOpen: (cell: number) => void;
+}): JSX.Element | null {
+  const { cell, source, onOpen } = props;
+  const trans = useTrans();
+  if (!cell.error) {
+    return null;
+  }
+  return (
+    <section className="jp-Convect-failure" role="alert">
+      <h4>
+        <StateIcon state="failed" />
+        {trans.__('Cell %1', cell.number)}
+        {': '}
+        {cell.error.name}
+        <button className="jp-Convect-link" onClick={() => onOpen(cell.index)}>
+          {trans.__('Show in the notebook')}
+        </button>
+      </h4>
+      {source && <pre className="jp-Convect-source">{source}</pre>}
+      <pre className="jp-Convect-traceback jp-RenderedText">
+        {cell.error.traceback.split('\n').map((line, index) => (
+          <div key={index}>
+            <AnsiLine line={line} />
+          </div>
+        ))}
+      </pre>
+    </section>
+  );
+}
+
+function CellLine(props: {
+  cell: ICell;
+  source: string | undefined;
+  onOpen: (cell: number) => void;
+}): JSX.Element {
+  const { cell, source, onOpen } = props;
+  const now = useNow(cell.state === 'running');
+  const first = firstLine(source ?? '');
+  return (
+    <details>
+      <summary>
+        <StateIcon state={cell.state} />
+        <span className="jp-Convect-cell-number">{cell.number}</span>
+        <code title={source}>{first}</code>
+        <span className="jp-Convect-cell-time">
+          {formatDuration(cell.seconds ?? Math.max(0, now - cell.started))}
+        </span>
+      </summary>
+      <CellBody cell={cell} source={source} onOpen={onOpen} />
+    </details>
+  );
+}
+
+function CellBody(props: {
+  cell: ICell;
+  source: string | undefined;
+  onOpen: (cell: number) => void;
+}): JSX.Element {
+  const { cell, source, onOpen } = props;
+  const trans = useTrans();
+  return (
+    <>
+      {source && <pre className="jp-Convect-source">{source}</pre>}
+      {cell.output && (
+        <pre className="jp-Convect-output">
+          {cell.output.split('\n').map((line, index) => (
+            <div key={index}>
+              <AnsiLine line={line} />
+            </div>
+          ))}
+        </pre>
+      )}
+      <button className="jp-Convect-link" onClick={() => onOpen(cell.index)}>
+        {trans.__('Show in the notebook')}
+      </button>
+    </>
+  );
+}
+
+/** The first line that says something. */
+function firstLine(source: string): string {
+  const lines = source.split('\n').map(line => line.trim());
+  return lines.find(line => line && !line.startsWith('#')) ?? lines[0] ?? '';
+}
+
+/** The sources of all cells, once the notebook is there. */
+function useSources(
+  api: ConvectApi,
+  key: IAttemptKey,
+  ready: boolean
+): string[] {
+  const { run, step, attempt } = key;
+  const [sources, setSources] = React.useState<string[]>([]);
+  React.useEffect(() => {
+    let current = true;
+    setSources([]);
+    if (ready) {
+      api.notebook({ run, step, attempt }).then(
+        notebook => current && setSources(sourcesOf(notebook)),
+        () => undefined
+      );
+    }
+    return () => {
+      current = false;
+    };
+  }, [api, run, step, attempt, ready]);
+  return sources;
+}
+
+function sourcesOf(notebook: INotebookContent): string[] {
+  return notebook.cells.map(({ source }) =>
+    Array.isArray(source) ? source.join('') : source
+  );
+}

@@ -1,0 +1,204 @@
+import {
+  copyIcon,
+  deleteIcon,
+  downloadIcon,
+  duplicateIcon,
+  type LabIcon,
+  linkIcon,
+  notebookIcon,
+  refreshIcon,
+  stopIcon
+} from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { IRunView } from '../../api';
+import { CommandIDs } from '../../commands';
+import type { Execute } from '../../ui';
+import {
+  Ago,
+  Duration,
+  formatParameters,
+  isBad,
+  isLive,
+  StateIcon,
+  stateLabel,
+  useTrans
+} from '../../ui';
+
+/** What a run is, how it is, and what can be done with it. */
+export function Header(props: {
+  view: IRunView;
+  step: string | null;
+  execute: Execute;
+}): JSX.Element {
+  const { view, step, execute } = props;
+  const trans = useTrans();
+  const live = isLive(view.state);
+  const parameters = formatParameters(view.parameters);
+  return (
+    <header className="jp-Convect-header">
+      <div className="jp-Convect-title">
+        <StateIcon state={view.state} />
+        <h2 title={view.id}>{view.name}</h2>
+        <span className="jp-Convect-title-state" data-state={view.state}>
+          {view.stopping && live
+            ? trans.__('Stopping')
+            : stateLabel(trans, view.state)}
+        </span>
+        <Actions view={view} step={step} live={live} execute={execute} />
+      </div>
+      <div className="jp-Convect-facts">
+        {view.path && (
+          <button
+            className="jp-Convect-link"
+            title={trans.__('Open the source')}
+            onClick={() =>
+              execute('docmanager:open', { path: view.path as string })
+            }
+          >
+            {view.path}
+          </button>
+        )}
+        <span>{view.runtime}</span>
+        <Ago time={view.started ?? view.created} />
+        <Duration started={view.started} ended={view.ended} live={live} />
+        {view.user && <span>{view.user}</span>}
+        {view.sweep && (
+          <button
+            className="jp-Convect-link"
+            onClick={() => execute(CommandIDs.openSweep, { sweep: view.sweep })}
+          >
+            {trans.__('Sweep')}
+          </button>
+        )}
+        {parameters && <code title={parameters}>{parameters}</code>}
+      </div>
+      {view.reason && view.state !== 'succeeded' && (
+        <p
+          className={
+            isBad(view.state)
+              ? 'jp-Convect-reason jp-mod-error'
+              : 'jp-Convect-reason'
+          }
+        >
+          {view.reason}
+        </p>
+      )}
+    </header>
+  );
+}
+
+function Actions(props: {
+  view: IRunView;
+  step: string | null;
+  live: boolean;
+  execute: Execute;
+}): JSX.Element {
+  const { view, step, live, execute } = props;
+  const trans = useTrans();
+  const run = view.id;
+  const several = view.plan.steps.length > 1;
+  const bad = Object.values(view.steps).some(({ state }) =>
+    ['failed', 'cancelled', 'skipped', 'lost'].includes(state)
+  );
+  const kind = view.plan.steps.find(({ id }) => id === step)?.kind;
+  return (
+    <div
+      className="jp-Convect-actions"
+      role="toolbar"
+      aria-label={trans.__('Run')}
+    >
+      {kind === 'notebook' && (
+        <Action
+          icon={notebookIcon}
+          label={trans.__('Executed notebook')}
+          wide
+          onClick={() => execute(CommandIDs.openExecuted, { run, step })}
+        />
+      )}
+      {live && (
+        <Action
+          icon={stopIcon}
+          label={trans.__('Stop')}
+          wide
+          disabled={view.stopping}
+          onClick={() => execute(CommandIDs.stopRun, { run })}
+        />
+      )}
+      <Action
+        icon={refreshIcon}
+        label={trans.__('Run again')}
+        wide
+        onClick={() => execute(CommandIDs.rerun, { run })}
+      />
+      {several && bad && !live && (
+        <Action
+          label={trans.__('Failed only')}
+          title={trans.__('Run again what did not succeed')}
+          wide
+          onClick={() => execute(CommandIDs.rerun, { run, mode: 'failed' })}
+        />
+      )}
+      {several && step && !live && (
+        <Action
+          label={trans.__('From %1', step)}
+          title={trans.__('Run again from the selected step on')}
+          wide
+          onClick={() =>
+            execute(CommandIDs.rerun, { run, mode: 'from', node: step })
+          }
+        />
+      )}
+      <Action
+        icon={duplicateIcon}
+        label={trans.__('Change and run again')}
+        onClick={() => execute(CommandIDs.cloneRun, { run })}
+      />
+      <Action
+        icon={copyIcon}
+        label={trans.__('Compare with other runs')}
+        onClick={() => execute(CommandIDs.compareRuns, { runs: [run] })}
+      />
+      <Action
+        icon={downloadIcon}
+        label={trans.__('Download everything')}
+        onClick={() => execute(CommandIDs.downloadRun, { run })}
+      />
+      <Action
+        icon={linkIcon}
+        label={trans.__('Copy link')}
+        onClick={() => execute(CommandIDs.copyLink, { run })}
+      />
+      <Action
+        icon={deleteIcon}
+        label={trans.__('Delete')}
+        disabled={live}
+        onClick={() => execute(CommandIDs.deleteRun, { run })}
+      />
+    </div>
+  );
+}
+
+/** A button with an icon, a word, or both. */
+export function Action(props: {
+  label: string;
+  title?: string;
+  icon?: LabIcon;
+  wide?: boolean;
+  disabled?: boolean;
+  onClick: () => void;
+}): JSX.Element {
+  const { label, title, icon, wide, disabled, onClick } = props;
+  return (
+    <button
+      className="jp-Convect-action"
+      title={title ?? label}
+      aria-label={label}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      {icon && <icon.react tag="span" />}
+      {(wide || !icon) && <span>{label}</span>}
+    </button>
+  );
+}

@@ -1,0 +1,37 @@
+import * as React from 'react';
+
+import type { IPlanViewFactory } from '../../tokens';
+import type { Execute, IPageOptions } from '../../ui';
+import { Page } from '../../ui';
+import type { RunModel } from './model';
+import { RunPageView } from './view';
+
+export { RunModel } from './model';
+
+/** The page of one run, in the main area. */
+export class RunPage extends Page<RunModel> {
+  constructor(
+    model: RunModel,
+    options: IPageOptions & { planViews: IPlanViewFactory | null }
+  ) {
+    super(model, options);
+    this.planViews = options.planViews;
+    this.title.label = options.trans.__('Run');
+  }
+
+  private readonly planViews: IPlanViewFactory | null;
+
+  protected get name(): string | null {
+    return this.model.view?.name ?? null;
+  }
+
+  protected content(execute: Execute): JSX.Element {
+    return (
+      <RunPageView
+        model={this.model}
+        planViews={this.planViews}
+        execute={execute}
+      />
+    );
+  }
+}

@@ -1,0 +1,97 @@
+import type { ConvectApi, IAttemptKey } from '../../api';
+import { Tail } from './tail';
+
+/** More lines than that are not kept; the oldest go first. */
+export const MAX_LINES = 500000;
+
+/** A longer line is shown cut off. */
+export const MAX_LENGTH = 10000;
+
+const CHUNK = 1 << 20;
+
+/**
+ * Text as a terminal shows it, in lines: a carriage return starts the line
+ * again, so of a progress bar only what it says last is left.
+ */
+export class LogBuffer {
+  /** Complete lines and, last, the one that is being written. */
+  readonly lines: string[] = [''];
+
+  /** How many lines were dropped at the start. */
+  dropped = 0;
+
+  push(text: string): void {
+    const pieces = text.split('\n');
+    const { lines } = this;
+    lines[lines.length - 1] = overwrite(lines[lines.length - 1] + pieces[0]);
+    for (let index = 1; index < pieces.length; index += 1) {
+      lines[lines.length - 1] = finish(lines[lines.length - 1]);
+      lines.push(overwrite(pieces[index]));
+    }
+    if (lines.length > MAX_LINES) {
+      // In large steps, since each moves all that is left.
+      const surplus = lines.length - Math.floor(MAX_LINES * 0.9);
+      lines.splice(0, surplus);
+      this.dropped += surplus;
+    }
+  }
+}
+
+/** What is left of a line after its carriage returns; the last one may still be followed by `\n`. */
+function overwrite(line: string): string {
+  if (!line.includes('\r')) {
+    return line;
+  }
+  const open = line.endsWith('\r');
+  const written = line.split('\r').filter(part => part !== '');
+  return (written[written.length - 1] ?? '') + (open ? '\r' : '');
+}
+
+function finish(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line;
+}
+
+// eslint-disable-next-line no-control-regex
+const ESCAPES = /\x1b\[[0-9;?]*[ -/]*[@-~]/g;
+
+/** The text of a line without its colours. */
+export function plain(line: string): string {
+  return line.includes('\x1b') ? line.replace(ESCAPES, '') : line;
+}
+
+/** The numbers of the lines that hold a text, letter case aside. */
+export function search(lines: readonly string[], text: string): number[] {
+  const wanted = text.toLowerCase();
+  if (!wanted) {
+    return [];
+  }
+  const found: number[] = [];
+  lines.forEach((line, index) => {
+    if (plain(line).toLowerCase().includes(wanted)) {
+      found.push(index);
+    }
+  });
+  return found;
+}
+
+/** The log of one attempt, as far as it is. */
+export class LogModel extends Tail {
+  constructor(
+    private readonly api: ConvectApi,
+    readonly key: IAttemptKey
+  ) {
+    super();
+  }
+
+  readonly buffer = new LogBuffer();
+
+  protected async read(
+    offset: number
+  ): Promise<{ offset: number; complete: boolean; grown: boolean }> {
+    const chunk = await this.api.log(this.key, offset, CHUNK);
+    if (chunk.text) {
+      this.buffer.push(chunk.text);
+    }
+    return { ...chunk, grown: chunk.offset > offset };
+  }
+}

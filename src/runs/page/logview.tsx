@@ -1,0 +1,164 @@
+import { Button, downloadIcon } from '@jupyterlab/ui-components';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import * as React from 'react';
+
+import type { ConvectApi, IAttemptKey } from '../../api';
+import { useModel, useTrans } from '../../ui';
+import { AnsiLine } from './ansi';
+import { LogModel, search } from './log';
+
+const LINE = 18;
+
+/** The log of an attempt: live, searchable, of any size. */
+export function LogView(props: {
+  api: ConvectApi;
+  attempt: IAttemptKey;
+}): JSX.Element {
+  const { api, attempt } = props;
+  const { run, step, attempt: number } = attempt;
+  const [model, setModel] = React.useState<LogModel | null>(null);
+  React.useEffect(() => {
+    const log = new LogModel(api, { run, step, attempt: number });
+    setModel(log);
+    return () => log.dispose();
+  }, [api, run, step, number]);
+  return model ? <Log model={model} api={api} /> : <></>;
+}
+
+function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { lines, dropped } = model.buffer;
+  const count =
+    lines[lines.length - 1] === '' ? lines.length - 1 : lines.length;
+  const scroller = React.useRef<HTMLDivElement>(null);
+  const [follow, setFollow] = React.useState(!model.isComplete);
+  const [text, setText] = React.useState('');
+  const [hit, setHit] = React.useState(0);
+  const version = text ? model.version : 0;
+  const hits = React.useMemo(
+    () => search(lines, text),
+    // The lines are one array that grows.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [lines, text, version]
+  );
+  const virtualizer = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => LINE,
+    overscan: 30
+  });
+  const { scrollToIndex } = virtualizer;
+  React.useEffect(() => {
+    if (follow && count > 0) {
+      scrollToIndex(count - 1, { align: 'end' });
+    }
+  }, [follow, count, scrollToIndex]);
+  React.useEffect(() => {
+    if (hits.length > 0) {
+      scrollToIndex(hits[hit % hits.length], { align: 'center' });
+    }
+    // Only when somebody searches, not when the log grows.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [text, hit]);
+
+  const onScroll = () => {
+    const element = scroller.current;
+    if (element) {
+      const rest =
+        element.scrollHeight - element.scrollTop - element.clientHeight;
+      setFollow(rest < LINE * 2 && !model.isComplete);
+    }
+  };
+  const current = hits[hit % Math.max(1, hits.length)];
+
+  return (
+    <div className="jp-Convect-log">
+      <div className="jp-Convect-log-bar">
+        <input
+          className="jp-mod-styled"
+          type="search"
+          placeholder={trans.__('Search the log')}
+          aria-label={trans.__('Search the log')}
+          value={text}
+          onChange={event => {
+            setText(event.target.value);
+            setHit(0);
+            setFollow(false);
+          }}
+          onKeyDown={event => {
+            if (event.key === 'Enter' && hits.length > 0) {
+              const step = event.shiftKey ? hits.length - 1 : 1;
+              setHit((hit + step) % hits.length);
+            }
+          }}
+        />
+        <span className="jp-Convect-log-hits" role="status">
+          {text &&
+            (hits.length
+              ? `${(hit % hits.length) + 1}/${hits.length}`
+              : trans.__('not found'))}
+        </span>
+        <label>
+          <input
+            type="checkbox"
+            checked={follow}
+            disabled={model.isComplete}
+            onChange={event => setFollow(event.target.checked)}
+          />
+          {trans.__('Follow')}
+        </label>
+        <Button
+          minimal
+          small
+          title={trans.__('Download the log')}
+          aria-label={trans.__('Download the log')}
+          onClick={() => window.open(props.api.logUrl(model.key))}
+        >
+          <downloadIcon.react tag="span" />
+        </Button>
+      </div>
+      {dropped > 0 && (
+        <div className="jp-Convect-banner">
+          {trans.__(
+            'The first %1 lines are left out here. Download the log to see them.',
+            dropped
+          )}
+        </div>
+      )}
+      {model.isComplete && count === 0 && (
+        <div className="jp-Convect-hint">
+          {trans.__('Nothing was printed.')}
+        </div>
+      )}
+      {model.error && count === 0 && (
+        <div className="jp-Convect-hint">{model.error.message}</div>
+      )}
+      <div
+        ref={scroller}
+        className="jp-Convect-log-lines jp-RenderedText"
+        role="log"
+        aria-label={trans.__('Log')}
+        aria-live="off"
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        <pre style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map(item => (
+            <div
+              key={item.key}
+              className={
+                item.index === current
+                  ? 'jp-Convect-log-line jp-mod-current'
+                  : 'jp-Convect-log-line'
+              }
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              <AnsiLine line={lines[item.index]} />
+            </div>
+          ))}
+        </pre>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,144 @@
+import * as React from 'react';
+
+import type { IRunView, IStep } from '../../api';
+import {
+  Duration,
+  formatDuration,
+  formatExact,
+  isLive,
+  StateIcon,
+  useNow,
+  useTrans
+} from '../../ui';
+
+/** The steps in the order of the plan, each with its place in time. */
+export function Steps(props: {
+  view: IRunView;
+  selected: string | null;
+  onSelect: (step: string) => void;
+}): JSX.Element {
+  const { view, selected, onSelect } = props;
+  const trans = useTrans();
+  const live = isLive(view.state);
+  const now = useNow(live);
+  const steps = view.plan.steps.map(({ id, name }) => ({
+    name,
+    step: view.steps[id]
+  }));
+  const from = view.started ?? view.created;
+  const to = Math.max(view.ended ?? now, from + 0.001);
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    const index = steps.findIndex(({ step }) => step?.id === selected);
+    const to = { ArrowDown: index + 1, ArrowUp: index - 1 }[event.key];
+    const target = to === undefined ? undefined : steps[to]?.step;
+    if (target) {
+      event.preventDefault();
+      onSelect(target.id);
+    }
+  };
+  return (
+    <div
+      className="jp-Convect-steps"
+      role="listbox"
+      aria-label={trans.__('Steps')}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+    >
+      {steps.map(
+        ({ name, step }) =>
+          step && (
+            <div
+              key={step.id}
+              role="option"
+              aria-selected={step.id === selected}
+              className="jp-Convect-step"
+              data-step={step.id}
+              onClick={() => onSelect(step.id)}
+            >
+              <StateIcon state={step.state} />
+              <span className="jp-Convect-step-name" title={name}>
+                {name}
+              </span>
+              <span className="jp-Convect-step-time">
+                <Duration
+                  started={step.started}
+                  ended={step.ended}
+                  live={isLive(step.state)}
+                />
+              </span>
+              <Bars step={step} from={from} to={to} now={now} />
+              <StepNote step={step} />
+            </div>
+          )
+      )}
+    </div>
+  );
+}
+
+/** When the attempts of a step ran, seen against the whole run. */
+function Bars(props: {
+  step: IStep;
+  from: number;
+  to: number;
+  now: number;
+}): JSX.Element {
+  const { step, from, to, now } = props;
+  const trans = useTrans();
+  const percent = (time: number) =>
+    `${Math.min(100, Math.max(0, ((time - from) / (to - from)) * 100))}%`;
+  return (
+    <span className="jp-Convect-bars">
+      {step.attempts.map(({ attempt, state, started, ended }) => {
+        if (!started) {
+          return null;
+        }
+        const end = ended ?? now;
+        const label = trans.__(
+          'Attempt %1: %2, from %3',
+          attempt,
+          formatDuration(end - started),
+          formatExact(started)
+        );
+        return (
+          <span
+            key={attempt}
+            className="jp-Convect-bar"
+            data-state={state}
+            title={label}
+            style={{
+              left: percent(started),
+              width: `max(3px, calc(${percent(end)} - ${percent(started)}))`
+            }}
+          />
+        );
+      })}
+    </span>
+  );
+}
+
+function StepNote({ step }: { step: IStep }): JSX.Element | null {
+  const trans = useTrans();
+  const notes: string[] = [];
+  if (step.reason && step.state !== 'succeeded') {
+    notes.push(step.reason);
+  }
+  if (step.state === 'running' && step.progress && step.progress.cells > 0) {
+    const { cell, cells } = step.progress;
+    notes.push(trans.__('%1 of %2 cells', cell, cells));
+  }
+  if (step.attempts.length > 1) {
+    notes.push(trans._n('%1 attempt', '%1 attempts', step.attempts.length));
+  }
+  if (step.cache) {
+    notes.push(step.cache);
+  }
+  if (notes.length === 0) {
+    return null;
+  }
+  const text = notes.join(' · ');
+  return (
+    <span className="jp-Convect-step-note" title={text}>
+      {text}
+    </span>
+  );
+}

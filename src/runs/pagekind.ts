@@ -1,0 +1,46 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import type { Widget } from '@lumino/widgets';
+
+/** Pages of one kind in the main area, one for each id, made when it is first opened. */
+export class PageKind<T extends Widget> {
+  constructor(
+    private readonly shell: JupyterFrontEnd.IShell,
+    private readonly kind: string,
+    private readonly make: (id: string) => Promise<T>
+  ) {
+    this.tracker = new WidgetTracker({ namespace: `convect-${kind}` });
+  }
+
+  readonly tracker: WidgetTracker<MainAreaWidget<T>>;
+
+  async open(id: string): Promise<T> {
+    let opened = this._pages.get(id);
+    if (!opened) {
+      opened = this.create(id);
+      this._pages.set(id, opened);
+      opened.catch(() => this._pages.delete(id));
+    }
+    const page = await opened;
+    this.shell.activateById(page.id);
+    return page.content;
+  }
+
+  idOf(page: MainAreaWidget<T>): string {
+    return this._ids.get(page) ?? '';
+  }
+
+  private async create(id: string): Promise<MainAreaWidget<T>> {
+    const content = await this.make(id);
+    const page = new MainAreaWidget({ content });
+    page.id = `jp-convect-${this.kind}-${id.replace(/[^\w-]/g, '-')}`;
+    page.disposed.connect(() => this._pages.delete(id));
+    this._ids.set(page, id);
+    this.shell.add(page, 'main', { type: 'Convect' });
+    await this.tracker.add(page);
+    return page;
+  }
+
+  private _ids = new WeakMap<MainAreaWidget<T>, string>();
+  private _pages = new Map<string, Promise<MainAreaWidget<T>>>();
+}

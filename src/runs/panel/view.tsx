@@ -1,0 +1,169 @@
+import { Button, HTMLSelect } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { State } from '../../api';
+import { sentenceOf } from '../../api';
+import { CommandIDs } from '../../commands';
+import { convectIcon } from '../../icons';
+import { LIVE, useModel, useTrans } from '../../ui';
+import { RunList } from './list';
+import type { PanelModel } from './model';
+import type { Execute } from './rows';
+
+const GROUPS: { name: 'live' | 'failed' | 'succeeded'; states: State[] }[] = [
+  { name: 'live', states: [...LIVE] },
+  { name: 'failed', states: ['failed', 'lost'] },
+  { name: 'succeeded', states: ['succeeded', 'cached'] }
+];
+
+/** The whole panel: search, filters, the list, and what can be done to several. */
+export default function RunsView(props: {
+  model: PanelModel;
+  execute: (command: string, args: Record<string, unknown>) => void;
+}): JSX.Element {
+  const { execute } = props;
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { filter, total, isReady, error } = model.pages;
+  const filtered =
+    filter.text !== '' || filter.states.length > 0 || filter.runtime !== '';
+  const rows = model.rowCount;
+  return (
+    <>
+      <Filters model={model} />
+      {model.runs.isUnreachable && (
+        <div className="jp-Convect-banner" role="status">
+          {trans.__('The server does not answer. Trying again…')}
+        </div>
+      )}
+      {!isReady && !!error && !model.runs.isUnreachable && (
+        <div className="jp-Convect-banner" role="alert">
+          {sentenceOf(error)}
+        </div>
+      )}
+      {isReady && rows === 0 && (filtered ? <Nothing /> : <Welcome />)}
+      {rows > 0 && <RunList model={model} execute={execute as Execute} />}
+      {model.selection.size > 1 && (
+        <div className="jp-Convect-selection">
+          <span>{trans.__('%1 marked', model.selection.size)}</span>
+          <Button
+            small
+            onClick={() =>
+              execute(CommandIDs.compareRuns, { runs: [...model.selection] })
+            }
+          >
+            {trans.__('Compare')}
+          </Button>
+          <Button
+            small
+            onClick={() =>
+              execute(CommandIDs.deleteRun, { runs: [...model.selection] })
+            }
+          >
+            {trans.__('Delete')}
+          </Button>
+          <Button small minimal onClick={() => model.clearSelection()}>
+            {trans.__('Clear')}
+          </Button>
+        </div>
+      )}
+      <div className="jp-Convect-total" role="status">
+        {isReady && filtered && trans._n('%1 run', '%1 runs', total)}
+      </div>
+    </>
+  );
+}
+
+function Filters({ model }: { model: PanelModel }): JSX.Element {
+  const trans = useTrans();
+  const { filter, counts } = model.pages;
+  const [text, setText] = React.useState(filter.text);
+  const [runtimes, setRuntimes] = React.useState<string[]>([]);
+  React.useEffect(() => {
+    const timer = window.setTimeout(() => {
+      if (text !== model.pages.filter.text) {
+        model.setFilter({ text });
+      }
+    }, 200);
+    return () => window.clearTimeout(timer);
+  }, [model, text]);
+  React.useEffect(() => {
+    model.runs.api.about().then(
+      about => setRuntimes(about.runtimes.map(runtime => runtime.name)),
+      () => undefined
+    );
+  }, [model]);
+  const label = {
+    live: trans.__('Running'),
+    failed: trans.__('Failed'),
+    succeeded: trans.__('Succeeded')
+  };
+  return (
+    <div className="jp-Convect-filters" role="search">
+      <input
+        className="jp-mod-styled"
+        type="search"
+        placeholder={trans.__('Search runs')}
+        aria-label={trans.__('Search runs')}
+        value={text}
+        onChange={event => setText(event.target.value)}
+      />
+      <div className="jp-Convect-chips">
+        {GROUPS.map(({ name, states }) => {
+          const active = filter.states[0] === states[0];
+          const count = states.reduce((sum, s) => sum + (counts[s] ?? 0), 0);
+          return (
+            <button
+              key={name}
+              className="jp-Convect-chip"
+              aria-pressed={active}
+              onClick={() => model.setFilter({ states: active ? [] : states })}
+            >
+              {label[name]}
+              {count > 0 && <span>{count}</span>}
+            </button>
+          );
+        })}
+        {runtimes.length > 1 && (
+          <HTMLSelect
+            className="jp-Convect-runtimes"
+            aria-label={trans.__('Runtime')}
+            value={filter.runtime}
+            onChange={event => model.setFilter({ runtime: event.target.value })}
+          >
+            <option value="">{trans.__('Everywhere')}</option>
+            {runtimes.map(name => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </HTMLSelect>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Welcome(): JSX.Element {
+  const trans = useTrans();
+  return (
+    <div className="jp-Convect-empty">
+      <convectIcon.react tag="div" width="48px" height="48px" />
+      <h3>{trans.__('No runs yet')}</h3>
+      <p>
+        {trans.__(
+          'Open a notebook and press “Run as pipeline” in its toolbar. The notebook itself is never changed.'
+        )}
+      </p>
+    </div>
+  );
+}
+
+function Nothing(): JSX.Element {
+  const trans = useTrans();
+  return (
+    <div className="jp-Convect-empty">
+      <p>{trans.__('No run matches. Search for something else.')}</p>
+    </div>
+  );
+}

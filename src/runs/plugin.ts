@@ -1,0 +1,72 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ILayoutRestorer } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { ILauncher } from '@jupyterlab/launcher';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { CATEGORY, CommandIDs } from '../commands';
+import { convectIcon } from '../icons';
+import { IConvectApi, IRunsModel } from '../tokens';
+import { RunsModel } from './model';
+import { RunsPanel } from './panel';
+
+export const runsModel: JupyterFrontEndPlugin<IRunsModel> = {
+  id: 'jupyterlab-convect:runs-model',
+  description: 'Knows what runs now, over all runtimes.',
+  autoStart: true,
+  requires: [IConvectApi],
+  provides: IRunsModel,
+  activate: (app: JupyterFrontEnd, api: IConvectApi) =>
+    new RunsModel(api, app.serviceManager.events)
+};
+
+export const panel: JupyterFrontEndPlugin<void> = {
+  id: 'jupyterlab-convect:plugin',
+  description: 'Lists the runs of every runtime in the left side bar.',
+  autoStart: true,
+  requires: [IRunsModel],
+  optional: [ICommandPalette, ILauncher, ILayoutRestorer, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    runs: IRunsModel,
+    palette: ICommandPalette | null,
+    launcher: ILauncher | null,
+    restorer: ILayoutRestorer | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    const widget = new RunsPanel(runs, app.commands, trans);
+    widget.id = 'jp-convect-runs';
+    widget.title.icon = convectIcon;
+    app.shell.add(widget, 'left', { rank: 300, type: 'Convect' });
+    restorer?.add(widget, widget.id);
+
+    const showCount = () => {
+      const count = runs.liveCount;
+      widget.title.label = count > 0 ? String(count) : '';
+      widget.title.caption =
+        count > 0
+          ? trans._n('Runs: %1 is running', 'Runs: %1 are running', count)
+          : trans.__('Runs');
+    };
+    runs.changed.connect(showCount, widget);
+    showCount();
+
+    app.commands.addCommand(CommandIDs.showRuns, {
+      label: trans.__('Show Runs'),
+      caption: trans.__('Show the runs of every runtime'),
+      icon: convectIcon,
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => app.shell.activateById(widget.id)
+    });
+    palette?.addItem({ command: CommandIDs.showRuns, category: CATEGORY });
+    launcher?.add({
+      command: CommandIDs.showRuns,
+      category: CATEGORY,
+      rank: 10
+    });
+  }
+};

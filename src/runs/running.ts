@@ -1,0 +1,55 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import { IRunningSessionManagers } from '@jupyterlab/running';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { sentenceOf } from '../api';
+import { convectIcon } from '../icons';
+import { IRunsModel, IRunsOpener } from '../tokens';
+import { formatParameters } from '../ui/format';
+import { stateLabel } from '../ui/states';
+
+export const running: JupyterFrontEndPlugin<void> = {
+  id: 'jupyterlab-convect:running',
+  description:
+    'Lists what runs now in the Running panel, with a way to stop it.',
+  autoStart: true,
+  requires: [IRunsModel, IRunsOpener, IRunningSessionManagers],
+  optional: [ITranslator],
+  activate: (
+    _: JupyterFrontEnd,
+    runs: IRunsModel,
+    opener: IRunsOpener,
+    managers: IRunningSessionManagers,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    const stop = (id: string) => {
+      runs.api.stopRun(id).then(
+        () => runs.refresh(),
+        error => Notification.error(sentenceOf(error), { autoClose: 8000 })
+      );
+    };
+    managers.add({
+      name: trans.__('Runs'),
+      running: () =>
+        runs.live.map(run => ({
+          label: () => run.name,
+          labelTitle: () => formatParameters(run.parameters) || run.name,
+          detail: () => stateLabel(trans, run.state),
+          icon: () => convectIcon,
+          open: () => void opener.openRun(run.id),
+          shutdown: () => stop(run.id)
+        })),
+      shutdownAll: () => runs.live.forEach(run => stop(run.id)),
+      refreshRunning: () => runs.refresh(),
+      runningChanged: runs.changed,
+      shutdownLabel: trans.__('Stop'),
+      shutdownAllLabel: trans.__('Stop All'),
+      shutdownAllConfirmationText: trans.__('Stop all runs?')
+    });
+  }
+};

@@ -1,0 +1,177 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import * as React from 'react';
+
+import type { IRunSummary } from '../../api';
+import {
+  Duration,
+  formatValue,
+  isLive,
+  StateIcon,
+  useModel,
+  useTrans
+} from '../../ui';
+import type { SweepModel } from './model';
+import type { IColumn } from './table';
+import { valueOf } from './table';
+
+const ROW = 28;
+
+/** The runs of a sweep, one a line. */
+export function SweepTable(props: {
+  model: SweepModel;
+  onOpen: (run: string) => void;
+}): JSX.Element {
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const scroller = React.useRef<HTMLDivElement>(null);
+  const [cursor, setCursor] = React.useState(0);
+  const { rows, shownColumns: columns, sort } = model;
+  const best = model.view?.best ?? null;
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    getItemKey: index => rows[index].id,
+    overscan: 12
+  });
+  const heading = (column: IColumn) =>
+    column.kind === 'state'
+      ? trans.__('State')
+      : column.kind === 'duration'
+        ? trans.__('Duration')
+        : column.name;
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    const to = { ArrowDown: cursor + 1, ArrowUp: cursor - 1 }[event.key];
+    if (to !== undefined) {
+      const next = Math.max(0, Math.min(to, rows.length - 1));
+      setCursor(next);
+      model.hover(rows[next]?.id ?? null);
+      virtualizer.scrollToIndex(next);
+      event.preventDefault();
+    } else if (event.key === 'Enter' && rows[cursor]) {
+      props.onOpen(rows[cursor].id);
+    }
+  };
+  const template = columns
+    .map(({ kind }) =>
+      kind === 'state' ? 'minmax(110px, 0.6fr)' : 'minmax(90px, 1fr)'
+    )
+    .join(' ');
+  return (
+    <div
+      ref={scroller}
+      className="jp-Convect-grid"
+      role="grid"
+      aria-label={trans.__('Runs of the sweep')}
+      aria-rowcount={rows.length}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+      onMouseLeave={() => model.hover(null)}
+    >
+      <div
+        className="jp-Convect-grid-head"
+        role="row"
+        style={{ gridTemplateColumns: template }}
+      >
+        {columns.map(column => (
+          <button
+            key={column.id}
+            role="columnheader"
+            data-kind={column.kind}
+            aria-sort={
+              sort?.column === column.id
+                ? sort.descending
+                  ? 'descending'
+                  : 'ascending'
+                : 'none'
+            }
+            onClick={() => model.sortBy(column.id)}
+          >
+            {heading(column)}
+          </button>
+        ))}
+      </div>
+      <div
+        className="jp-Convect-grid-body"
+        style={{ height: virtualizer.getTotalSize() }}
+      >
+        {virtualizer.getVirtualItems().map(item => {
+          const run = rows[item.index];
+          return (
+            <div
+              key={item.key}
+              role="row"
+              aria-rowindex={item.index + 1}
+              className={rowClass(run, best, model.hovered)}
+              data-run={run.id}
+              style={{
+                gridTemplateColumns: template,
+                transform: `translateY(${item.start}px)`
+              }}
+              onMouseEnter={() => model.hover(run.id)}
+              onClick={() => props.onOpen(run.id)}
+            >
+              {columns.map(column => (
+                <span
+                  key={column.id}
+                  role="gridcell"
+                  data-kind={column.kind}
+                  title={formatValue(valueOf(run, column))}
+                >
+                  <Cell run={run} column={column} best={run.id === best} />
+                </span>
+              ))}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function Cell(props: {
+  run: IRunSummary;
+  column: IColumn;
+  best: boolean;
+}): JSX.Element {
+  const { run, column, best } = props;
+  const trans = useTrans();
+  switch (column.kind) {
+    case 'state':
+      return (
+        <>
+          <StateIcon state={run.state} />
+          {best && (
+            <span className="jp-Convect-tag jp-mod-best">
+              {trans.__('Best')}
+            </span>
+          )}
+        </>
+      );
+    case 'duration':
+      return (
+        <Duration
+          started={run.started}
+          ended={run.ended}
+          live={isLive(run.state)}
+        />
+      );
+    default:
+      return <>{formatValue(valueOf(run, column))}</>;
+  }
+}
+
+function rowClass(
+  run: IRunSummary,
+  best: string | null,
+  hovered: string | null
+): string {
+  const names = ['jp-Convect-grid-row'];
+  if (run.id === best) {
+    names.push('jp-mod-best');
+  }
+  if (run.id === hovered) {
+    names.push('jp-mod-hovered');
+  }
+  return names.join(' ');
+}

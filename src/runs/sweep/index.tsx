@@ -1,0 +1,25 @@
+import * as React from 'react';
+
+import type { Execute, IPageOptions } from '../../ui';
+import { Page } from '../../ui';
+import type { SweepModel } from './model';
+import { SweepView } from './view';
+
+export { SweepModel } from './model';
+
+/** The page of one sweep, in the main area. */
+export class SweepPage extends Page<SweepModel> {
+  constructor(model: SweepModel, options: IPageOptions) {
+    super(model, options);
+    this.addClass('jp-Convect-sweep');
+    this.title.label = options.trans.__('Sweep');
+  }
+
+  protected get name(): string | null {
+    return this.model.view?.name ?? null;
+  }
+
+  protected content(execute: Execute): JSX.Element {
+    return <SweepView model={this.model} execute={execute} />;
+  }
+}

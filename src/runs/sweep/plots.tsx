@@ -1,0 +1,238 @@
+import { HTMLSelect } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { IRunSummary } from '../../api';
+import type { IColours } from '../../charts';
+import { Chart } from '../../charts';
+import { formatValue, useModel, useTrans } from '../../ui';
+import type { SweepModel } from './model';
+import type { IColumn } from './table';
+import { valueOf } from './table';
+
+/** All runs as lines across parameters and metrics, and as points of two of them. */
+export function Plots(props: {
+  model: SweepModel;
+  onOpen: (run: string) => void;
+}): JSX.Element | null {
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const axes = model.shownColumns.filter(
+    ({ kind }) => kind === 'parameter' || kind === 'metric'
+  );
+  const numbers = axes.filter(column => isNumeric(model.points, column));
+  const best = model.view?.best ?? null;
+  const names = axes.map(({ id }) => id).join(' ');
+  const { points } = model;
+  const parallel = React.useCallback(
+    (colours: IColours) => parallelOption(points, axes, best, colours),
+    // The axes are made anew each time; their names say whether they changed.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [points, names, best]
+  );
+  if (axes.length < 2 || points.length < 2) {
+    return null;
+  }
+  const place = points.findIndex(({ id }) => id === model.hovered);
+  const hover = (name: string | null) => model.hover(name);
+  return (
+    <div className="jp-Convect-plots">
+      <Chart
+        option={parallel}
+        height={240}
+        label={trans.__('All runs across their parameters and metrics')}
+        highlighted={place < 0 ? null : place}
+        onHover={hover}
+        onClick={props.onOpen}
+        onBrush={kept => model.mark(kept)}
+      />
+      {numbers.length > 1 && (
+        <Scatter
+          model={model}
+          axes={numbers}
+          best={best}
+          place={place}
+          onOpen={props.onOpen}
+        />
+      )}
+    </div>
+  );
+}
+
+function Scatter(props: {
+  model: SweepModel;
+  axes: IColumn[];
+  best: string | null;
+  place: number;
+  onOpen: (run: string) => void;
+}): JSX.Element {
+  const { model, axes, best, place, onOpen } = props;
+  const trans = useTrans();
+  const [chosenX, setX] = React.useState('');
+  const [chosenY, setY] = React.useState('');
+  const x = axes.find(({ id }) => id === chosenX) ?? axes[0];
+  const y =
+    axes.find(({ id }) => id === chosenY) ??
+    axes.find(({ kind }) => kind === 'metric') ??
+    axes[1];
+  const { points } = model;
+  const [xId, yId] = [x.id, y.id];
+  const option = React.useCallback(
+    (colours: IColours) => scatterOption(points, x, y, best, colours),
+    // The axes are made anew each time; their names say whether they changed.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [points, xId, yId, best]
+  );
+  const choice = (label: string, value: string, set: (v: string) => void) => (
+    <label>
+      {label}
+      <HTMLSelect value={value} onChange={event => set(event.target.value)}>
+        {axes.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </HTMLSelect>
+    </label>
+  );
+  return (
+    <div className="jp-Convect-scatter">
+      <div className="jp-Convect-axes">
+        {choice(trans.__('Across'), xId, setX)}
+        {choice(trans.__('Up'), yId, setY)}
+      </div>
+      <Chart
+        option={option}
+        height={204}
+        label={trans.__('All runs: %1 against %2', y.name, x.name)}
+        highlighted={place < 0 ? null : place}
+        onHover={name => model.hover(name)}
+        onClick={onOpen}
+      />
+    </div>
+  );
+}
+
+function isNumeric(runs: readonly IRunSummary[], column: IColumn): boolean {
+  const values = runs
+    .map(run => valueOf(run, column))
+    .filter(value => value !== undefined && value !== null);
+  return values.length > 0 && values.every(v => typeof v === 'number');
+}
+
+function parallelOption(
+  runs: readonly IRunSummary[],
+  axes: readonly IColumn[],
+  best: string | null,
+  colours: IColours
+) {
+  return {
+    parallel: { left: 50, right: 60, top: 34, bottom: 16 },
+    parallelAxis: axes.map((column, dim) => {
+      const numeric = isNumeric(runs, column);
+      const texts = runs.map(run => formatValue(valueOf(run, column)));
+      return {
+        dim,
+        name: column.name,
+        nameTextStyle: { color: colours.text },
+        axisLine: { lineStyle: { color: colours.faint } },
+        axisTick: { lineStyle: { color: colours.line } },
+        axisLabel: { color: colours.faint },
+        ...(numeric
+          ? { type: 'value', scale: true }
+          : { type: 'category', data: [...new Set(texts)].sort() })
+      };
+    }),
+    tooltip: tooltip(colours),
+    series: [
+      {
+        type: 'parallel',
+        inactiveOpacity: 0.08,
+        activeOpacity: 1,
+        emphasis: { lineStyle: { width: 4, opacity: 1 } },
+        data: runs.map(run => ({
+          name: run.id,
+          value: axes.map(column => {
+            const value = valueOf(run, column);
+            return typeof value === 'number' && isNumeric(runs, column)
+              ? value
+              : value === undefined
+                ? '-'
+                : formatValue(value);
+          }),
+          lineStyle: {
+            color: colourOf(run, best, colours),
+            width: run.id === best ? 3 : 1.5,
+            opacity: run.id === best ? 1 : 0.6
+          }
+        }))
+      }
+    ]
+  };
+}
+
+function scatterOption(
+  runs: readonly IRunSummary[],
+  x: IColumn,
+  y: IColumn,
+  best: string | null,
+  colours: IColours
+) {
+  const axis = (name: string) => ({
+    type: 'value',
+    name,
+    nameLocation: 'middle',
+    nameGap: 24,
+    nameTextStyle: { color: colours.text },
+    scale: true,
+    axisLabel: { color: colours.faint },
+    axisLine: { lineStyle: { color: colours.faint } },
+    splitLine: { lineStyle: { color: colours.line } }
+  });
+  return {
+    grid: { left: 56, right: 16, top: 10, bottom: 38 },
+    xAxis: axis(x.name),
+    yAxis: { ...axis(y.name), nameGap: 42 },
+    tooltip: tooltip(colours),
+    series: [
+      {
+        type: 'scatter',
+        symbolSize: 9,
+        emphasis: { scale: 1.8 },
+        data: runs.map(run => ({
+          name: run.id,
+          value: [valueOf(run, x) ?? '-', valueOf(run, y) ?? '-'],
+          symbolSize: run.id === best ? 14 : 9,
+          itemStyle: { color: colourOf(run, best, colours) }
+        }))
+      }
+    ]
+  };
+}
+
+function tooltip(colours: IColours) {
+  return {
+    trigger: 'item',
+    confine: true,
+    backgroundColor: colours.background,
+    borderColor: colours.line,
+    textStyle: { color: colours.text, fontSize: 12 },
+    // The values only: the name of a point is the id of its run.
+    formatter: ({ value }: { value: unknown[] }) =>
+      value.map(part => escape(String(part))).join(' · ')
+  };
+}
+
+function escape(text: string): string {
+  return text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`);
+}
+
+function colourOf(
+  run: IRunSummary,
+  best: string | null,
+  colours: IColours
+): string {
+  if (run.id === best) {
+    return colours.good;
+  }
+  return run.state === 'failed' ? colours.bad : colours.series[0];
+}

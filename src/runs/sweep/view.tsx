@@ -1,0 +1,183 @@
+import {
+  addIcon,
+  notebookIcon,
+  refreshIcon,
+  stopIcon
+} from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { ISweepView, State } from '../../api';
+import { ConvectError, sentenceOf } from '../../api';
+import { CommandIDs } from '../../commands';
+import type { Execute } from '../../ui';
+import { Ago, formatParameters, isLive, useModel, useTrans } from '../../ui';
+import { Action } from '../page/header';
+import { SweepTable } from './grid';
+import type { SweepModel } from './model';
+import { Plots } from './plots';
+import { AddPoints } from './points';
+
+/** The page of a sweep: what it is, its plots, its table. */
+export function SweepView(props: {
+  model: SweepModel;
+  execute: Execute;
+}): JSX.Element {
+  const { execute } = props;
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { view, error } = model;
+  if (!view) {
+    if (!error) {
+      return <></>;
+    }
+    const missing = error instanceof ConvectError && error.isMissing;
+    return (
+      <div className="jp-Convect-empty" role="alert">
+        {missing ? trans.__('There is no such sweep.') : sentenceOf(error)}
+      </div>
+    );
+  }
+  const open = (run: string) => execute(CommandIDs.openRun, { run });
+  return (
+    <>
+      {!!error && (
+        <div className="jp-Convect-banner" role="status">
+          {sentenceOf(error)}
+        </div>
+      )}
+      <SweepHeader model={model} view={view} execute={execute} />
+      <Plots model={model} onOpen={open} />
+      <TableBar model={model} />
+      <SweepTable model={model} onOpen={open} />
+    </>
+  );
+}
+
+function SweepHeader(props: {
+  model: SweepModel;
+  view: ISweepView;
+  execute: Execute;
+}): JSX.Element {
+  const { model, view, execute } = props;
+  const trans = useTrans();
+  const [adding, setAdding] = React.useState(false);
+  const [failure, setFailure] = React.useState<string | null>(null);
+  const count = (wanted: State[]) =>
+    view.runs.filter(run => wanted.includes(run.state)).length;
+  const live = view.runs.filter(run => isLive(run.state)).length;
+  const failed = count(['failed', 'lost', 'cancelled']);
+  const best = view.runs.find(({ id }) => id === view.best);
+  const act = (work: () => Promise<unknown>) => () => {
+    work().then(
+      () => {
+        setFailure(null);
+        model.refresh();
+      },
+      error => setFailure(sentenceOf(error))
+    );
+  };
+  return (
+    <header className="jp-Convect-header">
+      <div className="jp-Convect-title">
+        <h2 title={view.id}>{view.name}</h2>
+        <div
+          className="jp-Convect-actions"
+          role="toolbar"
+          aria-label={trans.__('Sweep')}
+        >
+          {best && (
+            <Action
+              icon={notebookIcon}
+              wide
+              label={trans.__('Open the best')}
+              onClick={() => execute(CommandIDs.openExecuted, { run: best.id })}
+            />
+          )}
+          {live > 0 && (
+            <Action
+              icon={stopIcon}
+              wide
+              label={trans.__('Stop all')}
+              onClick={act(() => model.api.stopSweep(model.id))}
+            />
+          )}
+          {failed > 0 && live === 0 && (
+            <Action
+              icon={refreshIcon}
+              wide
+              label={trans.__('Run the failed again')}
+              onClick={act(() => model.api.rerunSweep(model.id))}
+            />
+          )}
+          <Action
+            icon={addIcon}
+            wide
+            label={trans.__('Add points')}
+            onClick={() => setAdding(!adding)}
+          />
+        </div>
+      </div>
+      <div className="jp-Convect-facts">
+        <span>
+          {trans._n(
+            '%2 of %1 run has ended',
+            '%2 of %1 runs have ended',
+            view.runs.length,
+            view.runs.length - live
+          )}
+        </span>
+        {failed > 0 && (
+          <span className="jp-Convect-tag jp-mod-error">
+            {trans.__('%1 did not succeed', failed)}
+          </span>
+        )}
+        <Ago time={view.created} />
+        {best && (
+          <span>{trans.__('Best: %1', formatParameters(best.parameters))}</span>
+        )}
+      </div>
+      {failure && (
+        <p className="jp-Convect-reason jp-mod-error" role="alert">
+          {failure}
+        </p>
+      )}
+      {adding && <AddPoints model={model} onDone={() => setAdding(false)} />}
+    </header>
+  );
+}
+
+function TableBar({ model }: { model: SweepModel }): JSX.Element {
+  const trans = useTrans();
+  return (
+    <div className="jp-Convect-tablebar">
+      <input
+        className="jp-mod-styled"
+        type="search"
+        placeholder={trans.__('Filter: text, lr>0.1, depth=3')}
+        aria-label={trans.__('Filter the runs')}
+        value={model.filter}
+        onChange={event => model.setFilter(event.target.value)}
+      />
+      <span role="status">
+        {trans._n('%1 run', '%1 runs', model.rows.length)}
+      </span>
+      <details className="jp-Convect-columns">
+        <summary>{trans.__('Columns')}</summary>
+        <div>
+          {model.columns
+            .filter(({ name }) => name !== '')
+            .map(({ id, name }) => (
+              <label key={id}>
+                <input
+                  type="checkbox"
+                  checked={model.isShown(id)}
+                  onChange={() => model.toggleColumn(id)}
+                />
+                {name}
+              </label>
+            ))}
+        </div>
+      </details>
+    </div>
+  );
+}

@@ -1,0 +1,81 @@
+import { Time } from '@jupyterlab/coreutils';
+import type { ReadonlyJSONValue } from '@lumino/coreutils';
+
+/** `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. */
+export function formatDuration(seconds: number): string {
+  if (seconds < 10) {
+    return `${Math.max(0, seconds).toFixed(1)} s`;
+  }
+  if (seconds < 59.5) {
+    return `${Math.round(seconds)} s`;
+  }
+  const whole = Math.round(seconds);
+  const pairs: [number, string, number, string][] = [
+    [86400, 'd', 3600, 'h'],
+    [3600, 'h', 60, 'min'],
+    [60, 'min', 1, 's']
+  ];
+  const [large, largeName, small, smallName] =
+    pairs.find(([size]) => whole >= size) ?? pairs[2];
+  const rest = Math.floor((whole % large) / small);
+  return `${Math.floor(whole / large)} ${largeName} ${String(rest).padStart(2, '0')} ${smallName}`;
+}
+
+/** Seconds between two times, the second of which may be now. */
+export function elapsed(
+  started: number | null | undefined,
+  ended: number | null | undefined,
+  now: number
+): number | null {
+  return started ? (ended || now) - started : null;
+}
+
+/** `5 minutes ago`, in the language of the page. */
+export function formatAgo(time: number): string {
+  return Time.formatHuman(new Date(time * 1000));
+}
+
+/** To the second, in the language of the page. */
+export function formatExact(time: number): string {
+  const language = document.documentElement.lang || 'en';
+  return new Date(time * 1000).toLocaleString(language);
+}
+
+/** A number as people read it: no more than five digits that matter. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value) || Number.isInteger(value)) {
+    return String(value);
+  }
+  return String(Number(value.toPrecision(5)));
+}
+
+/** A value in one line: text as it is, everything else as JSON. */
+export function formatValue(value: ReadonlyJSONValue | undefined): string {
+  if (value === undefined) {
+    return '';
+  }
+  if (typeof value === 'number') {
+    return formatNumber(value);
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** `lr=0.1, depth=3`. */
+export function formatParameters(parameters: {
+  readonly [name: string]: ReadonlyJSONValue | undefined;
+}): string {
+  return Object.entries(parameters)
+    .map(([name, value]) => `${name}=${formatValue(value)}`)
+    .join(', ');
+}
+
+export function formatSize(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,44 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { State } from '../api';
+
+export const LIVE: readonly State[] = [
+  'waiting',
+  'queued',
+  'starting',
+  'running'
+];
+
+export function isLive(state: State): boolean {
+  return LIVE.includes(state);
+}
+
+/** Ended, but not as hoped for. */
+export function isBad(state: State): boolean {
+  return state === 'failed' || state === 'lost';
+}
+
+export function stateLabel(trans: TranslationBundle, state: State): string {
+  switch (state) {
+    case 'waiting':
+      return trans.__('Waiting');
+    case 'queued':
+      return trans.__('Queued');
+    case 'starting':
+      return trans.__('Starting');
+    case 'running':
+      return trans.__('Running');
+    case 'succeeded':
+      return trans.__('Succeeded');
+    case 'failed':
+      return trans.__('Failed');
+    case 'cancelled':
+      return trans.__('Cancelled');
+    case 'skipped':
+      return trans.__('Skipped');
+    case 'cached':
+      return trans.__('Reused');
+    case 'lost':
+      return trans.__('Lost');
+  }
+}
