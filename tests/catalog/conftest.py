@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import yaml
 
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
+from jupyterlab_convect.errors import Missing
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus" / "components"
 
@@ -115,3 +116,51 @@ def spec_text(name: str = "Echo", word: str = "hello", **more: Any) -> str:
 @pytest.fixture(name="spec_text")
 def _spec_text() -> Callable[..., str]:
     return spec_text
+
+
+AGGREGATE = (
+    "https://raw.githubusercontent.com/kubeflow/pipelines/7ea9363fe201918d419fecdc00d1275e657ff712"
+    "/components/ml_metrics/Aggregate_regression_metrics/component.yaml"
+)
+"""The reference of the XGBoost graph that nobody has any more; `twin.yaml` is ours."""
+
+
+def fetch_refs(corpus: Path, twin: bytes) -> Callable[[Sequence[str]], dict[str, Any]]:
+    """Answers the references of the XGBoost graph from the corpus."""
+
+    def fetch(addresses: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for address in addresses:
+            path = corpus / "refs" / address.split("/pipelines/")[-1]
+            if address == "twin.yaml":
+                found[address] = twin
+            elif path.is_file():
+                found[address] = path.read_bytes()
+            else:
+                found[address] = Missing("The server answered 404.")
+        return found
+
+    return fetch
+
+
+@pytest.fixture
+def twin() -> bytes:
+    return (Path(__file__).parent / "aggregate_regression_metrics.yaml").read_bytes()
+
+
+@pytest.fixture
+def fetch(corpus: Path, twin: bytes) -> Callable[[Sequence[str]], dict[str, Any]]:
+    return fetch_refs(corpus, twin)
+
+
+@pytest.fixture
+def xgboost(corpus: Path, fetch: Any) -> Callable[[], Component]:
+    """The XGBoost graph, with our twin for its dead reference."""
+
+    def make() -> Component:
+        name = "graph-xgboost-train-and-cross-validate.yaml"
+        data = (corpus / name).read_bytes()
+        reading = read(data, name, fetch=fetch, replacements={AGGREGATE: "twin.yaml"})
+        return reading.components[0]
+
+    return make
