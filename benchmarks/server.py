@@ -54,11 +54,17 @@ class Server:
 
 @contextmanager
 def server(
-    root: Path, *, extension: bool = True, options: tuple[str, ...] = (), **environment: str
+    root: Path,
+    *,
+    extension: bool = True,
+    options: tuple[str, ...] = (),
+    prefix: tuple[str, ...] = (),
+    **environment: str,
 ) -> Iterator[Server]:
     """A server on `root` that is ready to answer, and gone afterwards."""
     port = free_port()
     command = [
+        *prefix,
         sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root",
         f"--port={port}", "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}",
         f"--ServerApp.root_dir={root}",
