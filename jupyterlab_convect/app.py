@@ -10,6 +10,7 @@ from typing import Any
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
 
+from .errors import ConvectError
 from .events import RUN, SCHEMAS, SWEEP, Coalesced
 from .routes import all_routes
 from .runs.model import ENDED, State
@@ -53,14 +54,13 @@ class Convect(ExtensionApp, Settings):
         self.workspace.engine.on_change(self.tell)
         work = (self.workspace.start(), self._report_activity(), self._prune_now_and_then())
         self._tasks = [asyncio.create_task(task) for task in work]
+        for task in self._tasks:
+            task.add_done_callback(self._say_why_it_ended)
 
     async def stop_extension(self) -> None:
         for task in self._tasks:
             task.cancel()
-        results = await asyncio.gather(*self._tasks, return_exceptions=True)
-        for result in results:
-            if isinstance(result, Exception):
-                self.log.error("A background task ended early.", exc_info=result)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.workspace.close()
 
     def current_activity(self) -> dict[str, int] | None:
@@ -88,6 +88,10 @@ class Convect(ExtensionApp, Settings):
         assert self.serverapp.event_logger is not None
         self.serverapp.event_logger.emit(schema_id=schema, data=data)
 
+    def _say_why_it_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log.error("jupyterlab-convect: background work has failed.", exc_info=error)
+
     async def _report_activity(self) -> None:
         """A hub culls servers that look idle, and with them what runs there."""
         assert self.serverapp is not None
@@ -99,5 +103,8 @@ class Convect(ExtensionApp, Settings):
 
     async def _prune_now_and_then(self) -> None:
         while True:
-            await asyncio.to_thread(self.workspace.prune)
+            try:
+                await asyncio.to_thread(self.workspace.prune)
+            except ConvectError as error:
+                self.log.warning("Old runs were not deleted: %s", error.sentence)
             await asyncio.sleep(PRUNE_PAUSE)
