@@ -1,0 +1,386 @@
+"""What every runtime does alike. A difference is a bug."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_convect.runs.model import Selection
+
+
+def script(path: str, after=(), **settings):
+    return {"kind": "script", "path": path, **({"after": list(after)} if after else {}), **settings}
+
+
+def notebook(path: str, after=(), **settings):
+    return {**script(path, after, **settings), "kind": "notebook"}
+
+
+async def until(check, patience=30.0):
+    deadline = time.monotonic() + patience
+    while not check():
+        assert time.monotonic() < deadline, "It never happened."
+        await asyncio.sleep(0.02)
+
+
+async def test_order(lab):
+    lab.write("log.py", "import os; open('order.txt', 'a').write(os.environ['me'])")
+    nodes = {
+        name: script("log.py", after, parameters={"me": name})
+        for name, after in {"a": "", "b": "a", "c": "b", "d": "c"}.items()
+    }
+    await lab.succeed(nodes)
+    assert (lab.root / "order.txt").read_text() == "abcd"
+
+
+async def test_parallelism(lab):
+    """Each waits for a sign of the other: one after the other they would wait for ever."""
+    lab.write(
+        "meet.py",
+        "import os, pathlib, time\n"
+        "pathlib.Path(os.environ['me']).touch()\n"
+        "while not pathlib.Path(os.environ['other']).exists(): time.sleep(0.02)\n",
+    )
+    await lab.succeed(
+        {
+            "a": script("meet.py", parameters={"me": "a", "other": "b"}, timeout="30s"),
+            "b": script("meet.py", parameters={"me": "b", "other": "a"}, timeout="30s"),
+        }
+    )
+
+
+VALUES = {
+    "i": 3,
+    "f": 0.1,
+    "big": 2**60,
+    "t": "naïve “数据” \\ ' \" ${x}",
+    "yes": True,
+    "none": None,
+    "list": [1, "two", [3.5]],
+    "dict": {"a": {"b": [None, False]}},
+}
+
+
+async def test_parameters_keep_their_types(lab):
+    lab.notebook(
+        "types.ipynb",
+        ("parameters", "\n".join(f"{name} = None" for name in VALUES)),
+        "from jupyterlab_convect import output\n"
+        + "\n".join(f"output({name!r}, [type({name}).__name__, {name}])" for name in VALUES),
+    )
+    _, state = await lab.succeed("types.ipynb", VALUES)
+    assert state.steps["types"].outputs == {
+        name: [type(value).__name__, value] for name, value in VALUES.items()
+    }
+
+
+async def test_values_between_steps(lab):
+    lab.notebook("make.ipynb", ("outputs", "rows = [1, 2, 3]\nname = '数'"))
+    lab.notebook(
+        "use.ipynb",
+        ("parameters", "rows = []\ntext = ''"),
+        ("outputs", "total = sum(rows)\nsaid = text"),
+    )
+    _, state = await lab.succeed(
+        {
+            "make": notebook("make.ipynb"),
+            "use": notebook(
+                "use.ipynb",
+                ["make"],
+                parameters={
+                    "rows": "${{ nodes.make.outputs.rows }}",
+                    "text": "${{ nodes.make.outputs.name }}: ${{ nodes.make.outputs.rows }}",
+                },
+            ),
+        }
+    )
+    assert state.steps["use"].outputs == {"total": 6, "said": "数: [1, 2, 3]"}
+
+
+async def test_metrics(lab):
+    lab.write("m.py", "print('loss=0.5'); print('loss=0.25')")
+    _, state = await lab.succeed({"m": script("m.py", metrics={"loss": "loss=([0-9.]+)"})})
+    assert state.steps["m"].metrics == {"loss": 0.25}
+
+
+async def test_files(lab):
+    lab.write("make.py", "import os; os.makedirs('data'); open('data/x.csv', 'w').write('1,2')")
+    lab.write(
+        "use.py", "import os; print(sorted(os.listdir('.'))); print(open('data/x.csv').read())"
+    )
+    run, _ = await lab.succeed(
+        {
+            "make": script("make.py", outputs=["data/*.csv"]),
+            "use": script("use.py", ["make"], working_folder="isolated"),
+        }
+    )
+    assert (lab.result(run, "make") / "files" / "data" / "x.csv").read_text() == "1,2"
+    assert (lab.result(run, "use") / "log.txt").read_text().splitlines() == ["['data']", "1,2"]
+
+
+async def test_a_file_that_was_promised_and_not_made(lab):
+    lab.write("make.py", "pass")
+    _, state = await lab.finish({"make": script("make.py", outputs=["model.bin"])})
+    assert state.state == "failed"
+    assert "model.bin" in state.steps["make"].reason
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hello.py", "import os; print('hello', os.environ['who'])"),
+        ("hello.sh", 'echo "hello $who"'),
+        ("hello.R", "cat('hello', Sys.getenv('who'))"),
+    ],
+)
+async def test_scripts(lab, name, text):
+    if name.endswith(".R") and not shutil.which("Rscript"):
+        pytest.skip("R is not installed.")
+    lab.write(name, text)
+    run, _ = await lab.succeed(name, {"who": "wörld"})
+    assert (lab.result(run, "hello") / "log.txt").read_text().strip() == "hello wörld"
+
+
+async def test_commands_and_environment(lab):
+    nodes = {
+        "a": {
+            "kind": "command",
+            "command": ["sh", "-c", 'printf "%s|%s" "$1" "$A"', "x", "${{ run.name }} $HOME"],
+            "env": {"A": "ä b"},
+        }
+    }
+    run, _ = await lab.succeed(nodes)
+    assert (lab.result(run, "a") / "log.txt").read_text() == "pipeline $HOME|ä b"
+
+
+async def test_retries(lab):
+    lab.write(
+        "flaky.py",
+        "import sys\nopen('tries', 'a').write('x')\nsys.exit(len(open('tries').read()) < 3)",
+    )
+    run, state = await lab.succeed(
+        {"flaky": script("flaky.py", retries={"count": 3, "delay": 0.1})}
+    )
+    assert [attempt.state for attempt in state.steps["flaky"].attempts] == [
+        "failed",
+        "failed",
+        "succeeded",
+    ]
+    for number in (1, 2, 3):
+        assert (lab.store.attempt_folder(run.id, "flaky", number) / "outputs.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["script", "notebook"])
+async def test_timeout(lab, kind):
+    forever = "import time\nwhile True: time.sleep(0.1)"
+    if kind == "script":
+        lab.write("slow.py", forever)
+        node = script("slow.py", timeout="1s")
+    else:
+        lab.notebook("slow.ipynb", forever)
+        node = notebook("slow.ipynb", timeout="5s")
+    _, state = await lab.finish({"slow": node, "next": script_of(lab, "after.py", ["slow"])})
+    assert state.steps["slow"].state == "failed"
+    assert "imed out" in state.steps["slow"].reason
+    assert state.steps["next"].state == "skipped"
+
+
+def script_of(lab, path, after=()):
+    lab.write(path, "pass")
+    return script(path, after)
+
+
+@pytest.mark.parametrize("kind", ["script", "notebook"])
+async def test_cancel(lab, kind):
+    begin = "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\n"
+    source = begin + "while True: time.sleep(0.1)"
+    path = "slow.py" if kind == "script" else "slow.ipynb"
+    lab.write(path, source) if kind == "script" else lab.notebook(path, source)
+    run = await lab.start(
+        {"slow": {"kind": kind, "path": path}, "next": script_of(lab, "n.py", ["slow"])}
+    )
+    pid = lab.root / "pid"
+    await until(lambda: pid.exists() and pid.read_text())
+    await lab.engine.stop(run.id)
+    state = await lab.engine.wait(run.id, 30)
+    assert state.state == "cancelled"
+    assert state.steps["slow"].state == "cancelled"
+    assert state.steps["next"].state == "cancelled"
+    await until(lambda: not Path(f"/proc/{pid.read_text()}/cmdline").exists())
+
+
+async def test_failure_isolation(lab):
+    lab.notebook("bad.ipynb", "x = 1", "raise ValueError('bad value')", "x = 2")
+    lab.write("ok.py", "pass")
+    run, state = await lab.finish(
+        {
+            "bad": notebook("bad.ipynb"),
+            "after_bad": script("ok.py", ["bad"]),
+            "good": script("ok.py"),
+            "after_good": script("ok.py", ["good"]),
+        }
+    )
+    assert state.state == "failed"
+    assert {name: step.state for name, step in state.steps.items()} == {
+        "bad": "failed",
+        "after_bad": "skipped",
+        "good": "succeeded",
+        "after_good": "succeeded",
+    }
+    reason = state.steps["bad"].reason
+    assert "ValueError" in reason
+    assert "bad value" in reason
+    executed = json.loads((lab.result(run, "bad") / "executed.ipynb").read_text())
+    assert any(
+        item["output_type"] == "error" for cell in executed["cells"] for item in cell["outputs"]
+    )
+
+
+async def test_a_kernel_that_dies(lab):
+    lab.notebook("dies.ipynb", "import os; os._exit(3)")
+    _, state = await lab.finish("dies.ipynb")
+    assert state.state == "failed"
+    assert state.steps["dies"].reason
+
+
+async def test_the_source_is_never_written(lab):
+    path = lab.notebook("a.ipynb", ("parameters", "x = 1"), "print(x)")
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    run, _ = await lab.succeed("a.ipynb", {"x": 5})
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert sorted(item.name for item in lab.root.iterdir()) == ["a.ipynb"]
+    executed = json.loads((lab.result(run, "a") / "executed.ipynb").read_text())
+    assert executed["cells"][-1]["outputs"][0]["text"] in ("5\n", ["5\n"])
+
+
+async def test_partial_runs(lab):
+    lab.write("log.py", "import os; open('order.txt', 'a').write(os.environ['me'])")
+    lab.write("bad.py", "import os, sys; sys.exit(not os.path.exists('mended'))")
+    nodes = {
+        "a": script("log.py", parameters={"me": "a"}),
+        "b": script("bad.py", ["a"]),
+        "c": script("log.py", ["b"], parameters={"me": "c"}),
+    }
+    first, state = await lab.finish(nodes)
+    assert state.state == "failed"
+    lab.write("mended", "")
+    second, state = await lab.succeed(nodes, select=Selection("failed"), of=first.id)
+    assert (lab.root / "order.txt").read_text() == "ac"
+    assert state.steps["a"].source == f"{first.id}/1"
+    _, state = await lab.succeed(nodes, select=Selection("only", "c"), of=second.id)
+    assert (lab.root / "order.txt").read_text() == "acc"
+    assert state.steps["a"].state == state.steps["b"].state == "cached"
+    _, state = await lab.succeed(nodes, select=Selection("upto", "a"))
+    assert (lab.root / "order.txt").read_text() == "acca"
+    assert state.steps["c"].state == "skipped"
+    await lab.succeed(nodes, select=Selection("from", "b"), of=second.id)
+    assert (lab.root / "order.txt").read_text() == "accac"
+
+
+async def test_cache(lab):
+    lab.write("make.py", "open('log', 'a').write('x'); open('out.txt', 'w').write('result')")
+    nodes = {"make": script("make.py", cache=True, outputs=["out.txt"])}
+    await lab.succeed(nodes)
+    (lab.root / "out.txt").unlink()
+    _, state = await lab.succeed(nodes)
+    assert state.steps["make"].state == "cached"
+    assert (lab.root / "log").read_text() == "x"
+    assert (lab.root / "out.txt").read_text() == "result"
+    lab.write("make.py", "open('log', 'a').write('y'); open('out.txt', 'w').write('other')")
+    _, state = await lab.succeed(nodes)
+    assert state.steps["make"].state == "succeeded"
+    assert "its code has changed" in state.steps["make"].cache
+    assert (lab.root / "log").read_text() == "xy"
+
+
+@pytest.mark.parametrize(
+    "folder", ["with space", "{braces} $x %d", "数据 ünï", 'it\'s "quoted" & more']
+)
+async def test_any_path(lab, folder):
+    lab.notebook(
+        f"{folder}/my {{n}} 笔记.ipynb",
+        "import os, pathlib\npathlib.Path('näme {x}.txt').write_text('1')",
+        ("outputs", "here = os.path.basename(os.getcwd())"),
+    )
+    run, state = await lab.succeed(
+        {"a": notebook(f"{folder}/my {{n}} 笔记.ipynb", outputs=["*.txt"])}
+    )
+    assert state.steps["a"].outputs == {"here": folder}
+    assert (lab.result(run, "a") / "files" / "näme {x}.txt").read_text() == "1"
+
+
+async def test_big_outputs(lab):
+    lab.notebook(
+        "big.ipynb",
+        "print('x' * 2_000_000)",
+        "for n in range(20_000): print(n)",
+        "import os; os.write(1, bytes(range(256)) * 100)",
+        ("outputs", "values = list(range(10_000))"),
+    )
+    run, state = await lab.succeed("big.ipynb")
+    assert len(state.steps["big"].outputs["values"]) == 10_000
+    executed = json.loads((lab.result(run, "big") / "executed.ipynb").read_text())
+    assert len(executed["cells"]) == 4
+
+
+async def test_two_runs_of_one_file_at_once(lab):
+    lab.notebook(
+        "a.ipynb", ("parameters", "n = 0"), "import time; time.sleep(0.2)", ("outputs", "got = n")
+    )
+    runs = [await lab.start("a.ipynb", {"n": n}) for n in (1, 2)]
+    states = [await lab.engine.wait(run.id, 60) for run in runs]
+    assert [state.steps["a"].outputs for state in states] == [{"got": 1}, {"got": 2}]
+
+
+async def test_resume(lab):
+    """The host goes away while a step runs; the next one finds it and goes on."""
+    lab.write(
+        "slow.py",
+        "import os, pathlib, time\n"
+        "open('order.txt', 'a').write('s')\n"
+        "while not pathlib.Path('go').exists(): time.sleep(0.02)\n",
+    )
+    lab.write("log.py", "open('order.txt', 'a').write('n')")
+    nodes = {"slow": script("slow.py", timeout="60s"), "next": script("log.py", ["slow"])}
+    run = await lab.start(nodes)
+    await until((lab.root / "order.txt").exists)
+    await lab.close()
+    lab.open()
+    assert await lab.engine.resume() == [run.id]
+    assert lab.store.read(run.id).state.steps["slow"].state in ("starting", "running")
+    lab.write("go", "")
+    state = await lab.engine.wait(run.id, 60)
+    assert state.state == "succeeded"
+    assert (lab.root / "order.txt").read_text() == "sn"
+    assert [len(step.attempts) for step in state.steps.values()] == [1, 1]
+
+
+async def test_what_ended_while_nobody_watched(lab):
+    lab.write("quick.py", "import time; time.sleep(0.3); open('done', 'w').write('1')")
+    run = await lab.start({"quick": script("quick.py"), "next": script_of(lab, "n.py", ["quick"])})
+    await until(lambda: lab.store.read(run.id).state.steps["quick"].attempts)
+    await until(lambda: lab.store.read(run.id).state.steps["quick"].attempts[0].handle)
+    await lab.close()
+    await until((lab.root / "done").exists)
+    lab.open()
+    await lab.engine.resume()
+    assert (await lab.engine.wait(run.id, 60)).state == "succeeded"
+
+
+async def test_the_log_can_be_read_while_it_grows(lab):
+    lab.write(
+        "talk.py",
+        "import pathlib, time\nprint('first', flush=True)\n"
+        "while not pathlib.Path('go').exists(): time.sleep(0.02)\nprint('last')",
+    )
+    run = await lab.start({"talk": script("talk.py", timeout="60s")})
+    log = lab.store.attempt_folder(run.id, "talk", 1) / "log.txt"
+    await until(lambda: log.exists() and "first" in log.read_text())
+    lab.write("go", "")
+    await lab.engine.wait(run.id, 60)
+    assert log.read_text().split() == ["first", "last"]
