@@ -115,7 +115,7 @@ def sweep(
     request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
     session = _session()
     sweep_id = session.do(
-        session.workspace.sweeps.create(
+        session.workspace.create_sweep(
             request,
             space,
             mode=mode,

@@ -206,7 +206,7 @@ class SweepHandle:
     @property
     def runs(self) -> RunList:
         """The last run of each point that has one."""
-        return RunList(RunHandle(self._session, run["id"]) for run in self.view()["runs"] if run)
+        return RunList(RunHandle(self._session, run["id"]) for run in self.view()["runs"])
 
     @property
     def best(self) -> RunHandle | None:

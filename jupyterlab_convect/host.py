@@ -100,7 +100,7 @@ async def _drive(
             answer({"run": run.id})
             await workspace.engine.wait(run.id)
         else:
-            sweep_id = await workspace.sweeps.create(request, **order["sweep"])
+            sweep_id = await workspace.create_sweep(request, **order["sweep"])
             answer({"sweep": sweep_id})
             await workspace.sweeps.wait(sweep_id)
     except ConvectError as error:

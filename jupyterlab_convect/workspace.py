@@ -14,24 +14,25 @@ import importlib
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from typing import TYPE_CHECKING
 
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
 from .pipeline.document import parse
-from .pipeline.plan import Plan
+from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
 from .pipeline.resolve import plan_for_file, raise_first_error, resolve
 from .pipeline.types import Document
 from .results import LIMIT, Results, read_log
 from .runs.engine import Engine
 from .runs.index import Index
-from .runs.model import Request, Run, RunState, Selection, new_id
+from .runs.model import Git, Request, Run, RunState, Selection, new_id
 from .runs.store import Store
-from .runs.sweeps import Sweeps
+from .runs.sweeps import Sweeps, points_of
 from .runtimes.base import LogChunk, Runtime, StepRuntime
 from .settings import Settings
 
@@ -43,6 +44,9 @@ EMBEDDED = {"local": "jupyterlab_convect.runtimes.local:LocalRuntime"}
 """Known without a look at all that is installed, which takes its time."""
 
 ALL_OF_IT = Selection()
+
+SAME_TIME = 2.0
+"""Seconds within which a working copy is taken not to change."""
 
 
 class Runtimes(Mapping[str, Runtime]):
@@ -103,6 +107,7 @@ class Workspace:
         self.settings = settings
         self.logger = log or logging.getLogger("jupyterlab_convect")
         self.runtimes = Runtimes(settings, self.logger)
+        self._commits: dict[tuple[str, tuple[str, ...]], tuple[float, Git | None]] = {}
 
     @functools.cached_property
     def store(self) -> Store:
@@ -172,13 +177,34 @@ class Workspace:
             plan=plan,
             request=request,
             user=user or system_user(),
-            git=git_of(Path(request.root), [step.path for step in plan.steps if step.path]),
+            git=self._git(request.root, tuple(step.path for step in plan.steps if step.path)),
         )
 
     async def submit(self, run: Run) -> RunState:
         """Start it. Refused when its runtime would not run it as asked."""
-        raise_first_error(await self.runtimes[run.runtime].check(run.plan))
+        await self.refuse(run)
         return await self.engine.submit(run)
+
+    async def refuse(self, run: Run) -> None:
+        """Raise what keeps its runtime from running it, if anything does."""
+        raise_first_error(await self.runtimes[run.runtime].check(run.plan))
+
+    async def create_sweep(
+        self,
+        request: Request,
+        space: Mapping[str, Json],
+        make: Callable[[Request], Run] | None = None,
+        **how: Any,
+    ) -> str:
+        """Start a sweep, `how` as `Sweeps.create` takes it; its id.
+
+        The run of the first point, made by `make`, has to be one that could be submitted.
+        """
+        chance = {key: how[key] for key in ("mode", "samples", "seed") if key in how}
+        first = points_of(space, **chance)[0]
+        at_first = replace(request, parameters={**request.parameters, **first})
+        await self.refuse(await asyncio.to_thread(make or self.make, at_first))
+        return await self.sweeps.create(request, space, **how)
 
     def again(
         self, run_id: str, selection: Selection = ALL_OF_IT, use_cache: bool | None = None
@@ -216,6 +242,14 @@ class Workspace:
             if isinstance(runtime, StepRuntime):
                 return await runtime.logs(results.attempt, offset, limit)
         return await asyncio.to_thread(read_log, results, offset, limit)
+
+    def _git(self, root: str, paths: tuple[str, ...]) -> Git | None:
+        """The commit, looked up once for runs that are made at the same time."""
+        key = (root, paths)
+        known = self._commits.get(key)
+        if known is None or known[0] < time.monotonic() - SAME_TIME:
+            self._commits = {key: (time.monotonic(), git_of(Path(root), paths))}
+        return self._commits[key][1]
 
     async def start(self) -> None:
         """Go on with every run that nobody drives, now and from now on."""

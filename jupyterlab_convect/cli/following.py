@@ -6,21 +6,22 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from ..host import hand_over
 from ..pipeline.plan import Json
 from ..results import read_log, results_of
 from ..runs import views
-from ..runs.index import Query
 from ..runs.model import GOOD, Request
 from ..runs.store import Record
 from ..workspace import Workspace
 from . import output
-from .progress import PATIENCE, Display, Lines, Logs, Table, seconds, watch
+from .progress import Display, Lines, Logs, Row, Table, run_rows, seconds, step_rows, watch
 
 TAIL = 15
+PATIENCE = 0.4
+"""Seconds; what is over by then is not worth a live table."""
 
 
 async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json: bool) -> int:
@@ -30,7 +31,12 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
         run = workspace.make(request)
         await workspace.submit(run)
         with _stopping(workspace, lambda: engine.stop(run.id)) as interrupted:
-            await _watch(workspace, engine.wait(run.id), lambda: [store.read(run.id)], logs)
+            if logs:
+                printed = Logs(store)
+                end = asyncio.ensure_future(engine.wait(run.id))
+                await watch(engine, end, lambda: printed.update(store.read(run.id)))
+            else:
+                await _show(workspace, engine.wait(run.id), lambda: step_rows(store.read(run.id)))
         record = store.read(run.id)
         if as_json:
             output.say_json(views.view(*record))
@@ -42,18 +48,19 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
 
 
 async def follow_sweep(
-    workspace: Workspace, request: Request, sweep: dict[str, Any], logs: bool, as_json: bool
+    workspace: Workspace, request: Request, sweep: dict[str, Any], as_json: bool
 ) -> int:
-    sweeps, store = workspace.sweeps, workspace.store
+    """Start it, watch its runs, and return the exit code."""
+    sweeps = workspace.sweeps
+
+    def rows() -> list[Row]:
+        view = sweeps.view(sweep_id)
+        return run_rows(view["points"], view["runs"])
+
     try:
-        sweep_id = await sweeps.create(request, **sweep)
-
-        def records() -> list[Record]:
-            runs = store.find(Query(sweep=sweep_id, limit=1000)).runs
-            return [store.read(run["id"]) for run in runs]
-
+        sweep_id = await workspace.create_sweep(request, **sweep)
         with _stopping(workspace, lambda: sweeps.stop(sweep_id)) as interrupted:
-            await _watch(workspace, sweeps.wait(sweep_id), records, logs, several=True)
+            await _show(workspace, sweeps.wait(sweep_id), rows)
         view = sweeps.view(sweep_id)
         if as_json:
             output.say_json(view)
@@ -64,28 +71,27 @@ async def follow_sweep(
         await workspace.close()
 
 
-async def _watch(
-    workspace: Workspace,
-    end: Awaitable[Any],
-    records: Callable[[], list[Record]],
-    logs: bool,
-    *,
-    several: bool = False,
+async def _show(
+    workspace: Workspace, end: Coroutine[Any, Any, Any], rows: Callable[[], list[Row]]
 ) -> None:
+    """Lines, or on a terminal a table, unless it is over before one could look at it."""
     task = asyncio.ensure_future(end)
-    display: Display = Lines(several)
-    if logs:
-        display = Logs(workspace)
-    elif sys.stderr.isatty():
+    display: Display = Lines()
+    if sys.stderr.isatty():
         done, _ = await asyncio.wait({task}, timeout=PATIENCE)
         if done:
             return
-        display = await asyncio.to_thread(Table, several)
-    await watch(workspace, task, records, display)
+        display = await asyncio.to_thread(Table)
+    try:
+        await watch(workspace.engine, task, lambda: display.update(rows()))
+    finally:
+        display.close()
 
 
 @contextlib.contextmanager
-def _stopping(workspace: Workspace, stop: Callable[[], Awaitable[None]]) -> Iterator[list[int]]:
+def _stopping(
+    workspace: Workspace, stop: Callable[[], Coroutine[Any, Any, None]]
+) -> Iterator[list[int]]:
     """Ctrl-C stops the run; the second leaves at once and others see it stopped.
 
     Yields the signals that came.
@@ -151,18 +157,21 @@ def _outputs(record: Record) -> dict[str, Json]:
 
 
 def _tell_sweep(view: dict[str, Json]) -> None:
-    names = sorted({name for point in view["points"] for name in point})
-    metrics = sorted({name for run in view["runs"] if run for name in run["metrics"]})
-    rows = [
-        [
-            "*" if run and run["id"] == view["best"] else "",
-            *(str(point.get(name, "")) for name in names),
-            run["state"] if run else "waiting",
-            *(number(run["metrics"].get(name)) if run else "" for name in metrics),
-            run["id"] if run else "",
-        ]
-        for point, run in zip(view["points"], view["runs"], strict=True)
-    ]
+    runs = {run["id"]: run for run in view["runs"]}
+    names = sorted({name for point in view["points"] for name in point["parameters"]})
+    metrics = sorted({name for run in view["runs"] for name in run["metrics"]} - set(names))
+    rows = []
+    for point in view["points"]:
+        run = runs.get(point["run"], {"state": "", "metrics": {}})
+        rows.append(
+            [
+                "*" if point["run"] and point["run"] == view["best"] else "",
+                *(number(point["parameters"].get(name)) for name in names),
+                run["state"],
+                *(number(run["metrics"].get(name)) for name in metrics),
+                point["run"] or "",
+            ]
+        )
     output.say(output.table(rows, ("", *names, "state", *metrics, "run")))
 
 

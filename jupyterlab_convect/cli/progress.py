@@ -1,4 +1,4 @@
-"""How a run goes, on the terminal: lines for a pipe or a log, a live table for a person."""
+"""How runs go, on the terminal: lines for a pipe or a log, a live table for a person."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..pipeline.plan import Json
 from ..results import read_log, results_of
+from ..runs.engine import Engine
 from ..runs.model import StepState
-from ..runs.store import Record
-from ..workspace import Workspace
+from ..runs.store import Record, Store
 from . import output
 
 TICK = 0.1
-PATIENCE = 0.4
-"""Seconds; what is done by then is not worth a live table."""
 
 STYLES = {
     "succeeded": "green",
@@ -26,176 +25,169 @@ STYLES = {
     "failed": "red",
     "lost": "red",
     "cancelled": "yellow",
-    "skipped": "dim",
-    "running": "blue",
-    "starting": "blue",
 }
+
+URGENCY = {"running": 0, "starting": 0, "failed": 1, "queued": 2, "waiting": 3}
+"""What to show first when there is no room for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A step of a run, or a run of a sweep."""
+
+    name: str
+    state: str
+    words: str = ""
+    share: float | None = None
+    elapsed: str = ""
+    attempt: int = 1
 
 
 class Display(Protocol):
-    def update(self, records: list[Record]) -> None: ...
+    def update(self, rows: list[Row]) -> None: ...
 
     def close(self) -> None: ...
 
 
-@dataclass
 class Lines:
-    """One line for each change of a step, on standard error."""
+    """One line for each change, on standard error."""
 
-    several: bool = False
-    _seen: dict[tuple[str, str], str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str, int]] = {}
 
-    def update(self, records: list[Record]) -> None:
-        for run, state in records:
-            for step in state.steps.values():
-                words = _line(step)
-                if words is not None and self._seen.get((run.id, step.id)) != words:
-                    self._seen[run.id, step.id] = words
-                    name = f"{state.name}: {step.id}" if self.several else step.id
-                    output.note(f"{time.strftime('%H:%M:%S')} {name}: {words}")
+    def update(self, rows: list[Row]) -> None:
+        for row in rows:
+            if row.state == "waiting" or self._seen.get(row.name) == (row.state, row.attempt):
+                continue
+            self._seen[row.name] = (row.state, row.attempt)
+            tries = f" (attempt {row.attempt})" if row.attempt > 1 else ""
+            words = f": {row.words}" if row.words else ""
+            output.note(f"{time.strftime('%H:%M:%S')} {row.name}: {row.state}{tries}{words}")
 
     def close(self) -> None:
         """Nothing is left on the screen."""
 
 
 class Table:
-    """A table that is drawn over and over, with a bar for each step that runs."""
+    """A table that is drawn over and over, with a bar for all that runs."""
 
-    ROWS = 30
+    MOST = 20
 
-    def __init__(self, several: bool = False) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._several = several
         self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
         self._live.start()
 
-    def update(self, records: list[Record]) -> None:
-        self._live.update(self._draw(records), refresh=True)
+    def update(self, rows: list[Row]) -> None:
+        self._live.update(self._draw(rows), refresh=True)
 
     def close(self) -> None:
         self._live.stop()
 
-    def _draw(self, records: list[Record]) -> Any:
+    def _draw(self, rows: list[Row]) -> Any:
         from rich.progress_bar import ProgressBar
         from rich.spinner import Spinner
         from rich.table import Table as Grid
         from rich.text import Text
 
         grid = Grid.grid(padding=(0, 2))
-        rows = self._rows(records)
-        for name, state, share, elapsed, words in rows[: self.ROWS]:
-            mark: Any = Text("●", style=STYLES.get(state, "dim"))
-            if state in ("running", "starting"):
+        shown = rows
+        if len(rows) > self.MOST:
+            shown = sorted(rows, key=lambda row: URGENCY.get(row.state, 4))[: self.MOST]
+        for row in shown:
+            mark: Any = Text("●", style=STYLES.get(row.state, "dim"))
+            if row.state in ("running", "starting"):
                 mark = Spinner("dots", style="blue")
-            bar = "" if share is None else ProgressBar(1.0, share, width=20)
-            grid.add_row(mark, Text(name), Text(state), bar, Text(elapsed), Text(words, "dim"))
-        if len(rows) > self.ROWS:
-            grid.add_row("", Text(f"and {len(rows) - self.ROWS} more", "dim"))
+            bar = "" if row.share is None else ProgressBar(1.0, row.share, width=20)
+            texts = (Text(row.elapsed), Text(row.words, "dim", overflow="ellipsis", no_wrap=True))
+            grid.add_row(mark, Text(row.name), Text(row.state), bar, *texts)
+        if len(rows) > len(shown):
+            grid.add_row("", Text(f"and {len(rows) - len(shown)} more", "dim"))
         return grid
-
-    def _rows(self, records: list[Record]) -> list[tuple[str, str, float | None, str, str]]:
-        """What is at work first, then what waits, then what is done."""
-        rows: list[tuple[str, str, float | None, str, str]] = [
-            (
-                f"{state.name}: {step.id}" if self._several else step.id,
-                step.state,
-                _share(step),
-                _elapsed(step),
-                _words(step),
-            )
-            for _, state in records
-            for step in state.steps.values()
-        ]
-        if len(rows) <= self.ROWS:
-            return rows
-        order = {"running": 0, "starting": 0, "failed": 1, "queued": 2, "waiting": 3}
-        return sorted(rows, key=lambda row: order.get(row[1], 4))
 
 
 @dataclass
 class Logs:
-    """What the steps print, passed on to standard output as it comes."""
+    """What the steps of a run print, passed on to standard output as it comes."""
 
-    workspace: Workspace
+    store: Store
     step: str | None = None
     attempt: int | None = None
     _offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
-    def update(self, records: list[Record]) -> None:
-        for record in records:
-            for step in record.state.steps.values():
-                if self.step in (None, step.id):
-                    for number in self._attempts(step):
-                        self._pass_on(record, step.id, number)
-
-    def close(self) -> None:
-        """All of it is out."""
+    def update(self, record: Record) -> None:
+        for step in record.state.steps.values():
+            if self.step in (None, step.id):
+                for number in self._attempts(step):
+                    self._pass_on(record, step.id, number)
+        sys.stdout.flush()
 
     def _attempts(self, step: StepState) -> list[int]:
         """All of them, or the one that is asked for; a result taken over is the first."""
-        numbers = list(range(1, len(step.attempts) + 1)) or ([1] if step.source else [])
-        return numbers if self.attempt is None else [self.attempt]
+        if self.attempt is not None:
+            return [self.attempt]
+        return list(range(1, len(step.attempts) + 1)) or ([1] if step.source else [])
 
     def _pass_on(self, record: Record, step: str, number: int) -> None:
+        results = results_of(self.store, record, step, number)
         key = (record.run.id, step, number)
-        results = results_of(self.workspace.store, record, step, number)
+        offset = self._offsets.get(key, 0)
         while True:
-            offset = self._offsets.get(key, 0)
             chunk = read_log(results, offset)
             sys.stdout.write(chunk.text)
-            self._offsets[key] = chunk.offset
-            if chunk.complete or chunk.offset == offset:
-                break
-        sys.stdout.flush()
+            if chunk.offset == offset:
+                return
+            self._offsets[key] = offset = chunk.offset
 
 
-async def watch(
-    workspace: Workspace, end: Awaitable[Any], records: Callable[[], list[Record]], display: Display
-) -> None:
-    """Show how it goes until `end`."""
+async def watch(engine: Engine, end: asyncio.Future[Any], update: Callable[[], None]) -> None:
+    """Call `update` whenever something has changed, seldom enough, until and after `end`."""
     changed = asyncio.Event()
-    forget = workspace.engine.on_change(lambda *_: changed.set())
-    task = asyncio.ensure_future(end)
-    task.add_done_callback(lambda _: changed.set())
+    forget = engine.on_change(lambda *_: changed.set())
+    end.add_done_callback(lambda _: changed.set())
     try:
-        while not task.done():
+        while not end.done():
             changed.clear()
-            display.update(records())
+            update()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(changed.wait(), 1.0)
-                await asyncio.sleep(TICK)
-        display.update(records())
-        await task
+                await asyncio.wait_for(changed.wait(), 0.5)
+            await asyncio.wait({end}, timeout=TICK)
+        await end
+        update()
     finally:
         forget()
-        display.close()
 
 
-def _line(step: StepState) -> str | None:
-    if step.state == "waiting" and not step.attempts:
-        return None
-    tries = f" (attempt {len(step.attempts)})" if len(step.attempts) > 1 else ""
-    return f"{step.state}{tries}" + (f": {step.reason}" if step.reason else "")
+def step_rows(record: Record) -> list[Row]:
+    return [
+        Row(
+            name=step.id,
+            state=step.state,
+            words=_words(step),
+            share=_share(step),
+            elapsed=_elapsed(step.started, step.ended),
+            attempt=max(1, len(step.attempts)),
+        )
+        for step in record.state.steps.values()
+    ]
 
 
-def _share(step: StepState) -> float | None:
-    if step.state != "running" or step.progress is None or not step.progress.cells:
-        return None
-    return min(step.progress.cell / step.progress.cells, 1.0)
-
-
-def _elapsed(step: StepState) -> str:
-    if step.started is None:
-        return ""
-    return seconds((step.ended or time.time()) - step.started)
-
-
-def _words(step: StepState) -> str:
-    if step.state == "running" and step.progress is not None and step.progress.cells:
-        return f"cell {step.progress.cell} of {step.progress.cells}"
-    return step.reason or ""
+def run_rows(points: list[dict[str, Json]], runs: list[dict[str, Json]]) -> list[Row]:
+    """The points of a sweep that have a run, with how it goes."""
+    by_id = {run["id"]: run for run in runs}
+    return [
+        Row(
+            name=", ".join(f"{name}={value}" for name, value in point["parameters"].items()),
+            state=run["state"],
+            words=run["reason"] or "",
+            share=run["progress"] if run["state"] == "running" else None,
+            elapsed=_elapsed(run["started"], run["ended"]),
+        )
+        for point in points
+        if (run := by_id.get(point["run"])) is not None
+    ]
 
 
 def seconds(number: float) -> str:
@@ -208,3 +200,19 @@ def seconds(number: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _elapsed(started: float | None, ended: float | None) -> str:
+    return "" if started is None else seconds((ended or time.time()) - started)
+
+
+def _share(step: StepState) -> float | None:
+    if step.state != "running" or step.progress is None or not step.progress.cells:
+        return None
+    return min(step.progress.cell / step.progress.cells, 1.0)
+
+
+def _words(step: StepState) -> str:
+    if step.state == "running" and step.progress is not None and step.progress.cells:
+        return f"cell {step.progress.cell} of {step.progress.cells}"
+    return step.reason or ""

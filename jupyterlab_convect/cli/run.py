@@ -49,6 +49,7 @@ def add(subparsers: Any) -> None:
     )
     sweep.add_argument("--mode", choices=("grid", "random", "list"), help="how to combine (grid)")
     sweep.add_argument("--samples", type=int, metavar="N", help="how many, when random")
+    sweep.add_argument("--seed", type=int, metavar="N", help="for the same choice again (0)")
     sweep.add_argument("--concurrency", type=int, metavar="N", help="how many at once")
     sweep.add_argument("--select", metavar="max:METRIC", help="which run is the best")
     part = parser.add_argument_group("a part of a pipeline")
@@ -78,13 +79,15 @@ def _run(options: argparse.Namespace) -> int:
     sweep = _sweep(options, Path(request.root), request.path or "")
     if options.dry_run:
         return asyncio.run(_dry_run(workspace, request, sweep, options.json))
+    if sweep is not None and options.follow:
+        raise ConvectError("--follow is for one run, not for a sweep.")
     if options.detach:
         return leave_to_host(workspace, request, sweep, options.json)
     from .following import follow_run, follow_sweep
 
     if sweep is None:
         return asyncio.run(follow_run(workspace, request, options.follow, options.json))
-    return asyncio.run(follow_sweep(workspace, request, sweep, options.follow, options.json))
+    return asyncio.run(follow_sweep(workspace, request, sweep, options.json))
 
 
 def leave_to_host(workspace: Workspace, request: Request, sweep: Any, as_json: bool) -> int:
@@ -146,7 +149,7 @@ def _selection(
 def _sweep(options: argparse.Namespace, root: Path, path: str) -> dict[str, Any] | None:
     how = {
         key: value
-        for key in ("mode", "samples", "concurrency", "select")
+        for key in ("mode", "samples", "seed", "concurrency", "select")
         if (value := getattr(options, key)) is not None
     }
     if not options.sweep:
@@ -169,7 +172,7 @@ async def _dry_run(
     problems = await workspace.check(request)
     points = None
     if sweep is not None:
-        how = {key: sweep[key] for key in ("mode", "samples") if key in sweep}
+        how = {key: sweep[key] for key in ("mode", "samples", "seed") if key in sweep}
         points = points_of(sweep["space"], **how)
     if as_json:
         found = {"plan": to_json(plan), "problems": [to_json(item) for item in problems]}

@@ -198,16 +198,16 @@ def _logs(options: argparse.Namespace) -> int:
     from .finding import find_run
     from .progress import Logs
 
-    workspace = _workspace()
-    run_id = find_run(workspace.store, options.run)
-    steps = workspace.store.read(run_id).state.steps
+    store = _workspace().store
+    run_id = find_run(store, options.run)
+    steps = store.read(run_id).state.steps
     if options.step is not None and options.step not in steps:
         raise Missing(f"Run {run_id} has no step “{options.step}”.", hint=", ".join(steps))
-    logs = Logs(workspace, step=options.step, attempt=options.attempt)
+    logs = Logs(store, options.step, options.attempt)
     while True:
-        record = workspace.store.read(run_id)
+        record = store.read(run_id)
         ended = record.state.state in ENDED
-        logs.update([record])
+        logs.update(record)
         if ended or not options.follow:
             return 0
         time.sleep(POLL)

@@ -61,7 +61,8 @@ def _values(name: str, text: str, kind: str | None) -> Any:
     bounds = text.split(":")
     if kind != "string" and len(bounds) in (2, 3) and all(map(_is_number, bounds)):
         names = ("from", "to", "step") if len(bounds) == 3 else ("min", "max")
-        return {key: typed(name, bound, kind) for key, bound in zip(names, bounds, strict=True)}
+        found = {key: typed(name, bound, kind) for key, bound in zip(names, bounds, strict=True)}
+        return found | ({"type": "integer"} if kind == "integer" and "min" in found else {})
     return [typed(name, part, kind) for part in text.split(",")]
 
 

@@ -25,10 +25,14 @@ def request_of(body: dict[str, Json], root: Path, default_runtime: str = "local"
 def shown(record: Record, root: Path) -> dict[str, Json]:
     """`RunView` whose `request` can be sent again as it is, to the server with this root."""
     view = views.view(*record)
-    asked = record.run.request
-    request = {key: item for key, item in view["request"].items() if key not in ("root", "sweep")}
-    if asked.path is not None:
-        file = Path(asked.root, asked.path)
+    return {**view, "request": resendable(view["request"], root)}
+
+
+def resendable(request: dict[str, Json], root: Path) -> dict[str, Json]:
+    """A stored request, seen from the server's root."""
+    sent = {key: item for key, item in request.items() if key not in ("root", "sweep")}
+    if request.get("path") is not None:
+        file = Path(request["root"], request["path"])
         if file.is_relative_to(root):
-            request["path"] = file.relative_to(root).as_posix()
-    return {**view, "request": request}
+            sent["path"] = file.relative_to(root).as_posix()
+    return sent

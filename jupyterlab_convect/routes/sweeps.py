@@ -8,14 +8,15 @@ from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
 from .base import Polled
-from .requests import request_of
+from .requests import request_of, resendable
 
 RESOURCE = "jupyterlab-convect:sweeps"
 
 
 class SweepHandler(Polled):
     async def answer_sweep(self, sweep_id: str, status: int = 200) -> None:
-        self.answer(await self.aside(self.workspace.sweeps.view, sweep_id), status)
+        view = await self.aside(self.workspace.sweeps.view, sweep_id)
+        self.answer({**view, "request": resendable(view["request"], self.root)}, status)
 
 
 class Sweeps(SweepHandler):
@@ -34,8 +35,7 @@ class Sweeps(SweepHandler):
             body.pop("request"), self.root, self.workspace.settings.default_runtime
         )
         space = body.pop("space")
-        await self.aside(self.make, request)
-        sweep_id = await self.workspace.sweeps.create(request, space, **body)
+        sweep_id = await self.workspace.create_sweep(request, space, self.make, **body)
         self.app.tell_sweep(sweep_id)
         await self.answer_sweep(sweep_id, 201)
 
