@@ -17,6 +17,7 @@ export interface IEditorServices {
   docManager: IDocumentManager;
   rendermime: IRenderMimeRegistry;
   trans: TranslationBundle;
+  images: readonly string[];
   openStep: (run: string, step: string) => void;
 }
 

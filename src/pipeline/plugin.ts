@@ -107,6 +107,7 @@ const editor: JupyterFrontEndPlugin<void> = {
         docManager,
         rendermime,
         trans,
+        images: [],
         openStep: (run, step) =>
           void app.commands.execute(CommandIDs.openRun, { run, step })
       }

@@ -7,7 +7,7 @@ import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-import type { ConvectApi } from '../api';
+import type { ConvectApi, IDiscovery } from '../api';
 import type { IRunsModel } from '../tokens';
 import { Checker } from './checker';
 import type { PipelineModel } from './documentmodel';
@@ -17,6 +17,7 @@ import { edgesOf } from './graph';
 import type { IPipelineChange, PipelineDoc } from './model';
 import type { IDocument } from './schema';
 import { OutsideWatch } from './outside';
+import { hasFacts } from './ports';
 import { RunWatch } from './runwatch';
 import { Store } from './store';
 import type { INodeView } from './views';
@@ -36,6 +37,8 @@ export interface ICanvas {
   zoom(step: 'in' | 'out' | 'reset'): void;
   /** Bring a node into view and give it the keyboard. */
   focus(id: string): void;
+  /** Bring a node into view. */
+  reveal(id: string): void;
   /** Turn a note into a text field. */
   editNote(id: string): void;
 }
@@ -65,6 +68,7 @@ export interface ISessionOptions {
   contents: Contents.IManager;
   context: DocumentRegistry.IContext<PipelineModel>;
   trans: TranslationBundle;
+  images: readonly string[];
   /** Show what a step of the shown run did. */
   openStep: (run: string, step: string) => void;
 }
@@ -82,6 +86,7 @@ export class Session implements IDisposable {
     this.context = options.context;
     this.trans = options.trans;
     this.docManager = options.docManager;
+    this.images = options.images;
     this._openStep = options.openStep;
     this.doc = options.context.model.sharedModel;
     this.files = new FileFacts(this.api, this.contents, path =>
@@ -123,6 +128,11 @@ export class Session implements IDisposable {
     isChangedOutside: false,
     announcement: ''
   });
+
+  /** Which parts of the form are open, once somebody has said so. */
+  readonly openSections = new Map<string, boolean>();
+  /** Images to choose from. */
+  readonly images: readonly string[];
 
   /** The canvas, while it is on the page. */
   canvas: ICanvas | null = null;
@@ -224,6 +234,30 @@ export class Session implements IDisposable {
     });
   }
 
+  /** Words that come from the format's schema, in the user's language. */
+  words(text: string): string {
+    // The catalogue of translations takes them from the schema.
+    // eslint-disable-next-line jupyter/no-dynamic-translation
+    return this.trans.__(text);
+  }
+
+  /** What the file of a node tells about itself, if that is known. */
+  factsOf(id: string): IDiscovery | null {
+    const node = this.document.nodes[id];
+    const found =
+      node && 'path' in node
+        ? this.files.store.value.found.get(node.path)
+        : undefined;
+    return hasFacts(found) ? found : null;
+  }
+
+  /** The folder, on the server, that a node's globs are relative to. */
+  folderOf(id: string | null): string {
+    const node = id === null ? undefined : this.document.nodes[id];
+    const path = node && 'path' in node ? this.resolve(node.path) : null;
+    return path === null ? this.folder : PathExt.dirname(path);
+  }
+
   openAsText(): void {
     this.docManager.openOrReveal(this.context.path, 'Editor');
   }
@@ -233,6 +267,22 @@ export class Session implements IDisposable {
     await this.context.revert();
     this.state.update({ isChangedOutside: false });
     this.announce(this.trans.__('The file was read again.'));
+  }
+
+  /** Open the file of a node, or offer to find or make one that is missing. */
+  async openFile(id: string): Promise<void> {
+    const node = this.document.nodes[id];
+    if (!node || !('path' in node)) {
+      return;
+    }
+    const path = this.resolve(node.path);
+    const found = this.files.store.value.found.get(node.path);
+    if (path === null || (found && 'error' in found && found.isMissing)) {
+      const { mendMissingFile } = await import('./missing');
+      await mendMissingFile(this, id);
+    } else {
+      this.docManager.openOrReveal(path);
+    }
   }
 
   openStep(step: string): void {

@@ -5,8 +5,7 @@ import {
   MiniMap,
   ReactFlow,
   ReactFlowProvider,
-  SelectionMode,
-  useReactFlow
+  SelectionMode
 } from '@xyflow/react';
 import * as React from 'react';
 
@@ -23,6 +22,7 @@ import type { FlowEdge, FlowNode } from './flow';
 import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
 import { useCanvasContext } from './useCanvasContext';
 import { useFlow } from './useFlow';
+import { FIT, useHandle } from './useHandle';
 
 export interface ICanvasProps {
   session: Session;
@@ -42,7 +42,6 @@ export function Canvas(props: ICanvasProps): JSX.Element {
 
 const GRID: [number, number] = [10, 10];
 const MINIMAP = { width: 150, height: 100 };
-const FIT = { maxZoom: 1, padding: 0.2 };
 
 function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   const { trans } = session;
@@ -153,71 +152,6 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
       </div>
     </CanvasContext.Provider>
   );
-}
-
-/** Lend the rest of the editor what only the canvas can do. */
-function useHandle(
-  session: Session,
-  editNote: (id: string | null) => void
-): void {
-  const flow = useReactFlow<FlowNode, FlowEdge>();
-  React.useEffect(() => {
-    const host = () =>
-      document.querySelector<HTMLElement>(
-        `[data-convect-session="${session.id}"] .react-flow`
-      );
-    const handle = {
-      toDocument: ({ x, y }: { x: number; y: number }) =>
-        flow.screenToFlowPosition({ x, y }),
-      center: () => {
-        const box = host()?.getBoundingClientRect();
-        return flow.screenToFlowPosition({
-          x: box ? box.left + box.width / 2 : 0,
-          y: box ? box.top + box.height / 2 : 0
-        });
-      },
-      fit: (ids?: readonly string[]) =>
-        void flow.fitView({
-          ...FIT,
-          duration: 200,
-          nodes: ids?.map(id => ({ id }))
-        }),
-      zoom: (step: 'in' | 'out' | 'reset') =>
-        void (step === 'in'
-          ? flow.zoomIn({ duration: 100 })
-          : step === 'out'
-            ? flow.zoomOut({ duration: 100 })
-            : flow.zoomTo(1, { duration: 100 })),
-      focus: (id: string) => {
-        const node = flow.getInternalNode(id);
-        if (!node) {
-          return;
-        }
-        const { x, y } = node.internals.positionAbsolute;
-        const { zoom } = flow.getViewport();
-        void flow
-          .setCenter(
-            x + (node.measured.width ?? 0) / 2,
-            y + (node.measured.height ?? 0) / 2,
-            { zoom, duration: 200 }
-          )
-          .then(() => {
-            host()
-              ?.querySelector<HTMLElement>(
-                `.react-flow__node[data-id="${CSS.escape(id)}"]`
-              )
-              ?.focus({ preventScroll: true });
-          });
-      },
-      editNote
-    };
-    session.canvas = handle;
-    return () => {
-      if (session.canvas === handle) {
-        session.canvas = null;
-      }
-    };
-  }, [session, flow, editNote]);
 }
 
 function Announcer({ session }: { session: Session }): JSX.Element {

@@ -1,5 +1,5 @@
 import '@xyflow/react/dist/base.css';
 
 export { Canvas } from './Canvas';
-export { SidePanel } from './SidePanel';
+export { SidePanel } from '../side/SidePanel';
 export { PlanCanvas } from './PlanCanvas';

@@ -1,0 +1,459 @@
+import { launchIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import { reachable } from '../graph';
+import type { Json } from '../schema';
+import { isObject } from '../serialize';
+import { useForm } from './context';
+import type { IFieldSchema, IFormField } from './fields';
+import { fieldsOf, follow, readQuantity, writeValue } from './fields';
+import { AmountField, GpuField, RetriesField } from './amounts';
+import {
+  BrowseButton,
+  IconButton,
+  RemoveButton,
+  Select,
+  TextArea,
+  TextInput
+} from './inputs';
+import { ObjectList, PairList, StringList } from './lists';
+import { pickFiles } from './pick';
+import { Row } from './Row';
+
+export interface IFieldProps {
+  field: IFormField;
+  path: readonly string[];
+  value: Json | undefined;
+  /** What the pipeline's defaults say. */
+  inherited?: Json;
+}
+
+/** The right field for a property of the format. */
+export function Field(props: IFieldProps): JSX.Element {
+  const { field } = props;
+  const { schema } = field;
+  switch (field.definition) {
+    case 'amount':
+      return <AmountField {...props} />;
+    case 'quantity':
+      return <Labelled {...props} as={QuantityInput} />;
+    case 'resources':
+    case 'kubernetes':
+      return <Nested {...props} />;
+  }
+  switch (field.name) {
+    case 'gpu':
+      return <GpuField {...props} />;
+    case 'retries':
+      return <RetriesField {...props} />;
+    case 'timeout':
+      return <Labelled {...props} as={QuantityInput} />;
+  }
+  switch (schema['x-form']?.widget) {
+    case 'markdown':
+      return <Labelled {...props} as={MarkdownInput} />;
+    case 'file':
+      return <Labelled {...props} as={FileInput} />;
+    case 'folder':
+      return <Labelled {...props} as={FolderInput} />;
+    case 'image':
+      return <Labelled {...props} as={ImageInput} />;
+    case 'kernel':
+      return <Labelled {...props} as={KernelInput} />;
+    case 'nodes':
+      return <AfterField {...props} />;
+  }
+  if (schema.type === 'array') {
+    return <ListField {...props} />;
+  }
+  if (schema.type === 'object') {
+    return <PairsField {...props} />;
+  }
+  if (schema.enum) {
+    return <Labelled {...props} as={EnumInput} />;
+  }
+  if (schema.type === 'boolean') {
+    return <Labelled {...props} as={BooleanInput} />;
+  }
+  return <Labelled {...props} as={PlainInput} />;
+}
+
+interface IInputProps extends IFieldProps {
+  id: string;
+  set: (value: Json | undefined) => void;
+  placeholder: string;
+}
+
+function Labelled(
+  props: IFieldProps & { as: (props: IInputProps) => JSX.Element }
+): JSX.Element {
+  const { as: Input, ...rest } = props;
+  const { set, session } = useForm();
+  const { schema } = props.field;
+  const id = React.useId();
+  return (
+    <Row
+      label={session.words(schema.title ?? props.field.name)}
+      help={schema.description && session.words(schema.description)}
+      path={props.path}
+      isSet={props.value !== undefined}
+      fieldId={id}
+    >
+      <Input
+        {...rest}
+        id={id}
+        placeholder={
+          writeValue(props.inherited ?? schema.default) ||
+          schema['x-form']?.placeholder ||
+          ''
+        }
+        set={value => set(props.path, value)}
+      />
+    </Row>
+  );
+}
+
+function PlainInput(props: IInputProps): JSX.Element {
+  const { type, minimum } = props.field.schema;
+  const isNumber = type === 'integer' || type === 'number';
+  return (
+    <TextInput
+      id={props.id}
+      type={isNumber ? 'number' : 'text'}
+      min={minimum}
+      value={writeValue(props.value)}
+      placeholder={props.placeholder}
+      onChange={text =>
+        props.set(text === '' ? undefined : isNumber ? Number(text) : text)
+      }
+    />
+  );
+}
+
+function QuantityInput(props: IInputProps): JSX.Element {
+  return (
+    <TextInput
+      id={props.id}
+      value={writeValue(props.value)}
+      placeholder={props.placeholder}
+      onChange={text => props.set(readQuantity(text))}
+    />
+  );
+}
+
+function MarkdownInput(props: IInputProps): JSX.Element {
+  return (
+    <TextArea
+      id={props.id}
+      value={writeValue(props.value)}
+      onChange={text => props.set(text || undefined)}
+    />
+  );
+}
+
+function EnumInput(props: IInputProps): JSX.Element {
+  const { trans } = useForm().session;
+  const fallback = props.placeholder;
+  return (
+    <Select
+      id={props.id}
+      value={writeValue(props.value)}
+      options={[
+        {
+          value: '',
+          label: fallback
+            ? trans.__('Default (%1)', fallback)
+            : trans.__('Default')
+        },
+        ...(props.field.schema.enum ?? []).map(item => ({
+          value: writeValue(item),
+          label: writeValue(item)
+        }))
+      ]}
+      onChange={value => props.set(value || undefined)}
+    />
+  );
+}
+
+function BooleanInput(props: IInputProps): JSX.Element {
+  const { trans } = useForm().session;
+  const words = { true: trans.__('Yes'), false: trans.__('No') };
+  const fallback = props.inherited ?? props.field.schema.default;
+  return (
+    <Select
+      id={props.id}
+      value={writeValue(props.value)}
+      options={[
+        {
+          value: '',
+          label: trans.__('Default (%1)', fallback ? words.true : words.false)
+        },
+        { value: 'true', label: words.true },
+        { value: 'false', label: words.false }
+      ]}
+      onChange={value => props.set(value === '' ? undefined : value === 'true')}
+    />
+  );
+}
+
+function FileInput(props: IInputProps): JSX.Element {
+  const { session, node } = useForm();
+  const pick = async () => {
+    const [path] = await pickFiles(session, { runnable: true });
+    if (path) {
+      props.set(path);
+    }
+  };
+  return (
+    <div className="jp-Convect-listRow">
+      <TextInput
+        id={props.id}
+        value={writeValue(props.value)}
+        onChange={text => props.set(text)}
+      />
+      <BrowseButton onClick={() => void pick()} />
+      {node !== null && (
+        <IconButton
+          icon={launchIcon}
+          label={session.trans.__('Open')}
+          onClick={() => void session.openFile(node)}
+        />
+      )}
+    </div>
+  );
+}
+
+function FolderInput(props: IInputProps): JSX.Element {
+  const { session } = useForm();
+  const pick = async () => {
+    const [path] = await pickFiles(session, { folder: true });
+    if (path !== undefined) {
+      props.set(path || '.');
+    }
+  };
+  return (
+    <div className="jp-Convect-listRow">
+      <TextInput
+        id={props.id}
+        value={writeValue(props.value)}
+        placeholder={props.placeholder}
+        list={(props.field.schema.examples ?? []).map(writeValue)}
+        onChange={text => props.set(text || undefined)}
+      />
+      <BrowseButton onClick={() => void pick()} />
+    </div>
+  );
+}
+
+function ImageInput(props: IInputProps): JSX.Element {
+  const { session } = useForm();
+  const { nodes, defaults } = session.document;
+  const used = [defaults, ...Object.values(nodes)]
+    .map(item => (item && 'image' in item ? item.image : undefined))
+    .filter(image => typeof image === 'string');
+  return (
+    <TextInput
+      id={props.id}
+      value={writeValue(props.value)}
+      placeholder={props.placeholder}
+      list={[...new Set([...used, ...session.images])]}
+      onChange={text => props.set(text || undefined)}
+    />
+  );
+}
+
+function KernelInput(props: IInputProps): JSX.Element {
+  const { session } = useForm();
+  const specs = session.docManager.services.kernelspecs.specs?.kernelspecs;
+  return (
+    <TextInput
+      id={props.id}
+      value={writeValue(props.value)}
+      placeholder={props.placeholder || session.trans.__("the notebook's own")}
+      list={Object.keys(specs ?? {})}
+      onChange={text => props.set(text || undefined)}
+    />
+  );
+}
+
+/** An object of the format inside a part: its fields, without a frame. */
+function Nested(props: IFieldProps): JSX.Element {
+  const value = isObject(props.value) ? props.value : {};
+  const inherited = isObject(props.inherited) ? props.inherited : {};
+  return (
+    <>
+      {fieldsOf(props.field.schema).map(field => (
+        <Field
+          key={field.name}
+          field={field}
+          path={[...props.path, field.name]}
+          value={value[field.name]}
+          inherited={inherited[field.name]}
+        />
+      ))}
+    </>
+  );
+}
+
+function PairsField(props: IFieldProps): JSX.Element {
+  const { set, session, node } = useForm();
+  const { schema } = props.field;
+  const label = session.words(schema.title ?? props.field.name);
+  const facts = node === null ? null : session.factsOf(node);
+  return (
+    <Row
+      label={label}
+      help={schema.description && session.words(schema.description)}
+      path={props.path}
+      isSet={props.value !== undefined}
+    >
+      <PairList
+        label={label}
+        values={texts(props.value)}
+        inherited={texts(props.inherited)}
+        suggestions={props.field.name === 'env' ? facts?.env : undefined}
+        onChange={values => set(props.path, values)}
+      />
+    </Row>
+  );
+}
+
+function texts(value: Json | undefined): { [key: string]: string } {
+  return isObject(value)
+    ? Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [key, writeValue(item)])
+      )
+    : {};
+}
+
+function ListField(props: IFieldProps): JSX.Element {
+  const { set, session, node } = useForm();
+  const { schema, name } = props.field;
+  const label = session.words(schema.title ?? name);
+  const items: IFieldSchema = follow(schema.items ?? {});
+  const values = Array.isArray(props.value) ? props.value : [];
+  const inherited = Array.isArray(props.inherited) ? props.inherited : [];
+  return (
+    <Row
+      label={label}
+      help={schema.description && session.words(schema.description)}
+      path={props.path}
+      isSet={props.value !== undefined}
+    >
+      {items.type === 'object' ? (
+        <ObjectList
+          title={label}
+          values={values.filter(isObject)}
+          empty={Object.fromEntries(
+            (items.required ?? []).map(key => [key, ''])
+          )}
+          onChange={next => set(props.path, next)}
+          render={(value, setItem) => (
+            <Entries schema={items} value={value} set={setItem} />
+          )}
+        />
+      ) : (
+        <StringList
+          label={label}
+          values={values.map(writeValue)}
+          inherited={inherited.map(writeValue)}
+          filesFrom={
+            schema['x-form']?.widget === 'globs'
+              ? session.folderOf(node)
+              : undefined
+          }
+          onChange={next => set(props.path, next)}
+        />
+      )}
+    </Row>
+  );
+}
+
+/** The small form of one object in a list. */
+function Entries(props: {
+  schema: IFieldSchema;
+  value: { [key: string]: Json };
+  set: (key: string, value: Json | undefined) => void;
+}): JSX.Element {
+  const { session } = useForm();
+  return (
+    <>
+      {fieldsOf(props.schema).map(field => {
+        const label = session.words(field.schema.title ?? field.name);
+        const isRequired = props.schema.required?.includes(field.name);
+        const common = {
+          field,
+          path: [],
+          id: '',
+          value: props.value[field.name],
+          placeholder: writeValue(field.schema.default),
+          set: (value: Json | undefined) =>
+            props.set(
+              field.name,
+              value === undefined && isRequired ? '' : value
+            )
+        };
+        return (
+          <label key={field.name} className="jp-Convect-entry">
+            <span>{label}</span>
+            {field.schema.enum ? (
+              <EnumInput {...common} />
+            ) : field.schema.type === 'boolean' ? (
+              <BooleanInput {...common} />
+            ) : (
+              <PlainInput {...common} />
+            )}
+          </label>
+        );
+      })}
+    </>
+  );
+}
+
+/** The nodes before this one: what it says, not what follows from its values. */
+function AfterField(props: IFieldProps): JSX.Element {
+  const { set, session, node } = useForm();
+  const { trans } = session;
+  const after = (Array.isArray(props.value) ? props.value : []).map(writeValue);
+  const later = reachable(session.edges, [node ?? ''], 'down');
+  const free = Object.entries(session.document.nodes).filter(
+    ([id, item]) =>
+      item.kind !== 'group' && !after.includes(id) && !later.has(id)
+  );
+  const write = (ids: string[]) =>
+    set(props.path, ids.length ? ids : undefined);
+  return (
+    <Row
+      label={session.words(props.field.schema.title ?? '')}
+      help={session.words(props.field.schema.description ?? '')}
+      path={props.path}
+      isSet={after.length > 0}
+    >
+      <div className="jp-Convect-chips">
+        {after.map(id => (
+          <span key={id} className="jp-Convect-chip">
+            {session.document.nodes[id]?.name ?? id}
+            <RemoveButton
+              label={trans.__('Remove %1', id)}
+              onClick={() => write(after.filter(item => item !== id))}
+            />
+          </span>
+        ))}
+        {free.length > 0 && (
+          <Select
+            value=""
+            label={trans.__('Add a node that runs before')}
+            options={[
+              { value: '', label: trans.__('Add…') },
+              ...free.map(([id, item]) => ({
+                value: id,
+                label: item.name ?? id
+              }))
+            ]}
+            onChange={id => write([...after, id])}
+          />
+        )}
+      </div>
+    </Row>
+  );
+}

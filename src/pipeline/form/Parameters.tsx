@@ -1,0 +1,312 @@
+import * as React from 'react';
+
+import {
+  outputExpression,
+  parameterExpression,
+  wholeReference
+} from '../expressions';
+import { nameOf, reachable } from '../graph';
+import type { IPort } from '../ports';
+import type { Json } from '../schema';
+import { isObject } from '../serialize';
+import { useForm } from './context';
+import { readValue, writeValue } from './fields';
+import {
+  AddButton,
+  BrowseButton,
+  RemoveButton,
+  Select,
+  TextInput
+} from './inputs';
+import { pickFiles } from './pick';
+import { Row } from './Row';
+
+type Source = 'value' | 'parameter' | 'output' | 'file';
+
+/** What a node is given: each as a value, a pipeline parameter, an output, or a file. */
+export function Parameters(props: {
+  property: 'parameters' | 'inputs';
+}): JSX.Element {
+  const { session, node, set } = useForm();
+  const { trans } = session;
+  const view = session.views.get(node!)!;
+  const { property } = props;
+  const values = valuesOf(session.document.nodes[node!], property);
+  const [isNaming, setNaming] = React.useState(false);
+  return (
+    <>
+      {view.inputs.length === 0 && !isNaming && (
+        <p className="jp-Convect-hintText">
+          {view.kind === 'notebook'
+            ? trans.__(
+                'A notebook says what it takes in a cell tagged “parameters”.'
+              )
+            : view.kind === 'component'
+              ? trans.__('This component takes nothing.')
+              : trans.__('Parameters reach it as environment variables.')}
+        </p>
+      )}
+      {view.inputs.map(port => (
+        <Parameter
+          key={port.name}
+          port={port}
+          property={property}
+          value={values[port.name]}
+        />
+      ))}
+      {isNaming && (
+        <Row label={trans.__('Name')} path={[property]}>
+          <TextInput
+            value=""
+            label={trans.__('Name of the new parameter')}
+            isLazy
+            onChange={name => {
+              setNaming(false);
+              if (name && !(name in values)) {
+                set([property, name], '');
+              }
+            }}
+          />
+        </Row>
+      )}
+      {property === 'parameters' && !isNaming && (
+        <AddButton
+          label={trans.__('Add a parameter')}
+          onClick={() => setNaming(true)}
+        />
+      )}
+    </>
+  );
+}
+
+function valuesOf(node: object, property: string): { [key: string]: Json } {
+  const values = (node as { [key: string]: unknown })[property];
+  return isObject(values) ? values : {};
+}
+
+function sourceOf(value: Json | undefined): Source {
+  const reference = wholeReference(value);
+  if (reference?.kind === 'parameter') {
+    return 'parameter';
+  }
+  if (reference?.kind === 'output') {
+    return 'output';
+  }
+  return isObject(value) && typeof value.file === 'string' ? 'file' : 'value';
+}
+
+function Parameter(props: {
+  port: IPort;
+  property: 'parameters' | 'inputs';
+  value: Json | undefined;
+}): JSX.Element {
+  const { session, set } = useForm();
+  const { trans } = session;
+  const { port, property, value } = props;
+  const path = [property, port.name];
+  const [chosen, setChosen] = React.useState<Source | null>(null);
+  const source = chosen ?? sourceOf(value);
+  const id = React.useId();
+  const write = (next: Json | undefined) => {
+    setChosen(null);
+    set(path, next);
+  };
+  const options = [
+    { value: 'value', label: trans.__('Value') },
+    { value: 'parameter', label: trans.__('Pipeline parameter') },
+    { value: 'output', label: trans.__('Output of a node') },
+    ...(property === 'inputs'
+      ? [{ value: 'file', label: trans.__('File') }]
+      : [])
+  ];
+  return (
+    <Row
+      label={port.name}
+      help={port.help}
+      path={path}
+      fieldId={id}
+      isSet={value !== undefined}
+      isRequired={port.isRequired && value === undefined}
+      extra={
+        <>
+          {port.type && <span className="jp-Convect-type">{port.type}</span>}
+          {port.isUnknown && (
+            <RemoveButton
+              label={trans.__('Remove %1', port.name)}
+              onClick={() => write(undefined)}
+            />
+          )}
+          <Select
+            value={source}
+            label={trans.__('Where %1 comes from', port.name)}
+            options={options}
+            onChange={next => {
+              setChosen(next as Source);
+              if (next === 'value' && source !== 'value') {
+                write(undefined);
+              }
+            }}
+          />
+        </>
+      }
+    >
+      {port.help && <div className="jp-Convect-help">{port.help}</div>}
+      {source === 'value' && (
+        <ValueInput id={id} port={port} value={value} set={write} />
+      )}
+      {source === 'parameter' && (
+        <PipelineParameter port={port} value={value} set={write} />
+      )}
+      {source === 'output' && <Output value={value} set={write} />}
+      {source === 'file' && <FileValue value={value} set={write} />}
+    </Row>
+  );
+}
+
+interface ISourceProps {
+  value: Json | undefined;
+  set: (value: Json | undefined) => void;
+}
+
+/** A typed value. */
+export function ValueInput(
+  props: ISourceProps & { id?: string; port: IPort; label?: string }
+): JSX.Element {
+  const { trans } = useForm().session;
+  const { port, value } = props;
+  const fallback = writeValue(port.default);
+  const choices =
+    port.choices ?? (port.type === 'boolean' ? [true, false] : null);
+  if (
+    choices &&
+    (value === undefined ||
+      choices.some(item => writeValue(item) === writeValue(value)))
+  ) {
+    return (
+      <Select
+        id={props.id}
+        label={props.label}
+        value={writeValue(value)}
+        options={[
+          {
+            value: '',
+            label: fallback ? trans.__('Default (%1)', fallback) : ''
+          },
+          ...choices.map(item => ({
+            value: writeValue(item),
+            label: writeValue(item)
+          }))
+        ]}
+        onChange={text =>
+          props.set(choices.find(item => writeValue(item) === text))
+        }
+      />
+    );
+  }
+  return (
+    <TextInput
+      id={props.id}
+      label={props.label}
+      value={writeValue(value)}
+      placeholder={fallback}
+      onChange={text => props.set(readValue(text, port.type))}
+    />
+  );
+}
+
+const NEW = '\0new';
+
+function PipelineParameter(props: ISourceProps & { port: IPort }): JSX.Element {
+  const { session } = useForm();
+  const { trans } = session;
+  const { port } = props;
+  const reference = wholeReference(props.value);
+  const known = session.document.parameters ?? {};
+  return (
+    <Select
+      label={trans.__('Pipeline parameter for %1', port.name)}
+      value={reference?.kind === 'parameter' ? reference.name : ''}
+      options={[
+        { value: '', label: trans.__('Choose…') },
+        ...Object.keys(known).map(name => ({ value: name, label: name })),
+        ...(port.name in known
+          ? []
+          : [{ value: NEW, label: trans.__('New: %1', port.name) }])
+      ]}
+      onChange={name => {
+        if (name === NEW) {
+          session.doc.edit(draft => {
+            draft.set(['meta', 'parameters', port.name], {
+              ...(port.type ? { type: port.type } : {}),
+              ...(port.default === undefined ? {} : { default: port.default }),
+              ...(port.help ? { description: port.help } : {})
+            });
+          });
+          props.set(parameterExpression(port.name));
+        } else {
+          props.set(name ? parameterExpression(name) : undefined);
+        }
+      }}
+    />
+  );
+}
+
+/** Outputs of all nodes that do not run after this one. */
+function Output(props: ISourceProps): JSX.Element {
+  const { session, node } = useForm();
+  const { trans } = session;
+  const reference = wholeReference(props.value);
+  const later = reachable(session.edges, [node!], 'down');
+  const options = [...session.views.values()]
+    .filter(view => !later.has(view.id))
+    .flatMap(view =>
+      view.outputs.map(port => ({
+        value: outputExpression(view.id, port.name),
+        label: `${nameOf(session.document, view.id)} › ${port.name}`
+      }))
+    );
+  return (
+    <Select
+      label={trans.__('Output')}
+      value={
+        reference?.kind === 'output'
+          ? outputExpression(reference.node, reference.output)
+          : ''
+      }
+      options={[
+        {
+          value: '',
+          label: options.length
+            ? trans.__('Choose…')
+            : trans.__('No node before it gives an output')
+        },
+        ...options
+      ]}
+      onChange={value => props.set(value || undefined)}
+    />
+  );
+}
+
+function FileValue(props: ISourceProps): JSX.Element {
+  const { session } = useForm();
+  const path =
+    isObject(props.value) && typeof props.value.file === 'string'
+      ? props.value.file
+      : '';
+  const pick = async () => {
+    const [file] = await pickFiles(session);
+    if (file) {
+      props.set({ file });
+    }
+  };
+  return (
+    <div className="jp-Convect-listRow">
+      <TextInput
+        value={path}
+        label={session.trans.__('File')}
+        onChange={file => props.set({ file })}
+      />
+      <BrowseButton onClick={() => void pick()} />
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+import * as React from 'react';
+
+import { problemsAt, useForm } from './context';
+
+export interface IRowProps {
+  label: string;
+  help?: string;
+  path: readonly string[];
+  /** A value of its own, not that of the defaults. */
+  isSet?: boolean;
+  isRequired?: boolean;
+  fieldId?: string;
+  /** Stands beside the label. */
+  extra?: React.ReactNode;
+  children: React.ReactNode;
+}
+
+/** A field with its label, and with what is wrong with it. */
+export function Row(props: IRowProps): JSX.Element {
+  const { problems } = useForm();
+  const own = problemsAt(problems, props.path);
+  const worst = own.find(problem => problem.severity === 'error') ?? own[0];
+  return (
+    <div
+      className={`jp-Convect-field${worst ? ` jp-mod-${worst.severity}` : ''}`}
+      data-path={props.path.join('.')}
+    >
+      <div className="jp-Convect-fieldLabel">
+        <label
+          htmlFor={props.fieldId}
+          title={props.help}
+          className={props.isSet ? 'jp-mod-set' : undefined}
+        >
+          {props.label}
+          {props.isRequired && <span className="jp-Convect-required"> *</span>}
+        </label>
+        {props.extra}
+      </div>
+      {props.children}
+      {worst && (
+        <div className="jp-Convect-fieldProblem" role="alert">
+          {worst.message}
+          {worst.hint && (
+            <span className="jp-Convect-hintText"> {worst.hint}</span>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,138 @@
+import * as React from 'react';
+
+import type { Json } from '../schema';
+import { isObject } from '../serialize';
+import { useForm } from './context';
+import type { IFieldProps } from './Field';
+import { definitionOf, readQuantity, writeValue } from './fields';
+import { TextInput } from './inputs';
+import { Row } from './Row';
+
+type JsonObject = { [key: string]: Json };
+
+/** An object without what is unset; its one main value alone where that says all. */
+function compact(
+  value: { [key: string]: Json | undefined },
+  main: string
+): Json | undefined {
+  const rest = Object.entries(value).filter(([, item]) => item !== undefined);
+  if (rest.length === 0) {
+    return undefined;
+  }
+  return rest.length === 1 && rest[0][0] === main
+    ? rest[0][1]
+    : (Object.fromEntries(rest) as JsonObject);
+}
+
+function expand(value: Json | undefined, main: string): JsonObject {
+  if (isObject(value)) {
+    return value;
+  }
+  return value === undefined ? {} : { [main]: value };
+}
+
+interface IPart {
+  key: string;
+  label: string;
+  placeholder?: string;
+  isWide?: boolean;
+}
+
+/** A value that is short when only its main part is set, and an object otherwise. */
+function Parts(
+  props: IFieldProps & { main: string; parts: readonly IPart[] }
+): JSX.Element {
+  const { set, session } = useForm();
+  const { schema } = props.field;
+  const value = expand(props.value, props.main);
+  const inherited = expand(props.inherited, props.main);
+  return (
+    <Row
+      label={session.words(schema.title ?? props.field.name)}
+      help={schema.description && session.words(schema.description)}
+      path={props.path}
+      isSet={props.value !== undefined}
+    >
+      <div className="jp-Convect-parts">
+        {props.parts.map(part => (
+          <label
+            key={part.key}
+            className={`jp-Convect-part${part.isWide ? ' jp-mod-wide' : ''}`}
+          >
+            <TextInput
+              value={writeValue(value[part.key])}
+              placeholder={
+                writeValue(inherited[part.key]) || part.placeholder || ''
+              }
+              onChange={text =>
+                set(
+                  props.path,
+                  compact(
+                    { ...value, [part.key]: readQuantity(text) },
+                    props.main
+                  )
+                )
+              }
+            />
+            <span>{part.label}</span>
+          </label>
+        ))}
+      </div>
+    </Row>
+  );
+}
+
+export function AmountField(props: IFieldProps): JSX.Element {
+  const { trans } = useForm().session;
+  return (
+    <Parts
+      {...props}
+      main="request"
+      parts={[
+        { key: 'request', label: trans.__('request') },
+        { key: 'limit', label: trans.__('limit') }
+      ]}
+    />
+  );
+}
+
+export function GpuField(props: IFieldProps): JSX.Element {
+  const { trans } = useForm().session;
+  return (
+    <Parts
+      {...props}
+      main="count"
+      parts={[
+        { key: 'count', label: trans.__('count'), placeholder: '0' },
+        {
+          key: 'type',
+          label: trans.__('type'),
+          isWide: true
+        },
+        {
+          key: 'resource',
+          label: trans.__('resource'),
+          placeholder: writeValue(
+            definitionOf('gpu').properties?.resource.default
+          ),
+          isWide: true
+        }
+      ]}
+    />
+  );
+}
+
+export function RetriesField(props: IFieldProps): JSX.Element {
+  const { trans } = useForm().session;
+  return (
+    <Parts
+      {...props}
+      main="count"
+      parts={[
+        { key: 'count', label: trans.__('times'), placeholder: '0' },
+        { key: 'delay', label: trans.__('first delay, s'), placeholder: '1' },
+        { key: 'factor', label: trans.__('factor'), placeholder: '2' }
+      ]}
+    />
+  );
+}

@@ -1,0 +1,108 @@
+import * as React from 'react';
+
+import { renameNode } from '../edits';
+import { useForm } from '../form/context';
+import { Form } from '../form/Form';
+import { TextArea, TextInput } from '../form/inputs';
+import { Row } from '../form/Row';
+import { iconOf } from '../canvas/StepCard';
+import { kindLabel } from '../canvas/flow';
+import { nameOf } from '../graph';
+
+export function NodeProperties({ id }: { id: string }): JSX.Element {
+  const { session } = useForm();
+  const { document } = session;
+  const node = document.nodes[id];
+  const view = session.views.get(id)!;
+  const icon = iconOf(view);
+  return (
+    <>
+      <h2 className="jp-Convect-formTitle">
+        <icon.react tag="span" />
+        {view.name}
+        <span className="jp-Convect-type">
+          {kindLabel(view.kind, session.trans)}
+        </span>
+      </h2>
+      <Form
+        definition={node.kind}
+        value={node}
+        inherited={document.defaults}
+        head={<IdField id={id} />}
+      />
+      {node.kind === 'group' && <Members ids={node.members} />}
+    </>
+  );
+}
+
+/** The id is what expressions call a node; changing it changes them. */
+function IdField({ id }: { id: string }): JSX.Element {
+  const { session } = useForm();
+  const { trans } = session;
+  const fieldId = React.useId();
+  return (
+    <Row
+      label={trans.__('Id')}
+      help={trans.__(
+        'What expressions call the node. Changing it changes them too.'
+      )}
+      path={[]}
+      fieldId={fieldId}
+    >
+      <TextInput
+        id={fieldId}
+        value={id}
+        isLazy
+        onChange={wish => {
+          if (wish.trim() && wish !== id) {
+            session.select([renameNode(session.doc, id, wish)]);
+          }
+        }}
+      />
+    </Row>
+  );
+}
+
+function Members({ ids }: { ids: readonly string[] }): JSX.Element {
+  const { session } = useForm();
+  return (
+    <Row label={session.trans.__('Members')} path={['members']}>
+      <ul className="jp-Convect-members">
+        {ids.map(id => (
+          <li key={id}>
+            <button
+              className="jp-Convect-link"
+              onClick={() => session.showProperties(id)}
+            >
+              {nameOf(session.document, id)}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Row>
+  );
+}
+
+export function CommentProperties({ id }: { id: string }): JSX.Element {
+  const { session } = useForm();
+  const { trans } = session;
+  const fieldId = React.useId();
+  return (
+    <>
+      <h2 className="jp-Convect-formTitle">{trans.__('Note')}</h2>
+      <Row label={trans.__('Text, in markdown')} path={[]} fieldId={fieldId}>
+        <TextArea
+          id={fieldId}
+          rows={12}
+          value={session.document.comments?.[id]?.text ?? ''}
+          onChange={text =>
+            session.doc.edit(
+              draft => draft.set(['comments', id, 'text'], text),
+              `comment.${id}`
+            )
+          }
+        />
+      </Row>
+    </>
+  );
+}

@@ -1,0 +1,157 @@
+import * as React from 'react';
+
+import { useForm } from '../form/context';
+import type { IFieldSchema } from '../form/fields';
+import { definitionOf, fieldsOf } from '../form/fields';
+import { Field } from '../form/Field';
+import { Form } from '../form/Form';
+import { AddButton, RemoveButton, Select, TextInput } from '../form/inputs';
+import { ValueInput } from '../form/Parameters';
+import { Row } from '../form/Row';
+import { pipelineIcon } from '../icons';
+import type { IParameter, Json } from '../schema';
+import { SCHEMA } from '../schema';
+
+/** Name, parameters and defaults of the pipeline itself. */
+export function PipelineProperties(): JSX.Element {
+  const { session } = useForm();
+  const { trans, document } = session;
+  const own = ROOT_FIELDS.map(field => (
+    <Field
+      key={field.name}
+      field={field}
+      path={[field.name]}
+      value={document[field.name as 'name' | 'description']}
+    />
+  ));
+  return (
+    <>
+      <h2 className="jp-Convect-formTitle">
+        <pipelineIcon.react tag="span" />
+        {document.name ?? trans.__('Pipeline')}
+      </h2>
+      {own}
+      <section className="jp-Convect-section">
+        <h3>{trans.__('Parameters')}</h3>
+        <p className="jp-Convect-hintText">
+          {trans.__('Values that each run may choose.')}
+        </p>
+        <PipelineParameters />
+      </section>
+      <h3 className="jp-Convect-formDivider">
+        {trans.__('Defaults of every node')}
+      </h3>
+      <Form
+        definition="settings"
+        value={document.defaults ?? {}}
+        path={['defaults']}
+      />
+    </>
+  );
+}
+
+const ROOT_FIELDS = fieldsOf({
+  properties: {
+    name: SCHEMA.properties.name,
+    description: SCHEMA.properties.description as IFieldSchema
+  }
+});
+
+const TYPES = (definitionOf('parameter').properties?.type.enum ??
+  []) as string[];
+
+function PipelineParameters(): JSX.Element {
+  const { session, set } = useForm();
+  const { trans } = session;
+  const parameters = session.document.parameters ?? {};
+  const [isNaming, setNaming] = React.useState(false);
+  return (
+    <>
+      {Object.entries(parameters).map(([name, parameter]) => (
+        <PipelineParameter key={name} name={name} parameter={parameter} />
+      ))}
+      {isNaming ? (
+        <Row label={trans.__('Name')} path={['parameters']}>
+          <TextInput
+            value=""
+            label={trans.__('Name of the new parameter')}
+            isLazy
+            onChange={name => {
+              setNaming(false);
+              if (name.trim() && !(name in parameters)) {
+                set(['parameters', name.trim()], { type: 'string' });
+              }
+            }}
+          />
+        </Row>
+      ) : (
+        <AddButton
+          label={trans.__('Add a parameter')}
+          onClick={() => setNaming(true)}
+        />
+      )}
+    </>
+  );
+}
+
+function PipelineParameter(props: {
+  name: string;
+  parameter: IParameter;
+}): JSX.Element {
+  const { session, set } = useForm();
+  const { trans } = session;
+  const { name, parameter } = props;
+  const path = ['parameters', name];
+  return (
+    <Row
+      label={name}
+      path={path}
+      isSet
+      extra={
+        <>
+          <Select
+            value={parameter.type ?? ''}
+            label={trans.__('Type of %1', name)}
+            options={[
+              { value: '', label: trans.__('any') },
+              ...TYPES.map(type => ({ value: type, label: type }))
+            ]}
+            onChange={type => set([...path, 'type'], type || undefined)}
+          />
+          <RemoveButton
+            label={trans.__('Remove %1', name)}
+            onClick={() => set(path, undefined)}
+          />
+        </>
+      }
+    >
+      <div className="jp-Convect-parts">
+        <label className="jp-Convect-part jp-mod-wide">
+          <ValueInput
+            port={{ name, type: parameter.type, choices: parameter.choices }}
+            value={parameter.default as Json | undefined}
+            set={value => set([...path, 'default'], value)}
+          />
+          <span>{trans.__('default')}</span>
+        </label>
+        <label className="jp-Convect-part jp-mod-wide">
+          <TextInput
+            value={parameter.description ?? ''}
+            onChange={text => set([...path, 'description'], text || undefined)}
+          />
+          <span>{trans.__('description')}</span>
+        </label>
+        <label className="jp-Convect-part jp-mod-check">
+          <input
+            type="checkbox"
+            checked={parameter.required ?? false}
+            onChange={event =>
+              set([...path, 'required'], event.target.checked || undefined)
+            }
+          />
+          <span>{trans.__('required')}</span>
+        </label>
+      </div>
+    </Row>
+  );
+}

@@ -1,0 +1,59 @@
+import { errorIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { IProblem } from '../../api';
+import { nameOf } from '../graph';
+import type { Session } from '../session';
+import { useStore } from '../store';
+
+/** Everything that is wrong; a click goes to the place. */
+export function Problems({ session }: { session: Session }): JSX.Element {
+  const { trans } = session;
+  const { problems, isStale } = useStore(session.checker.store, state => state);
+  const selection = useStore(session.state, state => state.selection);
+  return (
+    <>
+      {isStale && (
+        <p className="jp-Convect-hintText">
+          {trans.__(
+            'The server does not answer, so this may be out of date. Nothing you do is lost.'
+          )}
+        </p>
+      )}
+      {problems.length === 0 && !isStale && (
+        <p className="jp-Convect-hintText">{trans.__('Nothing is wrong.')}</p>
+      )}
+      <ul className="jp-Convect-problems">
+        {problems.map((problem, index) => (
+          <li key={index}>
+            <button
+              className={`jp-Convect-problem jp-mod-${problem.severity}${
+                selection.has(problem.node ?? '') ? ' jp-mod-current' : ''
+              }`}
+              onClick={() => goTo(session, problem)}
+            >
+              <errorIcon.react tag="span" />
+              <div>
+                {problem.node && (
+                  <b>{nameOf(session.document, problem.node)}: </b>
+                )}
+                {problem.message}
+                {problem.hint && (
+                  <div className="jp-Convect-hintText">{problem.hint}</div>
+                )}
+              </div>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function goTo(session: Session, problem: IProblem): void {
+  const id = problem.node ?? null;
+  session.showProperties(id, problem.path ?? []);
+  if (id !== null) {
+    session.canvas?.reveal(id);
+  }
+}

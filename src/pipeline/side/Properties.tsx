@@ -1,0 +1,90 @@
+import * as React from 'react';
+
+import { FormContext } from '../form/context';
+import type { IFormContext } from '../form/context';
+import type { Path } from '../model';
+import type { Session } from '../session';
+import { useSignal, useStore } from '../store';
+import { CommentProperties, NodeProperties } from './NodeProperties';
+import { PipelineProperties } from './PipelineProperties';
+
+/** The properties of what is selected, or of the pipeline when nothing is. */
+export function Properties({ session }: { session: Session }): JSX.Element {
+  const { trans } = session;
+  const document = useSignal(session.doc.changed, () => session.document);
+  const selection = useStore(session.state, state => state.selection);
+  // Ports and problems come later than the document.
+  useStore(session.files.store, state => state.found);
+  const problems = useStore(session.checker.store, state => state.problems);
+  const isReadOnly = useSignal(
+    session.context.model.stateChanged,
+    () => session.isReadOnly
+  );
+  const [id = null] = selection;
+  const isNode = id !== null && id in document.nodes;
+  const node = isNode ? id : null;
+
+  const context = React.useMemo<IFormContext>(
+    () => ({
+      session,
+      node,
+      isReadOnly,
+      problems: problems.filter(problem => (problem.node ?? null) === node),
+      set: (path, value) => {
+        const place = (
+          node === null ? ['meta', ...path] : ['nodes', node, ...path]
+        ) as Path;
+        session.doc.edit(draft => draft.set(place, value), place.join('.'));
+      }
+    }),
+    [session, node, isReadOnly, problems]
+  );
+  const host = useJump(session);
+
+  if (selection.size > 1) {
+    return (
+      <p className="jp-Convect-hintText">
+        {trans._n('%1 selected.', '%1 selected.', selection.size)}{' '}
+        {trans.__('Select one node to see its properties.')}
+      </p>
+    );
+  }
+  return (
+    <FormContext.Provider value={context}>
+      <div ref={host} className="jp-Convect-form" key={id ?? ''}>
+        {isNode ? (
+          <NodeProperties id={id} />
+        ) : id !== null && document.comments?.[id] ? (
+          <CommentProperties id={id} />
+        ) : (
+          <PipelineProperties />
+        )}
+      </div>
+    </FormContext.Provider>
+  );
+}
+
+/** Bring the field that was asked for into view, and give it the keyboard. */
+function useJump(session: Session): React.RefObject<HTMLDivElement> {
+  const host = React.useRef<HTMLDivElement>(null);
+  const jump = useStore(session.state, state => state.jump);
+  React.useEffect(() => {
+    if (!jump) {
+      return;
+    }
+    let path = jump.path.map(String);
+    let field: HTMLElement | null | undefined = null;
+    while (path.length && !field) {
+      field = host.current?.querySelector<HTMLElement>(
+        `[data-path="${CSS.escape(path.join('.'))}"]`
+      );
+      path = path.slice(0, -1);
+    }
+    field?.scrollIntoView({ block: 'center' });
+    const target = field ?? host.current;
+    target
+      ?.querySelector<HTMLElement>('input, select, textarea, button')
+      ?.focus();
+  }, [jump]);
+  return host;
+}
