@@ -1,0 +1,221 @@
+"""Catalogs and components, as the panel asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import yaml
+from traitlets.config import Config
+
+
+def spec(name: str, word: str = "hello") -> str:
+    container = {"image": "alpine", "command": ["echo", word]}
+    return yaml.safe_dump({"name": name, "implementation": {"container": container}})
+
+
+class Site:
+    def __init__(self) -> None:
+        self.pages: dict[str, str] = {}
+        pages = self.pages
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                found = pages.get(self.path)
+                self.send_response(404 if found is None else 200)
+                self.send_header("Content-Type", "text/plain")
+                self.end_headers()
+                self.wfile.write((found or "").encode())
+
+            def log_request(self, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    made = Site()
+    thread = Thread(target=made.server.serve_forever, args=(0.02,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def jp_server_config(jp_server_config: Config, tmp_path: Path) -> Config:
+    jp_server_config.merge(
+        Config({"Convect": {"catalog_hosts": ["127.0.0.1"], "runs_dir": str(tmp_path / "c/runs")}})
+    )
+    return jp_server_config
+
+
+async def refreshed(api: Any, catalog: str, after: float = 0.0) -> Any:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        _, view = await api("GET", f"catalogs/{catalog}")
+        if view["progress"] is None and (view["refreshed"] or 0) > after:
+            return view
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"the catalog is still being read: {view}")
+
+
+async def add(api: Any, **body: Any) -> Any:
+    status, view = await api("POST", "catalogs", {"name": "My Catalog", **body})
+    assert status == 201, view
+    return await refreshed(api, view["id"])
+
+
+async def test_the_set_that_ships_is_there(api: Any) -> None:
+    status, found = await api("GET", "catalogs")
+    assert status == 200
+    assert [item["id"] for item in found["catalogs"]] == ["shipped"]
+    assert found["kinds"][:3] == ["url", "file", "folder"]
+    _, found = await api("GET", "components", text="split rows")
+    (summary,) = found["components"]
+    assert summary["name"] == "Split CSV"
+    assert "Data" in found["categories"]
+    status, shown = await api("GET", f"components/{summary['digest']}")
+    assert status == 200
+    assert shown["inputs"][0] | {"description": ""} == {
+        "name": "table",
+        "type": "CSV",
+        "kind": None,
+        "description": "",
+        "default": None,
+        "required": True,
+        "passed": "file",
+    }
+    assert shown["approved"]
+    assert shown["text"].startswith("name: Split CSV")
+    status, again = await api("POST", "components/preview", {"definition": shown["definition"]})
+    assert status == 200
+    assert again["digest"] == summary["digest"]
+
+
+async def test_a_catalog_from_the_web_shows_good_and_bad_and_takes_updates(
+    api: Any, site: Site
+) -> None:
+    site.pages |= {"/a.yaml": spec("A", "old"), "/b.yaml": "implementation: 3"}
+    urls = [site.url + "/a.yaml", site.url + "/b.yaml", site.url + "/c.yaml"]
+    view = await add(api, urls=urls, categories=["mine"])
+    assert view["id"] == "my-catalog"
+    assert view["counts"] == {"components": 1, "errors": 2, "updates": 0}
+    _, found = await api("GET", "components", category="mine")
+    assert [item["name"] for item in found["components"]] == ["A", "b.yaml", "c.yaml"]
+    assert found["components"][1]["error"]["line"] == 1
+
+    site.pages["/a.yaml"] = spec("A", "new")
+    status, _ = await api("POST", "catalogs/my-catalog/refresh")
+    assert status == 202
+    view = await refreshed(api, "my-catalog", view["refreshed"])
+    assert view["counts"]["updates"] == 1
+    _, found = await api("GET", "components", catalog="my-catalog", limit=1)
+    assert (len(found["components"]), found["total"]) == (1, 3)
+    entry = found["components"][0]
+    path = f"components/{entry['digest']}/difference/{entry['update']}"
+    _, answer = await api("GET", path)
+    assert "-  - old\n+  - new" in answer["difference"].replace("    ", "  ")
+    status, view = await api("POST", "catalogs/my-catalog/take", {"digests": [entry["update"]]})
+    assert view["counts"]["updates"] == 0
+    assert (await api("POST", "catalogs/my-catalog/take", {"digests": ["x"]}))[0] == 404
+
+
+async def test_a_catalog_is_configured_and_removed(api: Any, site: Site) -> None:
+    site.pages["/a.yaml"] = spec("A")
+    await add(api, urls=[site.url + "/a.yaml"], auth={"env": "SOME_TOKEN"})
+    status, view = await api(
+        "PATCH", "catalogs/my-catalog", {"name": "Other", "categories": ["c"], "auth": None}
+    )
+    assert status == 200
+    assert (view["name"], view["auth"]) == ("Other", None)
+    view = await refreshed(api, "my-catalog", 0.0)
+    assert view["urls"] == [site.url + "/a.yaml"]
+    assert (await api("DELETE", "catalogs/my-catalog"))[0] == 204
+    assert (await api("GET", "catalogs/my-catalog"))[0] == 404
+    assert (await api("DELETE", "catalogs/shipped"))[0] == 409
+
+
+async def test_a_folder_of_the_root_is_a_catalog_and_nothing_outside_is(
+    api: Any, jp_root_dir: Path
+) -> None:
+    (jp_root_dir / "mine").mkdir()
+    (jp_root_dir / "mine" / "a.yaml").write_text(spec("A"))
+    view = await add(api, kind="folder", path="mine")
+    assert view["path"] == "mine"
+    assert view["counts"]["components"] == 1
+    for path in ("../outside", "/etc", "mine/../../x"):
+        body = {"name": "x", "kind": "folder", "path": path}
+        assert (await api("POST", "catalogs", body))[0] == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"name": ""},
+        {"name": "x", "urls": ["file:///etc/passwd"]},
+        {"name": "x", "urls": ["https://user:secret@host/x"]},
+        {"name": "x", "urls": "https://host"},
+        {"name": "x", "kind": "nobody"},
+        {"name": "x", "more": 1},
+    ],
+)
+async def test_a_malformed_catalog_is_refused(api: Any, body: Any) -> None:
+    status, error = await api("POST", "catalogs", body)
+    assert status in (400, 422)
+    assert "user:secret" not in json.dumps(error)
+    assert [item["id"] for item in (await api("GET", "catalogs"))[1]["catalogs"]] == ["shipped"]
+
+
+async def test_an_internal_address_is_an_error_of_the_catalog(api: Any) -> None:
+    await add(api, urls=["http://localhost:1/x.yaml"])
+    _, found = await api("GET", "components", catalog="my-catalog")
+    assert "internal address" in found["components"][0]["error"]["message"]
+
+
+async def test_approval_is_asked_for_and_given(
+    api: Any, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONVECT_CONTAINER_ENGINE", "")
+    site.pages["/a.yaml"] = spec("A")
+    await add(api, urls=[site.url + "/a.yaml"])
+    _, found = await api("GET", "components", catalog="my-catalog")
+    digest = found["components"][0]["digest"]
+    _, shown = await api("GET", f"components/{digest}")
+    assert not shown["approved"]
+    assert not shown["contained"]
+    document = {
+        "convect": 1,
+        "nodes": {"a": {"kind": "component", "component": digest}},
+        "components": {digest: shown["definition"]},
+    }
+    status, error = await api("POST", "runs", {"document": document})
+    assert (status, error["code"]) == (422, "component-not-approved")
+    assert "echo hello" in error["message"]
+    body = {"definition": shown["definition"]}
+    status, shown = await api("POST", "components/approve", body)
+    assert (status, shown["approved"]) == (200, True)
+    status, run = await api("POST", "runs", {"document": document})
+    assert status == 201, run
+    assert (await api.ended(run["id"]))["state"] == "succeeded"
+    _, shown = await api("POST", "components/approve", {**body, "approved": False})
+    assert not shown["approved"]
+
+
+async def test_a_damaged_definition_is_refused(api: Any) -> None:
+    for definition in ({}, {"name": 3}, {"name": "x", "format": "v1", "container": 3}):
+        status, error = await api("POST", "components/preview", {"definition": definition})
+        assert (status, error["code"]) == (400, "damaged-component")
+    assert (await api("GET", "components/sha256:" + "0" * 64))[0] == 404
+    assert (await api("GET", "components/..%2F..%2Fetc"))[0] == 404
