@@ -23,7 +23,7 @@ def bundle() -> bytes:
     package = resources.files(_PACKAGE)
     contents = {f"{_PACKAGE}/{name}": package.joinpath(name).read_bytes() for name in _FILES}
     for file in package.joinpath("runner").iterdir():
-        if file.name.endswith(".py") and file.name != "papermill_engine.py":
+        if file.name.endswith(".py"):
             contents[f"{_PACKAGE}/runner/{file.name}"] = file.read_bytes()
     contents["__main__.py"] = _MAIN.encode()
     buffer = io.BytesIO()

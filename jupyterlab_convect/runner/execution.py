@@ -31,7 +31,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 
 
-class Execution(NotebookClient):  # type: ignore[misc]
+class Execution(NotebookClient):
     """nbclient's treatment of outputs and widgets, with a kernel and a pace of our own."""
 
     def __init__(self, notebook: Notebook, record: Record, output_limit: int, **kwargs: Any):
@@ -41,8 +41,12 @@ class Execution(NotebookClient):  # type: ignore[misc]
         self.done = 0
         self.number = 0
         """Of the code cell at work, counted from 1: what the notebook shows as `[n]`."""
+        self.heard = 0
+        """Outputs so far."""
         self._kernel: Kernel
         self._wire: Wire | None = None
+        self.client: Any = None
+        """The same as nbclient's `kc`, which is there only while the kernel is."""
         self._memory = MemoryWatch()
         self._output_limit = output_limit
         self._kept: dict[int, int] = {}
@@ -57,7 +61,7 @@ class Execution(NotebookClient):  # type: ignore[misc]
         """Wait until the kernel answers on all its channels."""
         self._kernel = kernel
         self._wire = Wire(kernel.connection, self._on_broadcast)
-        self.kc = self._wire.client
+        self.kc = self.client = self._wire.client
         try:
             info = await asyncio.wait_for(self._greet(), timeout)
         except asyncio.TimeoutError:
@@ -79,7 +83,7 @@ class Execution(NotebookClient):  # type: ignore[misc]
 
     async def evaluate(self, expressions: dict[str, str]) -> dict[str, Any]:
         """Values of Python expressions in the kernel; what fails or is no text is left out."""
-        message = self.kc.execute("", silent=True, user_expressions=expressions)
+        message = self.client.execute("", silent=True, user_expressions=expressions)
         reply = await self._reply(message)
         found = {}
         for name, result in (reply["content"].get("user_expressions") or {}).items():
@@ -92,7 +96,7 @@ class Execution(NotebookClient):  # type: ignore[misc]
     async def shut_down(self, patience: float = 10.0) -> None:
         """Let the kernel end by itself, with its exit handlers; then make sure of it."""
         if self._wire is not None and not self._kernel.ended.done():
-            self._wire.expect(self.kc.shutdown())
+            self._wire.expect(self.client.shutdown())
             await asyncio.wait({self._kernel.ended}, timeout=patience)
         self.close()
 
@@ -118,7 +122,7 @@ class Execution(NotebookClient):  # type: ignore[misc]
         before is gone.
         """
         while True:
-            reply = await self._reply(self.kc.kernel_info())
+            reply = await self._reply(self.client.kernel_info())
             try:
                 await asyncio.wait_for(self._heard.wait(), 0.1)
             except asyncio.TimeoutError:
@@ -136,7 +140,9 @@ class Execution(NotebookClient):  # type: ignore[misc]
         forgiving = notebooks.is_tagged(cell, "raises-exception")
         failed = True
         try:
-            message = self.kc.execute(cell.source, store_history=True, stop_on_error=not forgiving)
+            message = self.client.execute(
+                cell.source, store_history=True, stop_on_error=not forgiving
+            )
             self._cells[message] = (cell, index)
             self._idle[message] = asyncio.get_running_loop().create_future()
             reply = await self._reply(message)
@@ -201,7 +207,8 @@ class Execution(NotebookClient):  # type: ignore[misc]
         """Wait for something of the kernel, which may end meanwhile."""
         assert self._wire is not None
         ended, error = self._kernel.ended, self._wire.error
-        await asyncio.wait({waiting, ended, error}, return_when=asyncio.FIRST_COMPLETED)
+        awaited: set[asyncio.Future[Any]] = {waiting, ended, error}
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not waiting.done() and ended.done():
             # What it said last may still be on its way.
             await asyncio.wait({waiting}, timeout=0.2)
@@ -218,6 +225,7 @@ class Execution(NotebookClient):  # type: ignore[misc]
 
     def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
         if msg["msg_type"] in OUTPUT_MESSAGES:
+            self.heard += 1
             self._tell_output(msg, cell_index)
             room = self._output_limit - self._kept.get(cell_index, 0)
             if room < 0:
@@ -237,32 +245,36 @@ class Execution(NotebookClient):  # type: ignore[misc]
 
     def output(self, outs: list[Any], msg: Any, display_id: str | None, cell_index: int) -> Any:
         """Join what is printed in many pieces, instead of an output for each."""
-        content = msg["content"]
-        joins = (
-            msg["msg_type"] == "stream"
-            and self._stream_output is not None
-            and outs
-            and outs[-1] is self._stream_output
-            and outs[-1].name == content["name"]
-            and not self.clear_before_next_output
-        )
-        if joins:
-            self._stream.append(content["text"])
-            return outs[-1]
-        self.settle()
-        out = super().output(outs, msg, display_id, cell_index)
-        if out is not None and out.output_type == "stream":
-            self._stream_output, self._stream = out, [out.text]
-        else:
+        if self.output_hook_stack[msg["parent_header"].get("msg_id")]:
+            return super().output(outs, msg, display_id, cell_index)
+        if self.clear_before_next_output:
+            outs[:] = []
+            self.clear_display_id_mapping(cell_index)
+            self.clear_before_next_output = False
             self._stream_output = None
+        content = msg["content"]
+        last = outs[-1] if outs else None
+        joins = msg["msg_type"] == "stream" and last is not None and last is self._stream_output
+        if joins and self._stream_output.name == content["name"]:
+            self._stream.append(content["text"])
+            return last
+        self.settle(final=False)
+        out = _output(msg)
+        is_stream = out.output_type == "stream"
+        self._stream_output, self._stream = (out, [out.text]) if is_stream else (None, [])
+        if display_id:
+            self._display_id_map.setdefault(display_id, {}).setdefault(cell_index, []).append(
+                len(outs)
+            )
+        outs.append(out)
         return out
 
     def _note_limit(self, cell: Any) -> None:
         self.settle()
         self._stream_output = None
         note = f"[The output of this cell ends here: it is larger than {size(self._output_limit)}.]"
-        nbformat = notebooks.quick_nbformat()
-        cell.outputs.append(nbformat.v4.new_output("stream", name="stderr", text=f"\n{note}\n"))
+        content = {"name": "stderr", "text": f"\n{note}\n"}
+        cell.outputs.append(_output({"msg_type": "stream", "content": content}))
 
     def _tell_output(self, msg: dict[str, Any], index: int) -> None:
         kind, content = msg["msg_type"], msg["content"]
@@ -312,6 +324,19 @@ class _Narrator:
         self._count[index] = self._count.get(index, 0) + 1
         if self._count[index] <= EVENTS_PER_CELL:
             self._record.event("cell.output", index=index, kind=kind, text=_shorten(text[:keep]))
+
+
+def _output(msg: Message) -> Any:
+    """A message as the notebook keeps it, without nbformat's costly look at each."""
+    content = msg["content"]
+    fields = {
+        "stream": ("name", "text"),
+        "error": ("ename", "evalue", "traceback"),
+        "execute_result": ("data", "metadata", "execution_count"),
+        "display_data": ("data", "metadata"),
+    }[msg["msg_type"]]
+    kept = {name: content.get(name, {} if name == "metadata" else None) for name in fields}
+    return notebooks.quick_nbformat().from_dict({"output_type": msg["msg_type"], **kept})
 
 
 def plain(text: str) -> str:

@@ -47,7 +47,7 @@ def collect(patterns: Iterable[str], folder: Path, into: Path, *, strict: bool) 
 
 def _matches(pattern: str, folder: Path) -> Iterable[str]:
     literal = _inside(folder, pattern, "Declared output")
-    names = [pattern] if literal.exists() else glob.glob(pattern, root_dir=folder, recursive=True)
+    names = [pattern] if literal.exists() else _glob(pattern, folder)
     for name in names:
         path = folder / name
         if path.is_dir():
@@ -58,6 +58,11 @@ def _matches(pattern: str, folder: Path) -> Iterable[str]:
             )
         elif path.is_file():
             yield os.path.relpath(path, folder)
+
+
+def _glob(pattern: str, folder: Path) -> list[str]:
+    # Not Path.glob: before Python 3.13 its `**` finds folders only.
+    return glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207
 
 
 def _take(folder: Path, name: str, into: Path) -> dict[str, Any]:

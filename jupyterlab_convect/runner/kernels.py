@@ -63,7 +63,7 @@ class StartedKernel(Kernel):
         memory_limit: int,
         log: Callable[[str], None],
     ) -> StartedKernel:
-        folder = Path(tempfile.mkdtemp(prefix="convect-"))
+        folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-"))
         connection = new_connection(folder, spec)
         file = folder / "connection.json"
         file.touch(0o600)

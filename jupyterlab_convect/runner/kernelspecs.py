@@ -72,7 +72,7 @@ def installed() -> dict[str, KernelSpec]:
     specs: dict[str, KernelSpec] = {}
     for folder in _folders():
         try:
-            names = sorted(os.listdir(folder))
+            names = sorted(place.name for place in folder.iterdir())
         except OSError:
             continue
         for name in names:

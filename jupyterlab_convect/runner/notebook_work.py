@@ -28,6 +28,11 @@ _AS_JSON = (
     "else v.isoformat() if hasattr(v, 'isoformat') else list(v))"
 )
 _IMPORTABLE = "__import__('importlib.util').util.find_spec('jupyterlab_convect') is not None"
+_ORDERLY_EXIT = (
+    "__import__('atexit').register("
+    "__import__('ipykernel.kernelapp').kernelapp.IPKernelApp.instance().control_thread.join, 2)"
+)
+"""At its end, ipykernel may close streams that its control thread flushes, and then hangs."""
 
 
 class SpareKernel(Protocol):
@@ -76,9 +81,7 @@ class NotebookWork:
             if self._notebook is not None:
                 seconds = time.monotonic() - self._started
                 notebooks.mark_end(self._notebook, seconds, failed)
-            await self._end_kernel(politely=not failed)
-            if self._notebook is not None:
-                self._save()
+            await self._end_kernel()
 
     async def interrupt(self) -> None:
         if self._kernel is None:
@@ -86,7 +89,7 @@ class NotebookWork:
         if not self._ready:
             self._kernel.kill()
         elif self._spec.interrupt_mode == "message" and self._execution is not None:
-            client = self._execution.kc
+            client = self._execution.client
             client.control_channel.send(client.session.msg("interrupt_request", content={}))
         else:
             self._kernel.interrupt()
@@ -113,7 +116,7 @@ class NotebookWork:
         step, spec, limit = self._step, self._spec, self._settings.memory_limit
         if spec.provisioner is not None:
             raise StepFailed(
-                f"The kernel {spec.name} is run by {spec.provisioner}, which only Jupyter can start."
+                f"The kernel {spec.name} is run by {spec.provisioner}, not as a process here."
             )
         env = child_environment(step, self._record.values_path)
         if self._spare is not None and self._spare.fits(spec, env):
@@ -146,7 +149,8 @@ class NotebookWork:
     async def _offer_reporting(self) -> None:
         """Make `import jupyterlab_convect` work in the kernel where it is not installed."""
         assert self._execution is not None
-        found = await self._execution.evaluate({"importable": _IMPORTABLE})
+        asked = {"importable": _IMPORTABLE, "exit": _ORDERLY_EXIT}
+        found = await self._execution.evaluate(asked)
         if found.get("importable") is False:
             path = bundle_path(self._record.folder)
             await self._execution.evaluate({"path": f"__import__('sys').path.append({path!r})"})
@@ -168,13 +172,21 @@ class NotebookWork:
                 continue
             self._record.report("output", name, value)
 
-    async def _end_kernel(self, politely: bool) -> None:
+    async def _end_kernel(self) -> None:
+        """Save while the kernel shuts down, and again if it said something then."""
         kernel = self._kernel
-        if kernel is None:
-            return
+        assert kernel is not None
         try:
-            if self._execution is not None and self._execution.kc is not None and self._ready:
-                await self._execution.shut_down()
+            if self._ready and self._execution is not None:
+                ending = asyncio.ensure_future(self._execution.shut_down())
+                await asyncio.sleep(0)
+                self._save()
+                heard = self._execution.heard
+                await ending
+                if self._execution.heard != heard:
+                    self._save()
+            elif self._notebook is not None:
+                self._save()
         finally:
             kernel.kill()
             with contextlib.suppress(asyncio.TimeoutError):

@@ -22,7 +22,7 @@ Notebook = Any
 def read(path: Path) -> dict[str, Any]:
     """The notebook's JSON as it is in the file; a StepFailed says what is wrong with it."""
     try:
-        data = json.loads(path.read_bytes())
+        data: dict[str, Any] = json.loads(path.read_bytes())
     except OSError as error:
         raise StepFailed(f"{path.name} cannot be read: {error.strerror}.") from error
     except ValueError as error:
@@ -92,6 +92,9 @@ def inject(notebook: Notebook, parameters: Mapping[str, Any], spec: KernelSpec) 
     from papermill.parameterize import parameterize_notebook
 
     notebook.metadata.setdefault("papermill", {})
+    for cell in notebook.cells:
+        if not isinstance(cell.metadata.get("tags"), list):
+            cell.metadata.tags = []
     language = spec.language or notebook.metadata.get("language_info", {}).get("name", "")
     try:
         return parameterize_notebook(

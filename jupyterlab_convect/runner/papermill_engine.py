@@ -12,6 +12,8 @@ from typing import Any
 from papermill.engines import NBClientEngine, NotebookExecutionManager
 from papermill.iorw import LocalHandler, papermill_io
 
+from .masking import Mask
+from .notebooks import dump
 from .saving import Pace, write_whole
 
 
@@ -49,9 +51,7 @@ class SparingManager(NotebookExecutionManager):  # type: ignore[misc]
         if self._target is None:
             super().save()
         else:
-            import nbformat
-
-            write_whole(self._target, nbformat.writes(self.nb).encode())
+            write_whole(self._target, dump(self.nb, Mask()))
 
 
 class ConvectEngine(NBClientEngine):  # type: ignore[misc]

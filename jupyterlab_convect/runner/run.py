@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,6 +69,9 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
         outcome = Outcome("failed", failure.reason, failure.error)
     except OSError as error:
         outcome = Outcome("failed", _explain_trouble(error))
+    except Exception as error:  # a mistake of the runner, which must not leave the step without end
+        traceback.print_exc()
+        outcome = Outcome("failed", f"The runner failed: {type(error).__name__}: {error}")
     reserve.free()
     if record is not None:
         record.close()
@@ -211,8 +215,8 @@ class _Stop:
         """Who stops an attempt may say why in `stop.json`: `{"state", "reason"}`."""
         try:
             data = json.loads((self._folder / "stop.json").read_bytes())
-            state = "failed" if data.get("state") == "failed" else "cancelled"
-            return Outcome(state, str(data.get("reason") or "Stopped."))
+            reason = str(data.get("reason") or "Stopped.")
+            return Outcome("failed" if data.get("state") == "failed" else "cancelled", reason)
         except (OSError, ValueError, AttributeError):
             return Outcome("cancelled", "Stopped.")
 

@@ -25,6 +25,7 @@ class Wire:
     def __init__(
         self, connection: Mapping[str, Any], on_broadcast: Callable[[Message], None]
     ) -> None:
+        self.client: Any = None
         self.client = BlockingKernelClient()
         self.client.load_connection_info(dict(connection))
         self.client.start_channels(stdin=False, hb=False)
@@ -55,7 +56,7 @@ class Wire:
         if self.client is None or self.error.done():
             return
         try:
-            if any([self._drain(socket) for socket in self._sockets]):
+            if sum(self._drain(socket) for socket in self._sockets):
                 self._loop.call_soon(self.drain)
         except Exception as error:
             self.error.set_exception(error)

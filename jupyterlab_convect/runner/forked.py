@@ -1,0 +1,136 @@
+"""A kernel that was forked ahead, and waits to be told for whom it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .kernels import Kernel, copy_text
+from .kernelspecs import KernelSpec
+from .outcome import StepFailed
+from .record import Record
+
+EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "IPYTHON", "JUPYTER", "HOME")
+"""Variables that are read before a program's own code runs, or while a kernel starts."""
+
+
+class ForkedSpare:
+    """What the warm process hands to the runner: a kernel, used or thrown away."""
+
+    def __init__(
+        self, made: Mapping[str, Any], base: Mapping[str, str], launch: Mapping[str, Any]
+    ) -> None:
+        self._made = made
+        self._base = base
+        self._launch = launch
+        self._taken = False
+
+    def fits(self, spec: KernelSpec, env: Mapping[str, str]) -> bool:
+        """Can it be the kernel that is asked for, without a new interpreter?"""
+        return describes(spec) == self._launch and not needs_exec(spec.environment(env), self._base)
+
+    async def assign(
+        self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
+    ) -> Kernel:
+        self._taken = True
+        made = self._made
+        channel = socket.socket(fileno=made["channel"])
+        assignment = {"cwd": str(cwd), "env": dict(env), "memory_limit": memory_limit}
+        data = json.dumps(assignment).encode()
+        try:
+            channel.settimeout(30)
+            if channel.recv(1) != b"r":
+                raise OSError("it ended while it started")
+            channel.sendall(struct.pack("!I", len(data)) + data)
+        except OSError as error:
+            raise StepFailed(f"The kernel could not be started: {error}.") from error
+        kernel = ForkedKernel(made, channel)
+        await kernel.listen(record)
+        return kernel
+
+    def discard(self) -> None:
+        if not self._taken:
+            with contextlib.suppress(OSError):
+                os.killpg(self._made["pid"], signal.SIGKILL)
+            shutil.rmtree(self._made["folder"], ignore_errors=True)
+
+
+class ForkedKernel(Kernel):
+    def __init__(self, made: Mapping[str, Any], channel: socket.socket) -> None:
+        self.connection = made["connection"]
+        self.pid = made["pid"]
+        self.ended = asyncio.get_running_loop().create_future()
+        self._folder = made["folder"]
+        self._output = made["output"]
+        self._channel = channel
+        self._keeper: socket.socket | None = made.get("keeper")
+
+    async def listen(self, record: Record) -> None:
+        loop = asyncio.get_running_loop()
+        self._watched = self._keeper.fileno() if self._keeper else os.pidfd_open(self.pid)
+        loop.add_reader(self._watched, self._on_end)
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        pipe = os.fdopen(self._output, "rb")
+        self._pipe, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
+        self._reading = asyncio.ensure_future(copy_text(reader, record.log))
+
+    def forget(self) -> None:
+        if not self.ended.done():
+            asyncio.get_running_loop().remove_reader(self._watched)
+        self._reading.cancel()
+        self._pipe.close()
+        self._channel.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _on_end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._watched)
+        if self._keeper is None:
+            _, status = os.waitpid(self.pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+        else:
+            code = self._ask_keeper()
+        self.ended.set_result(code)
+
+    def _ask_keeper(self) -> int:
+        assert self._keeper is not None
+        data = self._keeper.recv(1 << 16)
+        try:
+            return int(json.loads(data[4:])["ended"])
+        except (ValueError, KeyError):  # the keeper was killed, and the kernel with it
+            return -signal.SIGKILL
+
+
+def describes(spec: KernelSpec) -> dict[str, Any] | None:
+    """How to launch the kernel's interpreter; two kernels with the same can be forked alike."""
+    found = spec.ipykernel
+    if found is None or spec.provisioner is not None:
+        return None
+    flags, arguments = found
+    return {
+        "interpreter": spec.interpreter,
+        "flags": flags,
+        "arguments": arguments,
+        "env": dict(spec.env),
+    }
+
+
+def needs_exec(env: Mapping[str, str], base: Mapping[str, str]) -> bool:
+    """Do the two environments differ in what an interpreter looks at when it starts?"""
+    changed = {name for name in {*env, *base} if env.get(name) != base.get(name)}
+    return any(name.startswith(EARLY) for name in changed)
+
+
+def own_launch() -> dict[str, Any]:
+    """The launch of a plain kernel by this interpreter."""
+    return {"interpreter": sys.executable, "flags": [], "arguments": [], "env": {}}

@@ -1,0 +1,139 @@
+"""Would a plan run on this machine? Every property is honoured, or its fate said aloud."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from ...pipeline.plan import Kubernetes, Plan, Resources, Step
+from ...pipeline.problems import Problem
+from ...pipeline.quantities import quantity
+from ...runner.kernelspecs import KernelSpec, installed, known
+from .ledger import Capacity, Need, too_much
+from .machine import GpuDevice
+from .secret_values import explain_missing, look_up
+
+PROGRAMS = {".r": "Rscript", ".sh": "bash"}
+
+
+def check_plan(plan: Plan, capacity: Capacity, gpus: tuple[GpuDevice, ...]) -> list[Problem]:
+    specs = installed()
+    return [
+        problem
+        for step in plan.steps
+        for part in (
+            _programs(step, specs),
+            _resources(step, capacity, gpus),
+            _secrets(step),
+            _ignored(step),
+        )
+        for problem in part
+    ]
+
+
+def need_of(resources: Resources, capacity: Capacity) -> Need:
+    """What a step holds while it runs. One that asks for nothing counts as one CPU."""
+    cpu = resources.cpu and (resources.cpu.request or resources.cpu.limit)
+    memory = resources.memory and (resources.memory.request or resources.memory.limit)
+    gpu = resources.gpu.count if resources.gpu and capacity.gpus else 0.0
+    return Need(
+        cpu=float(quantity(cpu)) if cpu else min(1.0, capacity.cpu),
+        memory=float(quantity(memory)) if memory else 0.0,
+        gpu=gpu,
+    )
+
+
+def memory_limit(resources: Resources) -> int:
+    """Bytes; 0 where there is no limit."""
+    limit = resources.memory and resources.memory.limit
+    return int(quantity(limit)) if limit else 0
+
+
+def _programs(step: Step, specs: dict[str, KernelSpec]) -> Iterator[Problem]:
+    if step.kernel is not None and step.kernel.lower() not in specs:
+        yield Problem(
+            "error",
+            "unknown-kernel",
+            f"The kernel {step.kernel} is not installed here; {known(specs)}.",
+            node=step.id,
+            path=("kernel",),
+            hint="Install it, or choose one that is.",
+        )
+    program = PROGRAMS.get(PurePath(step.path or "").suffix.lower())
+    if step.kind == "script" and program and shutil.which(program) is None:
+        yield Problem(
+            "error",
+            "missing-program",
+            f"{step.path} needs {program}, which is not installed here.",
+            node=step.id,
+            path=("path",),
+        )
+
+
+def _resources(step: Step, capacity: Capacity, gpus: tuple[GpuDevice, ...]) -> Iterator[Problem]:
+    never = too_much(need_of(step.resources, capacity), capacity)
+    if never is not None:
+        yield Problem(
+            "error",
+            "does-not-fit",
+            f"{step.name} {never}.",
+            node=step.id,
+            path=("resources",),
+            hint="Ask for less, or run it on a cluster.",
+        )
+    gpu = step.resources.gpu
+    if gpu is not None and gpu.count > 0 and not gpus:
+        yield Problem(
+            "warning",
+            "no-gpu",
+            f"{step.name} asks for a GPU; this machine has none, so it runs without.",
+            node=step.id,
+            path=("resources", "gpu"),
+        )
+    elif gpu is not None and gpu.type and not any(_is_like(gpu.type, each) for each in gpus):
+        names = ", ".join(sorted({each.name or each.id for each in gpus}))
+        yield Problem(
+            "warning",
+            "other-gpu",
+            f"{step.name} asks for {gpu.type}; this machine has {names}.",
+            node=step.id,
+            path=("resources", "gpu", "type"),
+        )
+
+
+def _is_like(wanted: str, device: GpuDevice) -> bool:
+    def letters(text: str) -> str:
+        return "".join(char for char in text.lower() if char.isalnum())
+
+    return letters(wanted) in letters(device.name) or letters(device.name) in letters(wanted)
+
+
+def _secrets(step: Step) -> Iterator[Problem]:
+    for secret in step.secrets:
+        if look_up(secret) is None:
+            sentence, hint = explain_missing(secret)
+            yield Problem(
+                "error", "missing-secret", sentence, node=step.id, path=("secrets",), hint=hint
+            )
+
+
+def _ignored(step: Step) -> Iterator[Problem]:
+    resources = step.resources
+    ignored = {
+        "image": step.image,
+        "volumes": step.volumes,
+        "kubernetes": step.kubernetes != Kubernetes(),
+        "resources.ephemeral_storage": resources.ephemeral_storage,
+        "resources.shared_memory": resources.shared_memory,
+        "resources.cpu.limit": resources.cpu and resources.cpu.limit,
+    }
+    names = [name for name, value in ignored.items() if value]
+    if names:
+        yield Problem(
+            "info",
+            "ignored-locally",
+            f"{step.name} runs on this machine as it is; {', '.join(names)} "
+            f"{'is' if len(names) == 1 else 'are'} for clusters and not used.",
+            node=step.id,
+        )

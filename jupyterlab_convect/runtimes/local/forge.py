@@ -1,0 +1,416 @@
+"""The warm process: it has ipykernel imported, and forks.
+
+Run as a script, by any interpreter that has ipykernel, with nothing but the standard
+library around it: `python forge.py <socket fd> <options as JSON>`. It keeps spares
+ready, processes that wait with a kernel that is almost started, and gives each one
+order. Spares are used once.
+
+It never has a thread, a ZeroMQ context or an event loop, so that forking is safe. It
+ends when its owner closes the socket, or after `idle` seconds without an order; what
+it has started goes on.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import importlib
+import io
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+KERNEL_MODULES = (
+    "ipykernel.kernelapp",
+    "ipykernel.ipkernel",
+    "ipykernel.debugger",
+    "ipykernel.codeutil",
+    "ipykernel.pickleutil",
+    "ipykernel.datapub",
+    "ipykernel.serialize",
+    "IPython.extensions.storemagic",
+    "IPython.core.completerlib",
+    "matplotlib_inline.config",
+)
+RUNNER_MODULES = (
+    "jupyterlab_convect.runner.run",
+    "jupyterlab_convect.runner.execution",
+    "jupyterlab_convect.runner.forked",
+    "asyncio.subprocess",
+    "papermill.parameterize",
+)
+PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
+
+
+def send(channel: socket.socket, message: Any, descriptors: Sequence[int] = ()) -> None:
+    """Send JSON, and open files with it."""
+    data = json.dumps(message).encode()
+    data = struct.pack("!I", len(data)) + data
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+    sent = channel.sendmsg([data], rights if descriptors else [])
+    if sent < len(data):
+        channel.sendall(data[sent:])
+
+
+def receive(channel: socket.socket) -> tuple[Any, list[int]]:
+    """The next message and the open files with it; (None, []) when there is nobody any more."""
+    descriptors = array.array("i")
+    try:
+        head, rights, _, _ = channel.recvmsg(4, socket.CMSG_SPACE(8 * descriptors.itemsize))
+        for level, kind, data in rights:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+        head += _exactly(channel, 4 - len(head)) if head else b""
+        if not head:
+            return None, []
+        data = _exactly(channel, struct.unpack("!I", head)[0])
+    except (OSError, EOFError):
+        return None, []
+    return json.loads(data), list(descriptors)
+
+
+def _exactly(channel: socket.socket, count: int) -> bytes:
+    parts = []
+    while count:
+        part = channel.recv(min(count, 1 << 16))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+class Forge:
+    def __init__(self, control: socket.socket, options: dict[str, Any]) -> None:
+        self.control = control
+        self.options = options
+        self.spares: list[tuple[int, socket.socket]] = []
+        self.plain: set[str] = set()
+        """The modules an ordinary kernel has; only these go into a kernel."""
+        self.wake, wakeup = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(wakeup, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wakeup)
+
+    def preload(self) -> None:
+        """Import what the children need, the kernel's part first."""
+        # Loads for a second, for a check of addresses that nobody makes here.
+        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+        os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+        for name in KERNEL_MODULES:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        importlib.import_module(KERNEL_MODULES[0])
+        del os.environ["PYDEVD_DISABLE_FILE_VALIDATION"]
+        self.plain = set(sys.modules) - {"rfc3987_syntax"}
+        if self.options.get("runner"):
+            for name in RUNNER_MODULES:
+                importlib.import_module(name)
+            sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
+        gc.collect()
+        gc.freeze()
+
+    def serve(self) -> None:
+        used = time.monotonic()
+        while True:
+            if len(self.spares) < self.options.get("spares", 1):
+                self.spares.append(self.fork(kernel=True))
+            left = used + self.options.get("idle", 600) - time.monotonic()
+            waiting: list[Any] = [self.control, self.wake]
+            ready, _, _ = select.select(waiting, [], [], max(left, 0))
+            if not ready and left <= 0:
+                return
+            if self.wake in ready:
+                self.reap()
+            if self.control in ready:
+                order, descriptors = receive(self.control)
+                if order is None:
+                    return
+                used = time.monotonic()
+                pid = self.give(order, descriptors)
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                send(self.control, {"id": order["id"], "pid": pid})
+
+    def give(self, order: dict[str, Any], descriptors: list[int]) -> int:
+        """Have a spare do it, or a process forked for it."""
+        while True:
+            if order.get("kernel"):
+                pid, channel = self.spares.pop() if self.spares else self.fork(kernel=True)
+            else:
+                pid, channel = self.fork(kernel=False)
+            set_idle(pid, False)
+            try:
+                send(channel, order, descriptors)
+            except OSError:  # the spare has died meanwhile
+                channel.close()
+                continue
+            channel.close()
+            return pid
+
+    def fork(self, kernel: bool) -> tuple[int, socket.socket]:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            return pid, ours
+        try:
+            start_over({theirs.fileno()})
+            os.setsid()
+            spare(theirs, self.plain, kernel, self.options)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(70)
+
+    def reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.wake, 1024):
+                pass
+        gone = set()
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    break
+                gone.add(pid)
+        for found in [each for each in self.spares if each[0] in gone]:
+            self.spares.remove(found)
+            found[1].close()
+
+
+def start_over(keep: set[int]) -> None:
+    """In a child: forget what belongs to the parent."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for place in list(Path("/proc/self/fd").iterdir()):
+        if int(place.name) > 2 and int(place.name) not in keep:
+            with contextlib.suppress(OSError):
+                os.close(int(place.name))
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+
+
+def set_idle(pid: int, idle: bool) -> None:
+    """Let a process run only when nothing else wants to, or like all others again."""
+    with contextlib.suppress(OSError, AttributeError):
+        policy = os.SCHED_IDLE if idle else os.SCHED_OTHER
+        os.sched_setscheduler(pid, policy, os.sched_param(0))
+
+
+def spare(
+    channel: socket.socket, plain: set[str], with_kernel: bool, options: dict[str, Any]
+) -> None:
+    """Wait for the one order of this process, with a kernel at hand."""
+    set_idle(0, True)
+    kernel = fork_kernel(plain, options, channel) if with_kernel else None
+    order, descriptors = receive(channel)
+    if order is None:
+        os._exit(0)
+    if kernel is not None:
+        set_idle(kernel["pid"], False)
+    channel.close()
+    if order["kind"] == "step":
+        os._exit(run_step(order, descriptors, kernel))
+    if kernel is not None:
+        keep(socket.socket(fileno=descriptors[0]), kernel)
+    os._exit(0)
+
+
+def run_step(order: dict[str, Any], descriptors: list[int], kernel: dict[str, Any] | None) -> int:
+    """Become the runner of a step."""
+    from jupyterlab_convect.runner.forked import ForkedSpare
+    from jupyterlab_convect.runner.run import run
+
+    base = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    time.tzset()
+    folder = Path(order["folder"])
+    with contextlib.suppress(OSError):
+        log = os.open(folder / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+    if kernel is None and descriptors:
+        keeper = socket.socket(fileno=descriptors[0])
+        found, rights = receive(keeper)
+        kernel = found and dict(found, channel=rights[0], output=rights[1], keeper=keeper)
+    offer = ForkedSpare(kernel, base, order["flags"]) if kernel else None
+    code = run(folder, offer)
+    if offer is not None:
+        offer.discard()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def keep(runner: socket.socket, kernel: dict[str, Any]) -> None:
+    """Look after a kernel for a runner of another interpreter: tell how it ends, end with it."""
+    message = {key: kernel[key] for key in ("pid", "connection", "folder")}
+    send(runner, message, [kernel["channel"], kernel["output"]])
+    os.close(kernel["channel"])
+    os.close(kernel["output"])
+    pidfd = os.pidfd_open(kernel["pid"])
+    waiting: list[Any] = [pidfd, runner]
+    ready, _, _ = select.select(waiting, [], [])
+    if pidfd not in ready:
+        with contextlib.suppress(OSError):
+            os.killpg(kernel["pid"], signal.SIGKILL)
+    _, status = os.waitpid(kernel["pid"], 0)
+    with contextlib.suppress(OSError):
+        send(runner, {"ended": os.waitstatus_to_exitcode(status)})
+
+
+def fork_kernel(plain: set[str], options: dict[str, Any], owner: socket.socket) -> dict[str, Any]:
+    """Start a kernel up to the point where it needs to know for whom."""
+    folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-"))
+    connection = {
+        "transport": "ipc",
+        "ip": str(folder / "k"),
+        "key": secrets.token_hex(16),
+        "signature_scheme": "hmac-sha256",
+        "kernel_name": options.get("kernel_name", "python3"),
+    }
+    connection.update({name: number for number, name in enumerate(PORTS, 1)})
+    ours, theirs = socket.socketpair()
+    output, printed = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if not pid:
+        try:
+            owner.close()
+            start_over({theirs.fileno(), printed})
+            os.setpgid(0, 0)
+            die_with(parent)
+            os.dup2(printed, 1)
+            os.dup2(printed, 2)
+            os.close(printed)
+            for name in set(sys.modules) - plain:
+                if not is_extension(sys.modules[name]):
+                    del sys.modules[name]
+            sys.modules.pop("rfc3987_syntax", None)
+            be_kernel(theirs, folder, connection, options.get("arguments", []))
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(70)
+    theirs.close()
+    os.close(printed)
+    channel = os.dup(ours.fileno())
+    ours.close()
+    return {
+        "pid": pid,
+        "connection": connection,
+        "folder": str(folder),
+        "channel": channel,
+        "output": output,
+    }
+
+
+def is_extension(module: Any) -> bool:
+    """Compiled modules cannot always be loaded a second time."""
+    return not str(getattr(module, "__file__", "") or "").endswith((".py", ".pyc"))
+
+
+def die_with(parent: int) -> None:
+    """Have the system kill this process when its parent ends, however it does."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def be_kernel(
+    channel: socket.socket, folder: Path, connection: dict[str, Any], arguments: list[str]
+) -> None:
+    """An ordinary IPython kernel that pauses in the middle of its start."""
+    import atexit
+    import threading
+
+    from ipykernel.kernelapp import IPKernelApp
+
+    class SpareKernelApp(IPKernelApp):
+        def log_connection_info(self) -> None:
+            pass
+
+        def init_path(self) -> None:
+            # Sockets and shell are there; working folder, startup files and extensions
+            # come next, and those are the step's own.
+            set_idle(0, False)
+            channel.send(b"r")
+            assignment, _ = receive(channel)
+            if assignment is None:
+                os._exit(0)
+            adopt(assignment)
+            super().init_path()  # type: ignore[no-untyped-call]
+
+    file = folder / "connection.json"
+    file.touch(0o600)
+    file.write_text(json.dumps(connection))
+    sys.argv = ["ipykernel_launcher.py", "-f", str(file)]
+    app: Any = SpareKernelApp.instance()
+    app.initialize(["-f", str(file), "--HistoryManager.hist_file=:memory:", *arguments])
+    app.start()
+    app.control_thread.join(2)  # it may still flush streams that the exit closes
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    # An interpreter would now take every object apart; what matters of that is that
+    # things of the notebook end, and that open files are written.
+    app.shell.user_ns.clear()
+    gc.collect()
+    for each in gc.get_objects():
+        if isinstance(each, io.IOBase):
+            with contextlib.suppress(Exception):
+                each.flush()
+    os._exit(0)
+
+
+def adopt(assignment: dict[str, Any]) -> None:
+    """Take over the environment, the folder and the limit of the step."""
+    os.environ.clear()
+    os.environ.update(assignment["env"])
+    time.tzset()
+    os.chdir(assignment["cwd"])
+    if assignment["memory_limit"]:
+        import resource
+
+        limit = assignment["memory_limit"]
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def main() -> None:
+    control = socket.socket(fileno=int(sys.argv[1]))
+    sys.path.pop(0)  # the folder of this script, which is nobody's business
+    forge = Forge(control, json.loads(sys.argv[2]))
+    try:
+        forge.preload()
+    except Exception as error:
+        send(control, {"failed": f"{type(error).__name__}: {error}"})
+        sys.exit(1)
+    send(control, {"ready": True})
+    forge.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Who uses how much of this machine, over all processes of the user that start steps.
+
+One small file in a private folder on a local disk, changed under a lock. An entry
+belongs to a process, told apart by its start time, and counts only while that runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...runner.identity import is_alive
+from ...runner.saving import write_whole
+
+TINY = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    cpu: float = 1.0
+    memory: float = 0.0
+    gpu: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    cpu: float
+    memory: float
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What was given: the GPUs by their ids."""
+
+    gpus: tuple[str, ...] = ()
+
+
+class Ledger:
+    def __init__(self, folder: Path | None = None) -> None:
+        folder = folder or private_folder()
+        self._path = folder / "room.json"
+        self._lock = folder / "room.lock"
+
+    def take(
+        self,
+        key: str,
+        need: Need,
+        capacity: Capacity,
+        holder: Mapping[str, Any],
+        *,
+        force: bool = False,
+    ) -> Room | str:
+        """Room for `key`, or why there is none; with `force`, room in any case.
+
+        Who has room already keeps it.
+        """
+        with self._change() as entries:
+            if key in entries:
+                return Room(tuple(entries[key]["gpus"]))
+            others = list(entries.values())
+            reason = _lacking(need, capacity, others)
+            chosen = _choose_gpus(need.gpu, capacity.gpus, others)
+            if not force:
+                if reason is not None:
+                    return reason
+                if chosen is None:
+                    return f"Waiting for {_gpus(need.gpu)}: all are in use."
+            chosen = chosen or {}
+            entries[key] = {
+                "cpu": need.cpu,
+                "memory": need.memory,
+                "gpus": chosen,
+                "holder": dict(holder),
+            }
+            return Room(tuple(chosen))
+
+    def hand_over(self, key: str, holder: Mapping[str, Any]) -> None:
+        """From now on the room belongs to another process."""
+        with self._change() as entries:
+            if key in entries:
+                entries[key]["holder"] = dict(holder)
+
+    def give_back(self, key: str) -> None:
+        with self._change() as entries:
+            entries.pop(key, None)
+
+    def used(self) -> dict[str, Any]:
+        """The entries of now, by key."""
+        with self._change() as entries:
+            return dict(entries)
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[dict[str, Any]]:
+        lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self._read()
+            entries = {key: each for key, each in before.items() if is_alive(each["holder"])}
+            yield entries
+            if entries != before:
+                write_whole(self._path, json.dumps(entries).encode())
+        finally:
+            os.close(lock)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            entries: dict[str, Any] = json.loads(self._path.read_bytes())
+            return {key: dict(each) for key, each in entries.items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}
+
+
+def private_folder() -> Path:
+    """A folder of this user alone, on this machine's own disk."""
+    folder = Path(tempfile.gettempdir(), f"convect-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(0o700)
+    status = folder.lstat()
+    if folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        # Somebody else made it: nothing there can be trusted.
+        return Path(tempfile.mkdtemp(prefix="convect-"))
+    return folder
+
+
+def too_much(need: Need, capacity: Capacity) -> str | None:
+    """Why this could never fit, however long it waits."""
+    if need.cpu > capacity.cpu + TINY:
+        return f"needs {need.cpu:g} CPUs; this machine has {capacity.cpu:g}"
+    if need.memory > capacity.memory + TINY:
+        return f"needs {_gib(need.memory)} of memory; this machine has {_gib(capacity.memory)}"
+    if need.gpu > len(capacity.gpus) + TINY:
+        return f"needs {_gpus(need.gpu)}; this machine has {len(capacity.gpus) or 'none'}"
+    return None
+
+
+def _lacking(need: Need, capacity: Capacity, others: list[Any]) -> str | None:
+    never = too_much(need, capacity)
+    if never is not None:
+        return f"This step {never}."
+    cpu = sum(each["cpu"] for each in others)
+    if cpu + need.cpu > capacity.cpu + TINY:
+        unit = "CPU" if need.cpu == 1 else "CPUs"
+        return f"Waiting for {need.cpu:g} {unit}: {cpu:g} of {capacity.cpu:g} are in use."
+    memory = sum(each["memory"] for each in others)
+    if memory + need.memory > capacity.memory + TINY:
+        return (
+            f"Waiting for {_gib(need.memory)} of memory: "
+            f"{_gib(memory)} of {_gib(capacity.memory)} are in use."
+        )
+    return None
+
+
+def _choose_gpus(
+    count: float, devices: tuple[str, ...], others: list[Any]
+) -> dict[str, float] | None:
+    """Whole devices that nobody uses; a part of one goes where others have parts already."""
+    used = {device: sum(each["gpus"].get(device, 0.0) for each in others) for device in devices}
+    if count <= 0:
+        return {}
+    if count < 1:
+        shared = [device for device in devices if used[device] + count <= 1 + TINY]
+        best = max(shared, key=lambda device: used[device], default=None)
+        return None if best is None else {best: count}
+    free = [device for device in devices if used[device] <= TINY]
+    wanted = int(-(-count // 1))
+    return dict.fromkeys(free[:wanted], 1.0) if len(free) >= wanted else None
+
+
+def _gpus(count: float) -> str:
+    return "1 GPU" if count == 1 else f"{count:g} GPUs"
+
+
+def _gib(count: float) -> str:
+    return f"{count / 2**30:.3g} GiB"

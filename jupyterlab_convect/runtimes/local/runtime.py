@@ -1,0 +1,368 @@
+"""Steps as processes on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from traitlets import Dict, Float, Integer, List, Unicode
+
+from ...pipeline.plan import Json, Plan, Step
+from ...pipeline.problems import Problem
+from ...pipeline.quantities import quantity
+from ...runner.forked import describes, own_launch
+from ...runner.identity import identify, is_alive, is_here
+from ...runner.kernelspecs import find
+from ...runner.outcome import StepFailed
+from ...runner.saving import write_whole
+from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
+from . import machine
+from .checks import check_plan, memory_limit, need_of
+from .ledger import Capacity, Ledger
+from .machine import GpuDevice
+from .processes import kill_family, remove_leftovers
+from .progress import Progresses
+from .secret_values import environment, without_secrets
+from .warm import WarmProcess
+
+FORCE_AFTER = 5.0
+"""Seconds beyond the grace until a runner that does not end is killed."""
+
+
+class LocalRuntime(StepRuntime):
+    """Runs each step in a process of its own that goes on when the server ends."""
+
+    name = "local"
+    display_name = "This machine"
+    features = frozenset(
+        (Feature.CPU, Feature.MEMORY, Feature.GPU, Feature.SECRETS, Feature.ISOLATION)
+    )
+
+    cpus = Float(
+        help="Processors that steps may use together; by default those this process may use."
+    ).tag(config=True)
+    memory = Unicode(
+        help="Memory that steps may ask for together, such as 16Gi; by default all of it."
+    ).tag(config=True)
+    gpus = List(
+        Unicode(),
+        default_value=None,
+        allow_none=True,
+        help="""GPUs that steps may use, as CUDA_VISIBLE_DEVICES names them; by default those
+        that nvidia-smi lists. A step that asks for GPUs gets them for itself alone; one that
+        asks for none finds the variable as it was.""",
+    ).tag(config=True)
+    spare_kernels = Integer(
+        1,
+        min=0,
+        help="""Kernels kept ready by a warm process, so that a run starts in tens of
+        milliseconds; 0 turns the warm process off.""",
+    ).tag(config=True)
+    idle_timeout = Float(
+        600.0, help="Seconds without a run until the warm process gives its memory back."
+    ).tag(config=True)
+    stop_grace = Float(5.0, help="Seconds a step has to end by itself when it is stopped.").tag(
+        config=True
+    )
+    output_limit = Unicode("10M", help="Output kept in the notebook for one cell.").tag(config=True)
+    log_limit = Unicode("100M", help="Size of a step's log.").tag(config=True)
+    start_timeout = Float(60.0, help="Seconds a kernel has to start.").tag(config=True)
+    environment = Dict(help="Variables added to the environment of every step.").tag(config=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._warm: dict[str, WarmProcess] = {}
+        self._watched: dict[int, Callable[[], None]] = {}
+        self._progress = Progresses()
+
+    async def check(self, plan: Plan) -> list[Problem]:
+        self.warm_up()
+        return await asyncio.to_thread(lambda: check_plan(plan, self.capacity, self.devices))
+
+    def warm_up(self) -> None:
+        """Have the warm process ready for the next step; costs nothing when it is."""
+        if warm := self._warm_process(own_launch()):
+            warm.warm_up()
+
+    @functools.cached_property
+    def devices(self) -> tuple[GpuDevice, ...]:
+        if self.gpus is not None:
+            return tuple(GpuDevice(each) for each in self.gpus)
+        return machine.gpus()
+
+    @functools.cached_property
+    def capacity(self) -> Capacity:
+        return Capacity(
+            cpu=self.cpus or machine.cpus(),
+            memory=float(quantity(self.memory)) if self.memory else float(machine.memory()),
+            gpus=tuple(device.id for device in self.devices),
+        )
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        return Ledger()
+
+    def admit(self, attempt: Attempt) -> str | None:
+        need = need_of(attempt.step.resources, self.capacity)
+        found = _identity(attempt)
+        runs = found is not None and is_alive(found)
+        holder = found if runs and found is not None else identify(os.getpid())
+        room = self.ledger.take(_key(attempt), need, self.capacity, holder, force=runs)
+        return room if isinstance(room, str) else None
+
+    def release(self, attempt: Attempt) -> None:
+        """What still runs keeps its room: the step goes on when its host lets go of it."""
+        found = _identity(attempt)
+        ended = (attempt.folder / "outputs.json").exists()
+        if ended or found is None or not is_alive(found):
+            self.ledger.give_back(_key(attempt))
+        self._progress.forget(attempt.key)
+
+    async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
+        env = self._environment(attempt)
+        pid = await self._start_warm(attempt, env) or self._start_cold(attempt, env)
+        identity = identify(pid)
+        self.ledger.hand_over(_key(attempt), identity)
+        self._watch(pid)
+        yield identity
+
+    async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
+        return [self._status(attempt) for attempt in attempts]
+
+    async def stop(self, attempt: Attempt) -> None:
+        _leave_word(attempt.folder)
+        found = _identity(attempt)
+        if found is None or not is_here(found):
+            return
+        pid = int(found["pid"])
+        if is_alive(found):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+            await _wait_for_end(found, 2 * self.stop_grace + FORCE_AFTER)
+        if is_alive(found) or not (attempt.folder / "outputs.json").exists():
+            await asyncio.to_thread(kill_family, pid)
+
+    async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
+        return await asyncio.to_thread(_read_log, attempt, offset, limit)
+
+    async def close(self) -> None:
+        for warm in self._warm.values():
+            warm.close()
+        self._warm.clear()
+        for forget in list(self._watched.values()):
+            forget()
+
+    def _status(self, attempt: Attempt) -> StepStatus:
+        outcome = _outcome(attempt)
+        if outcome is not None:
+            return outcome
+        found = _identity(attempt)
+        if found is None:
+            return StepStatus(attempt.key, "lost", "It was never started.")
+        if not is_here(found):
+            where = found.get("host")
+            return StepStatus(
+                attempt.key, "lost", f"It ran on {where}, or before this machine was restarted."
+            )
+        if is_alive(found):
+            self._watch(int(found["pid"]))
+            progress = self._progress.read(attempt)
+            begun = (attempt.folder / "runner.json").exists()
+            return StepStatus(attempt.key, "running" if begun else "starting", progress=progress)
+        # It may have ended since the first look.
+        return _outcome(attempt) or _explain_death(attempt)
+
+    def _environment(self, attempt: Attempt) -> dict[str, str]:
+        """The runner's; the step's own variables are in `step.json`."""
+        step = attempt.step
+        env = {
+            **without_secrets(os.environ),
+            **{str(name): str(value) for name, value in self.environment.items()},
+            **environment(step.secrets),
+            "CONVECT_GRACE": str(self.stop_grace),
+            "CONVECT_START_TIMEOUT": str(self.start_timeout),
+            "CONVECT_OUTPUT_LIMIT": str(int(quantity(self.output_limit))),
+            "CONVECT_LOG_LIMIT": str(int(quantity(self.log_limit))),
+            "CONVECT_MEMORY_LIMIT": str(memory_limit(step.resources)),
+        }
+        if step.resources.gpu is not None and step.resources.gpu.count > 0:
+            room = self.ledger.used().get(_key(attempt), {})
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(room.get("gpus", {}))
+        return env
+
+    async def _start_warm(self, attempt: Attempt, env: Mapping[str, str]) -> int | None:
+        """Have a warm process run it; None when none can."""
+        own = self._warm_process(own_launch())
+        if own is None:
+            return None
+        launch = await asyncio.to_thread(_launch_of, attempt)
+        order = {"kind": "step", "folder": str(attempt.folder), "env": env, "flags": launch}
+        if launch is None or launch == own_launch():
+            return await own.order({**order, "kernel": launch is not None}, wait=True)
+        other = self._warm_process(launch)
+        if other is None:
+            return await own.order({**order, "kernel": False}, wait=True)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            kept = await other.order(
+                {"kind": "kernel", "kernel": True}, [theirs.fileno()], wait=False
+            )
+            files = [ours.fileno()] if kept else []
+            return await own.order({**order, "kernel": False}, files, wait=True)
+
+    def _start_cold(self, attempt: Attempt, env: Mapping[str, str]) -> int:
+        with (attempt.folder / "log.txt").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "jupyterlab_convect.runner", str(attempt.folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=env,
+                start_new_session=True,
+            )
+        self._watch(process.pid, process.poll)
+        return process.pid
+
+    def _warm_process(self, launch: Mapping[str, Any]) -> WarmProcess | None:
+        if not (self.spare_kernels and WarmProcess.supported):
+            return None
+        key = json.dumps(launch, sort_keys=True)
+        if key not in self._warm:
+            if not self._warm:
+                remove_leftovers()
+            self._warm[key] = WarmProcess(
+                self.log, launch, spares=self.spare_kernels, idle=self.idle_timeout
+            )
+        return self._warm[key]
+
+    def _watch(self, pid: int, on_end: Callable[[], object] = lambda: None) -> None:
+        """Tell the engine as soon as the process ends; elsewhere than on Linux it has to poll."""
+        if pid in self._watched or not hasattr(os, "pidfd_open"):
+            return
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            asyncio.get_running_loop().call_soon(self.changed)
+            return
+        loop = asyncio.get_running_loop()
+
+        def forget() -> None:
+            del self._watched[pid]
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+        def ended() -> None:
+            forget()
+            on_end()
+            self.changed()
+
+        self._watched[pid] = forget
+        loop.add_reader(descriptor, ended)
+
+
+def _key(attempt: Attempt) -> str:
+    return str(attempt.folder.absolute())
+
+
+def _identity(attempt: Attempt) -> dict[str, Any] | None:
+    """Who executes it. What the runner itself wrote counts more than what was started."""
+    try:
+        found: dict[str, Any] = json.loads((attempt.folder / "runner.json").read_bytes())
+        return found
+    except (OSError, ValueError):
+        return dict(attempt.handle) if attempt.handle else None
+
+
+def _outcome(attempt: Attempt) -> StepStatus | None:
+    try:
+        data = json.loads((attempt.folder / "outputs.json").read_bytes())
+        return StepStatus(attempt.key, data["state"], data.get("reason"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return StepStatus(attempt.key, "failed", "Its result cannot be read.", str(error))
+
+
+def _explain_death(attempt: Attempt) -> StepStatus:
+    try:
+        word = json.loads((attempt.folder / "stop.json").read_bytes())
+        return StepStatus(attempt.key, word["state"], word["reason"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    if (attempt.folder / "runner.json").exists():
+        return StepStatus(
+            attempt.key,
+            "failed",
+            "The runner was killed before it could write the result, "
+            "by someone or because memory or disk space ran out.",
+        )
+    return StepStatus(attempt.key, "failed", "The runner ended before it began; see the log.")
+
+
+def _leave_word(folder: Path) -> None:
+    """Say why it is stopped, unless someone has done so."""
+    path = folder / "stop.json"
+    if not path.exists():
+        with contextlib.suppress(OSError):
+            write_whole(path, json.dumps({"state": "cancelled", "reason": "Stopped."}).encode())
+
+
+async def _wait_for_end(identity: Mapping[str, Any], patience: float) -> None:
+    deadline = time.monotonic() + patience
+    pause = 0.005
+    while is_alive(identity) and time.monotonic() < deadline:
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, 0.2)
+
+
+def _launch_of(attempt: Attempt) -> dict[str, Any] | None:
+    """How its kernel is launched; None when it needs none that can be forked."""
+    step: Step = attempt.step
+    if step.kind != "notebook":
+        return None
+    try:
+        data = json.loads((attempt.folder / "step.json").read_bytes())
+        name = data.get("kernel")
+        if not name:
+            notebook = json.loads(Path(data["source"]).read_bytes())
+            name = notebook["metadata"]["kernelspec"]["name"]
+        return describes(find(name))
+    except (OSError, ValueError, KeyError, TypeError, StepFailed):
+        return None  # the runner finds the same, and says so
+
+
+def _read_log(attempt: Attempt, offset: int, limit: int) -> LogChunk:
+    ended = (attempt.folder / "outputs.json").exists()
+    try:
+        with (attempt.folder / "log.txt").open("rb") as file:
+            file.seek(offset)
+            data = file.read(limit)
+            more = bool(file.read(1))
+    except FileNotFoundError:
+        return LogChunk("", offset, ended)
+    if more or not ended:
+        data = data[: _whole_characters(data)]
+    return LogChunk(data.decode(errors="replace"), offset + len(data), ended and not more)
+
+
+def _whole_characters(data: bytes) -> int:
+    """Bytes up to the last whole character of UTF-8."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte < 0x80:
+            return len(data)
+        if byte >= 0xC0:
+            length = 2 + (byte >= 0xE0) + (byte >= 0xF0)
+            return len(data) if back >= length else len(data) - back
+    return len(data)
