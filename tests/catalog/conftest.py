@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,64 +44,6 @@ def component() -> Callable[..., Component]:
         return reading.components[0]
 
     return make
-
-
-class Site:
-    """A web server on this machine that answers what it is told to."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, tuple[int, dict[str, str], bytes]] = {}
-        self.slow: set[str] = set()
-        self.asked: list[tuple[str, dict[str, str]]] = []
-        site = self
-
-        class Answer(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                site.asked.append((self.path, dict(self.headers)))
-                status, headers, body = site.pages.get(self.path, (404, {}, b"nothing here"))
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                if "Content-Length" not in headers:
-                    self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                with contextlib.suppress(OSError):
-                    while self.path in site.slow and not site.closing.wait(0.05):
-                        self.wfile.write(b"#")
-                        self.wfile.flush()
-                    self.wfile.write(body)
-
-            def log_request(self, *args: Any) -> None:
-                pass
-
-        self.closing = threading.Event()
-
-        class Server(ThreadingHTTPServer):
-            request_queue_size = 50
-
-        self.server = Server(("127.0.0.1", 0), Answer)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
-        self.thread.start()
-
-    def put(self, path: str, body: bytes | str, status: int = 200, **headers: str) -> str:
-        data = body.encode() if isinstance(body, str) else body
-        named = {name.replace("_", "-").title(): value for name, value in headers.items()}
-        self.pages[path] = (status, {"Content-Type": "text/plain", **named}, data)
-        return self.url + path
-
-    def close(self) -> None:
-        self.closing.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    made = Site()
-    yield made
-    made.close()
 
 
 def spec_text(name: str = "Echo", word: str = "hello", **more: Any) -> str:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -19,37 +16,6 @@ from traitlets.config import Config
 def spec(name: str, word: str = "hello") -> str:
     container = {"image": "alpine", "command": ["echo", word]}
     return yaml.safe_dump({"name": name, "implementation": {"container": container}})
-
-
-class Site:
-    def __init__(self) -> None:
-        self.pages: dict[str, str] = {}
-        pages = self.pages
-
-        class Answer(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                found = pages.get(self.path)
-                self.send_response(404 if found is None else 200)
-                self.send_header("Content-Type", "text/plain")
-                self.end_headers()
-                self.wfile.write((found or "").encode())
-
-            def log_request(self, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    made = Site()
-    thread = Thread(target=made.server.serve_forever, args=(0.02,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
 
 
 @pytest.fixture
@@ -104,9 +70,10 @@ async def test_the_set_that_ships_is_there(api: Any) -> None:
 
 
 async def test_a_catalog_from_the_web_shows_good_and_bad_and_takes_updates(
-    api: Any, site: Site
+    api: Any, site: Any
 ) -> None:
-    site.pages |= {"/a.yaml": spec("A", "old"), "/b.yaml": "implementation: 3"}
+    site.put("/a.yaml", spec("A", "old"))
+    site.put("/b.yaml", "implementation: 3")
     urls = [site.url + "/a.yaml", site.url + "/b.yaml", site.url + "/c.yaml"]
     view = await add(api, urls=urls, categories=["mine"])
     assert view["id"] == "my-catalog"
@@ -115,7 +82,7 @@ async def test_a_catalog_from_the_web_shows_good_and_bad_and_takes_updates(
     assert [item["name"] for item in found["components"]] == ["A", "b.yaml", "c.yaml"]
     assert found["components"][1]["error"]["line"] == 1
 
-    site.pages["/a.yaml"] = spec("A", "new")
+    site.put("/a.yaml", spec("A", "new"))
     status, _ = await api("POST", "catalogs/my-catalog/refresh")
     assert status == 202
     view = await refreshed(api, "my-catalog", view["refreshed"])
@@ -131,8 +98,8 @@ async def test_a_catalog_from_the_web_shows_good_and_bad_and_takes_updates(
     assert (await api("POST", "catalogs/my-catalog/take", {"digests": ["x"]}))[0] == 404
 
 
-async def test_a_catalog_is_configured_and_removed(api: Any, site: Site) -> None:
-    site.pages["/a.yaml"] = spec("A")
+async def test_a_catalog_is_configured_and_removed(api: Any, site: Any) -> None:
+    site.put("/a.yaml", spec("A"))
     await add(api, urls=[site.url + "/a.yaml"], auth={"env": "SOME_TOKEN"})
     status, view = await api(
         "PATCH", "catalogs/my-catalog", {"name": "Other", "categories": ["c"], "auth": None}
@@ -185,10 +152,10 @@ async def test_an_internal_address_is_an_error_of_the_catalog(api: Any) -> None:
 
 
 async def test_approval_is_asked_for_and_given(
-    api: Any, site: Site, monkeypatch: pytest.MonkeyPatch
+    api: Any, site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONVECT_CONTAINER_ENGINE", "")
-    site.pages["/a.yaml"] = spec("A")
+    site.put("/a.yaml", spec("A"))
     await add(api, urls=[site.url + "/a.yaml"])
     _, found = await api("GET", "components", catalog="my-catalog")
     digest = found["components"][0]["digest"]

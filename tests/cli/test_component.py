@@ -1,0 +1,154 @@
+"""`convect component`, as it is called from a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jupyterlab_convect.cli import main
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CONVECT_RUNS_DIR", str(tmp_path / "convect" / "runs"))
+    monkeypatch.setenv("CONVECT_INDEX_DIR", str(tmp_path / "index"))
+    monkeypatch.setenv("CONVECT_CONTAINER_ENGINE", "")
+    return tmp_path
+
+
+@pytest.fixture
+def call(folder: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    def call(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main(["component", *words])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def spec(name: str, script: str = 'echo "$0" > "$1"') -> str:
+    return yaml.safe_dump(
+        {
+            "name": name,
+            "inputs": [{"name": "word", "type": "String"}],
+            "outputs": [{"name": "said", "type": "String"}],
+            "implementation": {
+                "container": {
+                    "image": "alpine",
+                    "command": ["sh", "-ec", script],
+                    "args": [{"inputValue": "word"}, {"outputPath": "said"}],
+                }
+            },
+        }
+    )
+
+
+def test_what_ships_is_listed_and_shown(call: Call) -> None:
+    code, out, _ = call("list")
+    assert code == 0
+    assert "Split CSV" in out
+    code, out, _ = call("list", "sql", "--json")
+    assert [item["name"] for item in json.loads(out)] == ["SQL query"]
+    code, out, _ = call("show", "split csv")
+    assert "required" in out
+    assert "{inputPath: table}" in out
+    code, out, _ = call("show", "Split CSV", "--text")
+    assert out.startswith("name: Split CSV")
+
+
+def test_a_folder_is_added_updated_and_removed(call: Call, folder: Path) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "a.yaml").write_text(spec("Say"))
+    (folder / "mine" / "bad.yaml").write_text("implementation: [\n")
+    code, out, err = call("add", "mine", "--category", "talk")
+    assert code == 0
+    assert "1 imported into the catalog mine: Say" in out
+    assert "bad.yaml, line" in err
+    assert "Say" in call("list", "--category", "talk")[1]
+    assert "mine" in call("list", "--catalogs")[1]
+    assert call("remove", "mine")[0] == 0
+    assert call("remove", "mine")[0] == 2
+
+
+def test_what_holds_nothing_is_not_kept(call: Call, folder: Path) -> None:
+    (folder / "bad.yaml").write_text("name: x\n")
+    code, _, err = call("add", "bad.yaml")
+    assert code == 1
+    assert "The component has no “implementation”" in err
+    assert "bad" not in call("list", "--catalogs")[1]
+    assert call("add", "nowhere.yaml")[0] == 2
+    assert call("add", "file:///etc/passwd")[0] == 2
+    assert call("add", "http://localhost:1/x.yaml")[0] == 1
+
+
+def test_components_are_checked(call: Call, folder: Path) -> None:
+    (folder / "good.yaml").write_text(spec("Good"))
+    (folder / "bad.yaml").write_text("name: x\nimplementation: {container: {}}\n")
+    assert call("check", "good.yaml")[0] == 0
+    code, out, err = call("check", "good.yaml", "bad.yaml")
+    assert code == 2
+    assert "1 good: Good; 1 bad." in out
+    assert "bad.yaml, line 2: The container has no “image”." in err
+    code, out, _ = call("check", "bad.yaml", "--json")
+    assert json.loads(out)["errors"][0]["code"] == "unreadable-component"
+
+
+def test_an_update_of_an_address_is_shown_and_taken(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, site: Any
+) -> None:
+    config = folder / "jupyter"
+    config.mkdir()
+    settings = {"Convect": {"catalog_hosts": ["127.0.0.1"]}}
+    (config / "jupyter_jupyterlab_convect_config.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(config))
+    url = site.put("/say.yaml", spec("Say", "one"))
+    assert call("add", url, "--name", "Web")[0] == 0
+    site.put("/say.yaml", spec("Say", "two"))
+    code, out, _ = call("update")
+    assert code == 0
+    assert "-    - one" in out
+    assert "+    - two" in out
+    assert "1 can be updated" in out
+    assert "1 updated" in call("update", "--take")[1]
+    assert "up to date" in call("update")[1]
+
+
+def test_a_component_runs_when_it_is_approved(call: Call, folder: Path) -> None:
+    (folder / "say.yaml").write_text(spec("Say"))
+    call("add", "say.yaml")
+    code, _, err = call("run", "Say", "-i", "word=hello")
+    assert code == 2
+    assert "has not been approved" in err
+    assert "convect component approve" in err
+    assert call("approve", "Say")[0] == 2, "nobody is there to ask"
+    assert call("approve", "Say", "--yes")[0] == 0
+    code, out, err = call("run", "Say", "-i", "word=hello", "--json")
+    assert code == 0, err
+    (step,) = json.loads(out)["steps"].values()
+    assert step["outputs"] == {"said": "hello\n"}
+    assert call("approve", "Say", "--withdraw")[0] == 0
+    assert call("run", "Say", "-i", "word=hello")[0] == 2
+
+
+def test_files_go_in_with_an_at_sign(call: Call, folder: Path) -> None:
+    (folder / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    code, out, err = call("run", "Split CSV", "-i", "table=@t.csv", "-i", "fraction=0.5", "--json")
+    assert code == 0, err
+    (step,) = json.loads(out)["steps"].values()
+    assert step["outputs"]["rows"] == {"first": 1, "second": 1}
+    assert call("run", "Split CSV", "-i", "table=@nowhere.csv")[0] in (1, 2)
+    assert call("run", "Split CSV", "-i", "table=@/etc/passwd")[0] == 2
+    assert call("run", "Split CSV", "-i", "nothing=1")[0] == 2
+    assert call("run", "Split CSV", "-i", "table")[0] == 2
+    assert call("run", "Nobody")[0] == 2
