@@ -1,0 +1,289 @@
+"""The connection to one cluster: plain JSON over HTTP, with the credentials of `kubernetes`.
+
+The models of that client are left aside: a manifest is a dictionary on its way out and
+on its way in. Everything here blocks and is called in threads.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from ...errors import ConvectError, Refused
+from ...pipeline.plan import Json
+
+T = TypeVar("T")
+
+IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+CONNECT, READ = 10.0, 30.0
+BUSY = frozenset((429, 500, 502, 503, 504))
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+
+
+class ApiError(Exception):
+    """The cluster refused; `status` is that of HTTP, `message` its own words."""
+
+    def __init__(
+        self, status: int, message: str, reason: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class Unreachable(Exception):
+    """The cluster does not answer, or cannot at the moment."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What is known of a cluster before the first request."""
+
+    client: Any
+    namespace: str
+    in_cluster: bool
+
+
+def connect(context: str = "", config_file: str = "", namespace: str = "") -> Connection:
+    """A connection by kubeconfig, or by the pod's own account when there is none to be asked."""
+    try:
+        from kubernetes import client, config
+        from kubernetes.config import kube_config
+    except ImportError:
+        raise Refused(
+            "Kubernetes cannot be used: the package `kubernetes` is not installed.",
+            code="runtime-unavailable",
+            hint="pip install 'jupyterlab-convect[kubernetes]'",
+        ) from None
+    loader: Any = kube_config
+    load_incluster: Any = config.load_incluster_config
+    settings = client.Configuration()
+    settings.socket_options = _keep_alive()
+    account = IN_CLUSTER / "token"
+    try:
+        if account.exists() and not (context or config_file):
+            load_incluster(client_configuration=settings)
+            found = (IN_CLUSTER / "namespace").read_text().strip()
+            return Connection(client.ApiClient(settings), namespace or found, in_cluster=True)
+        file = config_file or None
+        loader.load_kube_config(file, context or None, settings, persist_config=False)
+        _, active = loader.list_kube_config_contexts(file)
+        if context:
+            contexts, _ = loader.list_kube_config_contexts(file)
+            active = next(item for item in contexts if item["name"] == context)
+    except (config.ConfigException, OSError) as error:
+        raise Refused(
+            f"No Kubernetes cluster is configured: {error}.".replace("..", "."),
+            code="no-cluster",
+            hint="Set KUBECONFIG, or c.KubernetesRuntime.config_file and .context.",
+        ) from None
+    found = active.get("context", {}).get("namespace") or "default"
+    return Connection(client.ApiClient(settings), namespace or found, in_cluster=False)
+
+
+class Api:
+    def __init__(self, connection: Connection) -> None:
+        self.namespace = connection.namespace
+        self.in_cluster = connection.in_cluster
+        self.client = connection.client
+        self._host = self.client.configuration.host.rstrip("/")
+        self._pool = self.client.rest_client.pool_manager
+
+    def place(self, kind: str, name: str = "", *, namespace: str | None = None) -> str:
+        """The path of `jobs`, `pods`, … in our namespace, or of one of them."""
+        group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
+        path = f"{group}/namespaces/{namespace or self.namespace}/{kind}"
+        return f"{path}/{name}" if name else path
+
+    def get(self, path: str, **query: Json) -> Json:
+        return self._send("GET", path, query)
+
+    def list(self, path: str, **query: Json) -> list[Json]:
+        """All items, page by page."""
+        items: list[Json] = []
+        query = {"limit": 500, **query}
+        while True:
+            page = self._send("GET", path, query)
+            items += page.get("items") or []
+            query["continue"] = page.get("metadata", {}).get("continue")
+            if not query["continue"]:
+                return items
+
+    def create(self, path: str, body: Json, **query: Json) -> Json:
+        return self._send("POST", path, query, body)
+
+    def delete(self, path: str, **options: Json) -> None:
+        """Idempotent: what is gone already is fine."""
+        try:
+            self._send("DELETE", path, {}, options or None)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    @contextmanager
+    def stream(self, path: str, patience: float, **query: Json) -> Iterator[Any]:
+        """The raw answer while it comes; `patience` is the longest silence, in seconds."""
+        response = self._open("GET", path, query, None, patience)
+        try:
+            yield response
+        finally:
+            response.release_conn()
+            response.close()
+
+    def headers(self) -> dict[str, str]:
+        """What says who we are; asked for each time, because tokens are renewed."""
+        settings = self.client.configuration.auth_settings().values()
+        return {item["key"]: item["value"] for item in settings if item.get("value")}
+
+    def url(self, path: str, query: Mapping[str, Json] | None = None) -> str:
+        given = [
+            (key, part)
+            for key, value in (query or {}).items()
+            if value is not None
+            for part in (value if isinstance(value, list | tuple) else [value])
+        ]
+        texts = [
+            (key, str(part).lower() if isinstance(part, bool) else str(part)) for key, part in given
+        ]
+        return f"{self._host}{path}" + (f"?{urlencode(texts)}" if texts else "")
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Json],
+        body: Json = None,
+    ) -> Json:
+        response = self._open(method, path, query, body, READ)
+        try:
+            return json.loads(response.read())
+        except (OSError, ValueError) as error:
+            raise Unreachable(str(error)) from error
+        except Exception as error:
+            raise _as_unreachable(error) from error
+        finally:
+            response.release_conn()
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Json],
+        body: Json,
+        patience: float,
+    ) -> Any:
+        import urllib3
+
+        headers = {"Accept": "application/json", **self.headers()}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            response = self._pool.request(
+                method,
+                self.url(path, query),
+                body=None if body is None else json.dumps(body).encode(),
+                headers=headers,
+                preload_content=False,
+                retries=False,
+                timeout=urllib3.Timeout(connect=CONNECT, read=patience),
+            )
+        except Exception as error:
+            raise _as_unreachable(error) from error
+        if response.status >= 400:
+            raise _error_of(response)
+        return response
+
+
+def patiently(call: Callable[[], T], seconds: float, given_up: Callable[[], bool]) -> T:
+    """Ask again while the cluster is busy or away, ever more seldom, for so long."""
+    deadline = time.monotonic() + seconds
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return call()
+        except (Unreachable, ApiError) as error:
+            busy = isinstance(error, Unreachable) or error.status in BUSY
+            if not busy or given_up() or time.monotonic() > deadline:
+                raise
+            wanted = error.retry_after
+        time.sleep(wanted if wanted is not None else pause * random.uniform(0.5, 1.0))  # noqa: S311
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def as_convect_error(error: ApiError | Unreachable, doing: str, namespace: str) -> ConvectError:
+    """The same as a sentence for the user; `doing` completes “The cluster refuses to …”."""
+    if isinstance(error, Unreachable):
+        return ConvectError(f"The cluster does not answer: {error}.", code="unreachable")
+    if error.status == 401:
+        return Refused(
+            "The cluster does not accept the credentials it was given.",
+            code="not-allowed",
+            hint=f"Log in to the cluster again. Its words: {error.message}",
+        )
+    if error.status == 403 and "exceeded quota" in error.message:
+        return Refused(
+            f"The quota of namespace {namespace} is used up: {error.message}.", code="quota"
+        )
+    if error.status == 403:
+        return Refused(
+            f"You are not allowed to {doing} in namespace {namespace}: {error.message}.",
+            code="not-allowed",
+            hint="Ask for the rights in deploy/role.yaml.",
+        )
+    if error.status == 404 and "namespaces" in error.message:
+        return Refused(f"There is no namespace {namespace}.", code="no-namespace")
+    return Refused(f"The cluster refuses to {doing}: {error.message}.", code="refused")
+
+
+def _keep_alive() -> list[tuple[int, int, int]]:
+    """Lets a connection that died without a word be noticed within a minute."""
+    options = [
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    ]
+    for name, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    return options
+
+
+def _as_unreachable(error: Exception) -> Exception:
+    import urllib3
+
+    if isinstance(error, urllib3.exceptions.HTTPError | OSError):
+        cause = error.reason if isinstance(error, urllib3.exceptions.MaxRetryError) else error
+        words = str(cause).rpartition(">: ")[2] or type(cause).__name__
+        return Unreachable(words.rstrip("."))
+    return error
+
+
+def _error_of(response: Any) -> Exception:
+    try:
+        data = response.read()
+        status = json.loads(data)
+        message, reason = status.get("message") or "", status.get("reason") or ""
+    except (OSError, ValueError, AttributeError):
+        message, reason = response.reason or "", ""
+    finally:
+        response.release_conn()
+    after = response.headers.get("Retry-After", "")
+    return ApiError(
+        response.status,
+        message.rstrip("."),
+        reason,
+        float(after) if after.isdigit() else None,
+    )

@@ -1,0 +1,169 @@
+"""One cluster as it is now: what we made there, what there is room for, what we may do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...pipeline.plan import Json
+from . import names
+from .api import Api, ApiError
+from .fit import Node, Quota, nodes_of, quotas_of
+from .site import Site
+from .watch import Watch
+
+Object = dict[str, Any]
+
+FRESH = 5.0
+"""Seconds for which a look at nodes, pods and quotas is good."""
+RIGHTS_FRESH = 300.0
+
+RIGHTS: dict[str, tuple[str, str, str, str]] = {
+    "create jobs": ("create", "batch", "jobs", ""),
+    "delete jobs": ("delete", "batch", "jobs", ""),
+    "watch jobs": ("watch", "batch", "jobs", ""),
+    "watch pods": ("watch", "", "pods", ""),
+    "watch events": ("watch", "", "events", ""),
+    "create secrets": ("create", "", "secrets", ""),
+    "read logs": ("get", "", "pods", "log"),
+    "open a shell": ("create", "", "pods", "exec"),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of one Job: what is there, and what was."""
+
+    job: Object | None
+    pod: Object | None
+    was_job: Object | None
+    was_pod: Object | None
+    events: list[Object]
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """None where we may not look."""
+
+    nodes: list[Node] | None
+    quotas: list[Quota] | None
+    pods: list[Object] | None
+    at: float
+
+
+class Cluster:
+    def __init__(self, api: Api, site: Site, on_change: Callable[[], None]) -> None:
+        self.api = api
+        self.site = site
+        self.jobs = Watch(api, api.place("jobs"), on_change, labelSelector=names.OURS)
+        self.pods = Watch(api, api.place("pods"), on_change, labelSelector=names.OURS)
+        self.events = Watch(api, api.place("events"), on_change, fieldSelector="type!=Normal")
+        self._capacity: Capacity | None = None
+        self._rights: dict[str, tuple[bool | None, float]] = {}
+        self._lock = threading.Lock()
+        for watch in self._watches:
+            watch.start()
+
+    @property
+    def _watches(self) -> tuple[Watch, ...]:
+        return (self.jobs, self.pods, self.events)
+
+    def is_synced(self, seconds: float = 0.0) -> bool:
+        """Whether all is known that matters. Events may be forbidden; nothing hangs on them."""
+        return self.jobs.synced.wait(seconds) and self.pods.synced.wait(seconds)
+
+    def trouble(self) -> tuple[str, float] | None:
+        """Why and since when the cluster cannot be seen."""
+        for watch in (self.jobs, self.pods):
+            if watch.trouble is not None and watch.trouble_since is not None:
+                return watch.trouble, watch.trouble_since
+        return None
+
+    def look(self, jobs: Iterable[str]) -> dict[str, Seen]:
+        """What is known of the Jobs of these names, all as of one moment."""
+        there, were = self.jobs.now()
+        pods: dict[str, Object] = {}
+        past_pods: dict[str, Object] = {}
+        for found, into in zip(self.pods.now(), (pods, past_pods), strict=True):
+            for pod in found.values():
+                into[pod["metadata"]["labels"].get(names.JOB, "")] = pod
+        events: dict[str, list[Object]] = {}
+        for event in self.events.now()[0].values():
+            target = event.get("involvedObject") or {}
+            events.setdefault(target.get("uid", ""), []).append(event)
+
+        def about(*items: Object | None) -> list[Object]:
+            return [e for item in items if item for e in events.get(item["metadata"]["uid"], ())]
+
+        return {
+            name: Seen(
+                there.get(name),
+                pods.get(name),
+                were.get(name),
+                past_pods.get(name),
+                about(there.get(name), pods.get(name)),
+            )
+            for name in jobs
+        }
+
+    def capacity(self) -> Capacity:
+        """Nodes, what is free there, and quotas; a look that is a few seconds old will do."""
+        with self._lock:
+            known = self._capacity
+            if known is None or time.monotonic() - known.at > FRESH:
+                api = self.api
+                nodes = self._try(lambda: api.list("/api/v1/nodes"))
+                pods = self._try(
+                    lambda: api.list(
+                        "/api/v1/pods", fieldSelector="status.phase!=Succeeded,status.phase!=Failed"
+                    )
+                )
+                quotas = self._try(lambda: api.list(api.place("resourcequotas")))
+                self._capacity = known = Capacity(
+                    None if nodes is None else nodes_of(nodes, pods),
+                    None if quotas is None else quotas_of(quotas),
+                    pods,
+                    time.monotonic(),
+                )
+            return known
+
+    def may(self, right: str) -> bool | None:
+        """Whether we are allowed to; None when the cluster does not say."""
+        known = self._rights.get(right)
+        if known is None or time.monotonic() - known[1] > RIGHTS_FRESH:
+            verb, group, resource, part = RIGHTS[right]
+            review = {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {
+                    "resourceAttributes": {
+                        "namespace": self.api.namespace,
+                        "verb": verb,
+                        "group": group,
+                        "resource": resource,
+                        "subresource": part,
+                    }
+                },
+            }
+            path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+            answer = self._try(lambda: self.api.create(path, review))
+            allowed = None if answer is None else bool(answer["status"].get("allowed"))
+            known = self._rights[right] = (allowed, time.monotonic())
+        return known[0]
+
+    def close(self) -> None:
+        for watch in self._watches:
+            watch.close()
+
+    @staticmethod
+    def _try(ask: Callable[[], Json]) -> Json:
+        """The answer, or None when we may not have it."""
+        try:
+            return ask()
+        except ApiError as error:
+            if error.status in (401, 403, 404):
+                return None
+            raise

@@ -1,0 +1,327 @@
+"""Would a pod fit, and if not, why not: pure, over what was listed from the cluster.
+
+What may not be listed is None, and what follows from it is said to be unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from ...errors import ConvectError
+from ...pipeline.plan import Json
+from ...pipeline.quantities import quantity
+from .words import amount, bare, listing
+
+Amounts = dict[str, Decimal]
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    total: Amounts
+    free: Amounts | None
+    """None when nobody told us which pods are there."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    ready: bool = True
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a pod asks of the one node that it will be on."""
+
+    requests: Amounts
+    selector: Mapping[str, str] = field(default_factory=dict)
+    labels_in: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    nodes: tuple[str, ...] = ()
+    tolerations: tuple[Mapping[str, Json], ...] = ()
+    gpu_type: str | None = None
+    limits: Amounts = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`now`: it would start at once (None: unknown); `ever`: some node is large enough."""
+
+    now: bool | None
+    ever: bool
+    sentence: str | None = None
+
+
+@dataclass(frozen=True)
+class Quota:
+    name: str
+    hard: Amounts
+    used: Amounts
+
+
+def nodes_of(nodes: Iterable[Json], pods: Iterable[Json] | None) -> list[Node]:
+    taken: dict[str, Amounts] = {}
+    for pod in pods or ():
+        place = pod["spec"].get("nodeName")
+        if place and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+            held = taken.setdefault(place, {})
+            for name, value in _pod_requests(pod["spec"]).items():
+                held[name] = held.get(name, Decimal(0)) + value
+            held["pods"] = held.get("pods", Decimal(0)) + 1
+    return [_node(item, None if pods is None else taken) for item in nodes]
+
+
+def needs_of(pod_spec: Json, gpu_type: str | None = None) -> Needs:
+    affinity = pod_spec.get("affinity", {}).get("nodeAffinity", {})
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    terms = required.get("nodeSelectorTerms", [{}])
+    expressions = terms[0].get("matchExpressions", ())
+    fields = terms[0].get("matchFields", ())
+    limits: Amounts = {}
+    for container in pod_spec.get("containers", ()):
+        limits |= _amounts(container.get("resources", {}).get("limits", {}))
+    return Needs(
+        requests={**_pod_requests(pod_spec), "pods": Decimal(1)},
+        selector=pod_spec.get("nodeSelector", {}),
+        labels_in=tuple((item["key"], tuple(item["values"])) for item in expressions),
+        nodes=tuple(name for item in fields for name in item["values"]),
+        tolerations=tuple(pod_spec.get("tolerations", ())),
+        gpu_type=gpu_type,
+        limits=limits,
+    )
+
+
+def judge_nodes(needs: Needs, nodes: Sequence[Node]) -> Verdict:
+    """Does one of the nodes have all of it, now or ever?"""
+    if not nodes:
+        return Verdict(False, False, "The cluster has no node.")
+    eligible = [node for node in nodes if not _unsuited(needs, node)]
+    if not eligible:
+        return Verdict(False, False, _why_unsuited(needs, nodes))
+    large = [node for node in eligible if _covers(node.total, needs.requests)]
+    if not large:
+        return Verdict(False, False, _too_small(needs, eligible))
+    ready = [node for node in large if node.ready]
+    if not ready:
+        names = listing([node.name for node in large[:3]])
+        return Verdict(False, True, f"Of the nodes that suit it none is ready ({names}).")
+    if any(node.free is None for node in ready):
+        return Verdict(None, True)
+    if any(_covers(node.free or {}, needs.requests) for node in ready):
+        return Verdict(True, True)
+    return Verdict(False, True, _too_full(needs, ready))
+
+
+def quotas_of(items: Iterable[Json]) -> list[Quota]:
+    """Those that count every pod; a quota with a scope may or may not count ours."""
+    return [
+        Quota(
+            item["metadata"]["name"],
+            _amounts(item.get("status", {}).get("hard") or item["spec"].get("hard", {})),
+            _amounts(item.get("status", {}).get("used", {})),
+        )
+        for item in items
+        if not item["spec"].get("scopes") and not item["spec"].get("scopeSelector")
+    ]
+
+
+def judge_quotas(needs: Needs, quotas: Iterable[Quota]) -> list[Verdict]:
+    """One verdict for each limit that is in the way."""
+    found = []
+    for quota in quotas:
+        for key, hard in quota.hard.items():
+            wanted = _asked(needs, key)
+            if wanted is None:
+                if key in ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory"):
+                    part, _, name = key.partition(".")
+                    what = "CPU" if name == "cpu" else "memory"
+                    sentence = (
+                        f"The quota {quota.name} wants every pod to have a {what} {part[:-1]}."
+                    )
+                    found.append(Verdict(False, False, sentence))
+                continue
+            left = max(hard - quota.used.get(key, Decimal(0)), Decimal(0))
+            if wanted > left:
+                found.append(_over_quota(quota.name, key, wanted, left, hard, needs.gpu_type))
+    return found
+
+
+def _over_quota(
+    name: str, key: str, wanted: Decimal, left: Decimal, hard: Decimal, kind: str | None
+) -> Verdict:
+    need = amount(key, wanted, kind)
+    if wanted > hard:
+        return Verdict(
+            False, False, f"It needs {need}, but the quota {name} allows {bare(key, hard)} in all."
+        )
+    return Verdict(
+        False,
+        True,
+        f"It needs {need}; of the {bare(key, hard)} that the quota {name} allows, "
+        f"{bare(key, left)} {'is' if left == 1 else 'are'} left.",
+    )
+
+
+def _asked(needs: Needs, key: str) -> Decimal | None:
+    """How much of what a quota counts; None when the pod does not say."""
+    if key in ("count/jobs.batch", "count/pods", "pods"):
+        return Decimal(1)
+    if key.startswith("limits."):
+        return needs.limits.get(key.removeprefix("limits."))
+    name = key.removeprefix("requests.")
+    if name in ("cpu", "memory", "ephemeral-storage"):
+        return needs.requests.get(name)
+    return needs.requests.get(name, Decimal(0))
+
+
+def match_types(wanted: str, known: Iterable[str]) -> list[str]:
+    """The types of GPU that a person means by a name: that very one, or all that contain it."""
+    present = sorted(set(known))
+    if wanted in present:
+        return [wanted]
+    words = wanted.lower().replace("_", "-").replace(" ", "-")
+    return [item for item in present if words in item.lower()]
+
+
+def _unsuited(needs: Needs, node: Node) -> str | None:
+    """Why the node would not do even when it is empty."""
+    if needs.nodes and node.name not in needs.nodes:
+        return f"is not {listing(list(needs.nodes))}, where its volume is"
+    for key, value in needs.selector.items():
+        if node.labels.get(key) != value:
+            return f"does not have the label {key}={value}"
+    for key, values in needs.labels_in:
+        if node.labels.get(key) not in values:
+            if needs.gpu_type:
+                return f"does not have GPUs of type {needs.gpu_type}"
+            return f"does not have the label {key}={values[0]}"
+    for taint in node.taints:
+        if taint.get("effect") != "PreferNoSchedule" and not _tolerated(taint, needs.tolerations):
+            if taint["key"] == "node.kubernetes.io/unschedulable":
+                return "takes no pods at the moment"
+            value = f"={taint['value']}" if taint.get("value") else ""
+            return f"keeps pods away that do not tolerate {taint['key']}{value}"
+    return None
+
+
+def _why_unsuited(needs: Needs, nodes: Sequence[Node]) -> str:
+    reasons: dict[str, int] = {}
+    for node in nodes:
+        reason = _unsuited(needs, node) or ""
+        reasons[reason] = reasons.get(reason, 0) + 1
+    if len(nodes) == 1:
+        return f"The only node {next(iter(reasons))}."
+    if len(reasons) == 1:
+        return f"None of the {len(nodes)} nodes suits it: each {next(iter(reasons))}."
+    counted = [
+        f"{count} {reason.replace('does ', 'do ', 1) if count > 1 else reason}"
+        for reason, count in sorted(reasons.items(), key=lambda item: -item[1])
+    ]
+    return f"None of the {len(nodes)} nodes suits it: {listing(counted)}."
+
+
+def _too_small(needs: Needs, nodes: Sequence[Node]) -> str:
+    for name, wanted in _scarce_first(needs.requests):
+        best = max(nodes, key=lambda node: node.total.get(name, Decimal(0)))
+        most = best.total.get(name, Decimal(0))
+        if most < wanted:
+            need = amount(name, wanted, needs.gpu_type if "/" in name else None)
+            if most == 0:
+                return f"It needs {need} on one node, but no node has any."
+            return (
+                f"It needs {need} on one node, but the largest node ({best.name}) "
+                f"has {bare(name, most)}."
+            )
+    return f"No single node has {_all_of(needs)} together."
+
+
+def _too_full(needs: Needs, nodes: Sequence[Node]) -> str:
+    for name, wanted in _scarce_first(needs.requests):
+        best = max(nodes, key=lambda node: (node.free or {}).get(name, Decimal(0)))
+        most = max((best.free or {}).get(name, Decimal(0)), Decimal(0))
+        if most < wanted:
+            need = amount(name, wanted, needs.gpu_type if "/" in name else None)
+            if most == 0:
+                return f"It needs {need} on one node; at the moment none is free on any node."
+            return (
+                f"It needs {need} on one node; the largest free is "
+                f"{bare(name, most)} on {best.name}."
+            )
+    return f"At the moment no single node has {_all_of(needs)} free together."
+
+
+def _all_of(needs: Needs) -> str:
+    return listing(
+        [
+            amount(name, value, needs.gpu_type if "/" in name else None)
+            for name, value in _scarce_first(needs.requests)
+            if name != "pods"
+        ]
+    )
+
+
+def _scarce_first(requests: Amounts) -> list[tuple[str, Decimal]]:
+    """GPUs before memory before cores: what people wait for comes first in a sentence."""
+    order = {"memory": 1, "cpu": 2, "ephemeral-storage": 3, "pods": 4}
+    return sorted(requests.items(), key=lambda item: (order.get(item[0], 0), item[0]))
+
+
+def _covers(have: Amounts, wanted: Amounts) -> bool:
+    return all(have.get(name, Decimal(0)) >= value for name, value in wanted.items())
+
+
+def _tolerated(taint: Mapping[str, str], tolerations: Iterable[Mapping[str, Json]]) -> bool:
+    return any(
+        item.get("effect") in (None, "", taint.get("effect"))
+        and (
+            item.get("key") in (None, "", taint["key"])
+            if item.get("operator") == "Exists"
+            else item.get("key") == taint["key"]
+            and (item.get("value") or "") == (taint.get("value") or "")
+        )
+        for item in tolerations
+    )
+
+
+def _node(item: Json, taken: dict[str, Amounts] | None) -> Node:
+    name, status, spec = item["metadata"]["name"], item.get("status", {}), item.get("spec", {})
+    total = _amounts(status.get("allocatable", {}))
+    held = None if taken is None else taken.get(name, {})
+    conditions = {c["type"]: c["status"] for c in status.get("conditions", ())}
+    return Node(
+        name=name,
+        total=total,
+        free=None
+        if held is None
+        else {key: value - held.get(key, Decimal(0)) for key, value in total.items()},
+        labels=item["metadata"].get("labels", {}),
+        taints=tuple(spec.get("taints", ())),
+        ready=conditions.get("Ready") == "True",
+    )
+
+
+def _pod_requests(spec: Json) -> Amounts:
+    """As the scheduler counts: containers together, or the largest of those that come before."""
+    total: Amounts = {}
+    for container in spec.get("containers", ()):
+        for name, value in _container_requests(container).items():
+            total[name] = total.get(name, Decimal(0)) + value
+    for container in spec.get("initContainers", ()):
+        for name, value in _container_requests(container).items():
+            total[name] = max(total.get(name, Decimal(0)), value)
+    for name, value in _amounts(spec.get("overhead", {})).items():
+        total[name] = total.get(name, Decimal(0)) + value
+    return total
+
+
+def _container_requests(container: Json) -> Amounts:
+    resources = container.get("resources", {})
+    return _amounts({**resources.get("limits", {}), **resources.get("requests", {})})
+
+
+def _amounts(values: Mapping[str, Json]) -> Amounts:
+    found = {}
+    for name, value in values.items():
+        try:
+            found[name] = quantity(value)
+        except ConvectError:
+            continue
+    return found

@@ -1,0 +1,108 @@
+"""Takes what a carrier tells in its log and builds the attempt's folder from it.
+
+Every piece says where it belongs, so that a log may be read twice, or from the start
+again by another process.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import shutil
+import zlib
+from pathlib import Path
+
+from ...pipeline.plan import Json
+from ...runner.saving import write_whole
+from .carrier import GROWING, MARK
+
+UNCERTAIN = 20
+"""Lines of others that are kept: what Python says when it cannot even start the carrier."""
+
+
+class Homecoming:
+    """One reading of one attempt's log, from its beginning."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ended: int | None = None
+        """The runner's exit code, once all has arrived."""
+        self.noise: list[str] = []
+        self._drafts: dict[tuple[str, int], bytearray] = {}
+
+    def take(self, line: bytes) -> None:
+        text = line.decode(errors="replace")
+        if not text.startswith(MARK):
+            self.noise = [*self.noise[1 - UNCERTAIN :], text]
+            return
+        try:
+            frame = json.loads(text[len(MARK) :])
+            data = zlib.decompress(base64.b64decode(frame["data"])) if "data" in frame else b""
+        except (ValueError, zlib.error, KeyError):
+            return  # The step itself may print our mark; it does not get far with it.
+        if "end" in frame:
+            self.ended = int(frame["end"])
+        elif frame.get("file") in GROWING:
+            self._grow(frame["file"], int(frame["at"]), data)
+        elif _is_expected(frame.get("file")):
+            self._draft(frame, data)
+
+    def _grow(self, name: str, at: int, data: bytes) -> None:
+        path = self.folder / name
+        have = path.stat().st_size if path.exists() else 0
+        if at > have:  # The beginning of the log was thrown away: keep the places right.
+            data, at = b"\n" * (at - have) + data, have
+        if at + len(data) > have:
+            with path.open("ab") as file:
+                file.write(data[have - at :])
+
+    def _draft(self, frame: Json, data: bytes) -> None:
+        key = (frame["file"], int(frame["generation"]))
+        draft = self._drafts.setdefault(key, bytearray())
+        if len(draft) == frame["at"]:
+            draft += data
+        if "digest" not in frame:
+            return
+        content = bytes(self._drafts.pop(key))
+        if hashlib.sha256(content).hexdigest() != frame["digest"]:
+            return
+        path = self.folder / frame["file"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if frame["file"] == "outputs.json":
+            content = self._with_files(content)
+        write_whole(path, content)
+
+    def _with_files(self, content: bytes) -> bytes:
+        """What the outcome lists has to be there, and also goes where a step leaves it."""
+        outcome = json.loads(content)
+        facts = outcome.get("files") or []
+        missing = [fact["path"] for fact in facts if not self._has(fact)]
+        if missing:
+            outcome["files"] = [fact for fact in facts if fact["path"] not in missing]
+            if outcome["state"] == "succeeded":
+                outcome["state"] = "failed"
+                outcome["reason"] = f"{missing[0]} was lost on its way home: the log was cut."
+        spec = json.loads((self.folder / "step.json").read_bytes())
+        home = Path(spec["folder"])
+        if home != self.folder / "work":
+            for fact in outcome["files"] if facts else ():
+                target = home / fact["path"]
+                with contextlib.suppress(OSError):
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(self.folder / "files" / fact["path"], target)
+        return json.dumps(outcome, ensure_ascii=False).encode()
+
+    def _has(self, fact: Json) -> bool:
+        path = self.folder / "files" / fact["path"]
+        return path.is_file() and bool(path.stat().st_size == fact["size"])
+
+
+def _is_expected(name: Json) -> bool:
+    """Only what a runner leaves, and nothing outside of the folder."""
+    if name in ("executed.ipynb", "outputs.json"):
+        return True
+    if not isinstance(name, str) or not name.startswith("files/") or "\0" in name:
+        return False
+    return ".." not in name.split("/") and not name.startswith("files//")
