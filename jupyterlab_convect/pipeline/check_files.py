@@ -73,7 +73,7 @@ def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> I
             yield from _check_dependency(name, index, pattern, home, made, files)
         for key, file in input_files(node):
             target = join(folder, file)
-            if target is not None and files.kind(target) != "file":
+            if target is not None and files.kind(target) is None and not _is_made(file, made):
                 yield _missing(file, name, "inputs", key)
     for name, node in nodes.items():
         yield from _check_outputs(name, node, known)
@@ -167,7 +167,7 @@ def _check_dependency(
             "error", error.code, error.sentence, name, ("dependencies", index), error.hint
         )
         return
-    if any(pattern == glob or fnmatch.fnmatchcase(pattern, glob) for glob in made):
+    if _is_made(pattern, made):
         return
     if any(letter in pattern for letter in "*?["):
         yield Problem(
@@ -179,6 +179,11 @@ def _check_dependency(
         )
     elif files.kind(target) is None:
         yield _missing(pattern, name, "dependencies", index)
+
+
+def _is_made(pattern: str, made: list[str]) -> bool:
+    """Whether a node of the pipeline promises it, so that it need not be there yet."""
+    return any(pattern == glob or fnmatch.fnmatchcase(pattern, glob) for glob in made)
 
 
 def _check_outputs(

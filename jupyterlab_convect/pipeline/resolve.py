@@ -164,7 +164,13 @@ def _step(
         for p in settings.get("dependencies", ())
         for match in _matches(node, p, folder, files)
     }
-    needed |= {item["file"] for item in inputs.values() if item["file"] is not None}
+    # What another node is still to make is handed on when it is there.
+    needed |= {
+        match
+        for item in inputs.values()
+        if item["file"] is not None and files.kind(item["file"])
+        for match in files.expand(item["file"])
+    }
     return Step(
         id=name,
         kind=node["kind"],
