@@ -14,8 +14,8 @@ export function Banners({ session }: { session: Session }): JSX.Element | null {
     return null;
   }
   return (
-    <div className="jp-Convect-banner" role="alert">
-      <span className="jp-Convect-bannerText">
+    <div className="jp-Pipeline-banner" role="alert">
+      <span className="jp-Pipeline-bannerText">
         {trans.__(
           'The file was changed outside of this editor, and you have changes that are not saved.'
         )}

@@ -27,10 +27,10 @@ function Broken(props: {
   const { trans } = session;
   const sentence = useServerSentence(session, malformed);
   return (
-    <div className="jp-Convect-page" role="alert">
-      <errorIcon.react tag="div" className="jp-Convect-pageIcon" />
+    <div className="jp-Pipeline-page" role="alert">
+      <errorIcon.react tag="div" className="jp-Pipeline-pageIcon" />
       <h2>{trans.__('This file cannot be shown as a pipeline')}</h2>
-      <p className="jp-Convect-pageReason">
+      <p className="jp-Pipeline-pageReason">
         {sentence ?? reasonOf(session, malformed)}
       </p>
       <p>
@@ -38,7 +38,7 @@ function Broken(props: {
           'The file is left as it is. Mend it in the text editor; this page follows when you save.'
         )}
       </p>
-      <div className="jp-Convect-pageButtons">
+      <div className="jp-Pipeline-pageButtons">
         <button
           className="jp-mod-styled jp-mod-accept"
           onClick={() => session.openAsText()}

@@ -28,7 +28,7 @@ export class CanvasHost extends ReactWidget {
     private readonly content: JSX.Element
   ) {
     super();
-    this.addClass('jp-Convect-canvasHost');
+    this.addClass('jp-Pipeline-canvasHost');
   }
 
   protected override render(): JSX.Element {

@@ -22,6 +22,7 @@ import { layoutIcon, noteIcon, propertiesIcon } from './icons';
 import { EditorCommands as ids } from './ids';
 import type { Direction } from './keyboard';
 import { enter, escape, go, startConnecting } from './keyboard';
+import { runCommands } from './runcommands';
 import type { Session } from './session';
 import type { PipelineWidget } from './widget';
 
@@ -30,12 +31,13 @@ type Args = ReadonlyPartialJSONObject;
 const NO_ARGS = { type: 'object', properties: {} } as const;
 
 /** What one command of the editor is; all of them act on the current editor. */
-interface IEditorCommand {
+export interface IEditorCommand {
   label: string | ((args: Args) => string);
   icon?: CommandRegistry.ICommandOptions['icon'];
   /** Whether it changes the document. */
   edits?: boolean;
   isEnabled?: (session: Session) => boolean;
+  isVisible?: (session: Session) => boolean;
   isToggled?: (session: Session) => boolean;
   args?: { [name: string]: { type: 'string'; enum?: string[] } };
   execute: (session: Session, args: Args) => unknown;
@@ -59,7 +61,8 @@ export function addEditorCommands(
 ): void {
   const current = (): Session | null =>
     tracker.currentWidget?.content.session ?? null;
-  for (const [id, command] of Object.entries(editorCommands(trans))) {
+  const all = { ...editorCommands(trans), ...runCommands(app, trans) };
+  for (const [id, command] of Object.entries(all)) {
     app.commands.addCommand(id, {
       label: args =>
         typeof command.label === 'string' ? command.label : command.label(args),
@@ -78,6 +81,12 @@ export function addEditorCommands(
           (command.isEnabled?.(session) ?? true)
         );
       },
+      isVisible: command.isVisible
+        ? () => {
+            const session = current();
+            return session !== null && command.isVisible!(session);
+          }
+        : undefined,
       isToggled: command.isToggled
         ? () => {
             const session = current();

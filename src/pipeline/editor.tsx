@@ -20,11 +20,11 @@ export class PipelineEditor extends BoxPanel {
     private readonly rendermime: IRenderMimeRegistry
   ) {
     super({ direction: 'top-to-bottom', spacing: 0 });
-    this.addClass('jp-Convect-editor');
+    this.addClass('jp-Pipeline-editor');
     this.node.dataset.convectSession = session.id;
     // JupyterLab's own undo and redo work where this is set.
     this.node.dataset.jpUndoer = 'true';
-    this._split.addClass('jp-Convect-split');
+    this._split.addClass('jp-Pipeline-split');
     session.doc.changed.connect(this.onChange, this);
     session.state.changed.connect(this.showSide, this);
     this.ready = session.context.ready.then(() => this.present());
@@ -45,7 +45,7 @@ export class PipelineEditor extends BoxPanel {
   protected override onActivateRequest(msg: Message): void {
     super.onActivateRequest(msg);
     if (!this.node.contains(document.activeElement)) {
-      this.node.querySelector<HTMLElement>('.jp-Convect-canvas')?.focus();
+      this.node.querySelector<HTMLElement>('.jp-Pipeline-canvas')?.focus();
     }
   }
 
@@ -97,7 +97,7 @@ export class PipelineEditor extends BoxPanel {
       )
     );
     this._side = ReactWidget.create(<SidePanel session={session} />);
-    this._side.addClass('jp-Convect-side');
+    this._side.addClass('jp-Pipeline-side');
     this._split.addWidget(this._side);
     this._split.setRelativeSizes([7, 3]);
     this.showSide();

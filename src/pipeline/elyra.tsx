@@ -33,11 +33,11 @@ export function ElyraPage({ session }: { session: Session }): JSX.Element {
   };
   const count = Object.keys(result?.document.nodes ?? {}).length;
   return (
-    <div className="jp-Convect-page">
-      <pipelineIcon.react tag="div" className="jp-Convect-pageIcon" />
+    <div className="jp-Pipeline-page">
+      <pipelineIcon.react tag="div" className="jp-Pipeline-pageIcon" />
       <h2>{trans.__('This is an Elyra pipeline')}</h2>
       {error !== null && (
-        <p className="jp-Convect-pageReason" role="alert">
+        <p className="jp-Pipeline-pageReason" role="alert">
           {error}
         </p>
       )}
@@ -57,7 +57,7 @@ export function ElyraPage({ session }: { session: Session }): JSX.Element {
           <Report session={session} report={result.report} />
         </>
       )}
-      <div className="jp-Convect-pageButtons">
+      <div className="jp-Pipeline-pageButtons">
         {result && (
           <button
             className="jp-mod-styled jp-mod-accept"
@@ -82,13 +82,13 @@ function Report(props: { session: Session; report: IProblem[] }): JSX.Element {
   return (
     <>
       <p>{trans.__('What changes:')}</p>
-      <ul className="jp-Convect-report">
+      <ul className="jp-Pipeline-report">
         {props.report.map((item, index) => (
           <li key={index} className={`jp-mod-${item.severity}`}>
             {item.node && <b>{item.node}: </b>}
             {item.message}
             {item.hint && (
-              <span className="jp-Convect-hintText"> {item.hint}</span>
+              <span className="jp-Pipeline-hintText"> {item.hint}</span>
             )}
           </li>
         ))}

@@ -29,7 +29,7 @@ export class PlanViewFactory implements IPlanViewFactory {
         }}
       />
     );
-    widget.addClass('jp-Convect-planView');
+    widget.addClass('jp-Pipeline-planView');
     return { widget, update: steps => state.update({ steps }) };
   }
 }

@@ -32,6 +32,7 @@ import { pipelineIcon } from './icons';
 import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
 import { PipelineDoc } from './model';
 import { PlanViewFactory } from './planview';
+import { addToolbarItems } from './toolbar';
 /* eslint-enable jupyter/prefer-lazy-imports */
 import type { PipelineWidget } from './widget';
 
@@ -127,6 +128,9 @@ const editor: JupyterFrontEndPlugin<void> = {
     });
 
     addEditorCommands(app, tracker, trans);
+    if (toolbars) {
+      addToolbarItems(toolbars);
+    }
     for (const key of ['undo', 'redo'] as const) {
       menu?.editMenu.undoers[key].add({
         id: EditorCommands[key],

@@ -55,6 +55,15 @@ export class RunWatch implements IDisposable {
     }
   }
 
+  /** Show the newest run, if it is of no earlier time than this (seconds). */
+  async showSince(time: number): Promise<void> {
+    await this.loadList();
+    const [newest] = this.store.value.runs;
+    if (newest && newest.created >= time) {
+      this.show(newest.id);
+    }
+  }
+
   /** The shown run has not ended. */
   get isLive(): boolean {
     const { run } = this.store.value;

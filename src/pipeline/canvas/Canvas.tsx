@@ -57,7 +57,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   useHandle(session, context.editNote);
 
   const { viewport } = session.state.value;
-  const classes = ['jp-Convect-canvas'];
+  const classes = ['jp-Pipeline-canvas'];
   if (isConnecting) {
     classes.push('jp-mod-connecting');
   }
@@ -140,7 +140,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
               pannable
               zoomable
               nodeClassName={node => `jp-mod-${node.type}`}
-              className="jp-Convect-minimap"
+              className="jp-Pipeline-minimap"
               style={MINIMAP}
             />
           )}
@@ -157,7 +157,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
 function Announcer({ session }: { session: Session }): JSX.Element {
   const text = useStore(session.state, state => state.announcement);
   return (
-    <div className="jp-Convect-announcer" role="status" aria-live="polite">
+    <div className="jp-Pipeline-announcer" role="status" aria-live="polite">
       {text}
     </div>
   );

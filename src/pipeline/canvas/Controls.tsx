@@ -17,14 +17,14 @@ export function Controls({ session }: { session: Session }): JSX.Element {
   const isSnapping = useStore(session.state, state => state.isSnapping);
   const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
   return (
-    <Panel position="bottom-left" className="jp-Convect-controls">
+    <Panel position="bottom-left" className="jp-Pipeline-controls">
       <ToolbarButtonComponent
         icon={zoomOutIcon}
         tooltip={trans.__('Zoom out')}
         onClick={() => session.canvas?.zoom('out')}
       />
       <button
-        className="jp-Convect-zoom"
+        className="jp-Pipeline-zoom"
         title={trans.__('Zoom to 100%')}
         onClick={() => session.canvas?.zoom('reset')}
       >

@@ -12,16 +12,16 @@ export const GroupBox = React.memo(function GroupBox({
   const { trans, toggleFold } = useCanvas();
   const { view } = data;
   return (
-    <div className="jp-Convect-group">
-      <div className="jp-Convect-groupHeader">
+    <div className="jp-Pipeline-group">
+      <div className="jp-Pipeline-groupHeader">
         <button
-          className="jp-Convect-fold nodrag"
+          className="jp-Pipeline-fold nodrag"
           title={trans.__('Fold')}
           onClick={() => toggleFold(view.id)}
         >
           <caretDownIcon.react tag="span" />
         </button>
-        <span className="jp-Convect-groupName" title={view.name}>
+        <span className="jp-Pipeline-groupName" title={view.name}>
           {view.name}
         </span>
       </div>

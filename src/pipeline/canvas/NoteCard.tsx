@@ -15,7 +15,7 @@ export const NoteCard = React.memo(function NoteCard({
 }: NodeProps<NoteFlowNode>): JSX.Element {
   const { editedNote, isReadOnly, resizeNote } = useCanvas();
   return (
-    <div className="jp-Convect-note">
+    <div className="jp-Pipeline-note">
       <NodeResizer
         isVisible={selected && !isReadOnly}
         minWidth={LEAST.width}
@@ -48,7 +48,7 @@ function NoteField(props: { id: string; text: string }): JSX.Element {
   return (
     <textarea
       ref={field}
-      className="jp-Convect-noteField nodrag nowheel nopan"
+      className="jp-Pipeline-noteField nodrag nowheel nopan"
       aria-label={trans.__('Text of the note, in markdown')}
       value={text}
       onChange={event => setText(event.target.value)}
@@ -71,5 +71,5 @@ function Markdown({ text }: { text: string }): JSX.Element {
       void renderMarkdown(text, host.current);
     }
   }, [text, renderMarkdown]);
-  return <div ref={host} className="jp-Convect-noteText" />;
+  return <div ref={host} className="jp-Pipeline-noteText" />;
 }

@@ -94,7 +94,7 @@ function Picture(props: IPlanCanvasProps): JSX.Element {
     [placed, views, edges, selected, trans]
   );
   return (
-    <div className="jp-Convect-canvas jp-mod-readOnly">
+    <div className="jp-Pipeline-canvas jp-mod-readOnly">
       <ReactFlow<FlowNode, FlowEdge>
         nodes={flow.nodes}
         edges={flow.edges}

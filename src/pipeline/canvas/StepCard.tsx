@@ -28,7 +28,7 @@ export const StepCard = React.memo(function StepCard({
 }: NodeProps<StepFlowNode>): JSX.Element {
   const { view } = data;
   const { openStep, trans } = useCanvas();
-  const classes = ['jp-Convect-card', `jp-mod-${view.kind}`];
+  const classes = ['jp-Pipeline-card', `jp-mod-${view.kind}`];
   if (view.isMissing) {
     classes.push('jp-mod-missing');
   }
@@ -41,7 +41,7 @@ export const StepCard = React.memo(function StepCard({
         type="target"
         id={IN}
         position={Position.Left}
-        className="jp-Convect-end jp-Convect-in"
+        className="jp-Pipeline-end jp-Pipeline-in"
         style={{ top: ORDER_OFFSET }}
         isConnectable={isConnectable}
         title={trans.__('Runs after')}
@@ -50,14 +50,14 @@ export const StepCard = React.memo(function StepCard({
         type="source"
         id={OUT}
         position={Position.Right}
-        className="jp-Convect-end"
+        className="jp-Pipeline-end"
         style={{ top: ORDER_OFFSET }}
         isConnectable={isConnectable}
         title={trans.__('Runs before')}
       />
       <Header view={view} />
       {view.badges.length > 0 && (
-        <div className="jp-Convect-badges">
+        <div className="jp-Pipeline-badges">
           {view.badges.map(badge => (
             <Badge key={badge.kind} badge={badge} />
           ))}
@@ -79,13 +79,13 @@ function Header({ view }: { view: INodeView }): JSX.Element {
       ? trans._n('%1 node', '%1 nodes', view.count)
       : view.subtitle;
   return (
-    <div className="jp-Convect-cardHeader">
-      <icon.react tag="span" className="jp-Convect-cardIcon" />
-      <div className="jp-Convect-cardTitle">
-        <div className="jp-Convect-cardName" title={view.name}>
+    <div className="jp-Pipeline-cardHeader">
+      <icon.react tag="span" className="jp-Pipeline-cardIcon" />
+      <div className="jp-Pipeline-cardTitle">
+        <div className="jp-Pipeline-cardName" title={view.name}>
           {view.name}
         </div>
-        <div className="jp-Convect-cardPath" title={view.subtitle}>
+        <div className="jp-Pipeline-cardPath" title={view.subtitle}>
           {view.isMissing && view.kind === 'component'
             ? trans.__('Definition is missing')
             : count}
@@ -96,7 +96,7 @@ function Header({ view }: { view: INodeView }): JSX.Element {
       )}
       {view.isFolded && (
         <button
-          className="jp-Convect-fold nodrag"
+          className="jp-Pipeline-fold nodrag"
           title={trans.__('Unfold')}
           onClick={() => toggleFold(view.id)}
         >
@@ -120,7 +120,7 @@ export function ProblemBadge(props: {
   const text = problems.map(problem => problem.message).join('\n');
   return (
     <button
-      className={`jp-Convect-problemBadge jp-mod-${worst} nodrag`}
+      className={`jp-Pipeline-problemBadge jp-mod-${worst} nodrag`}
       title={text}
       aria-label={text}
       onClick={props.onClick}
@@ -145,7 +145,7 @@ function Badge({ badge }: { badge: IBadge }): JSX.Element {
     : `${label}: ${badge.text}`;
   return (
     <span
-      className={`jp-Convect-badge jp-mod-${badge.kind}${badge.isDefault ? ' jp-mod-default' : ''}`}
+      className={`jp-Pipeline-badge jp-mod-${badge.kind}${badge.isDefault ? ' jp-mod-default' : ''}`}
       title={title}
     >
       {badge.kind !== 'image' && <b>{label}</b>}
@@ -171,7 +171,7 @@ function Ports(props: {
           type="target"
           id={inPort(port.name)}
           position={Position.Left}
-          className={`jp-Convect-port${port.isWired ? ' jp-mod-wired' : ''}`}
+          className={`jp-Pipeline-port${port.isWired ? ' jp-mod-wired' : ''}`}
           style={{ top: portOffset(view, index) }}
           isConnectable={isConnectable}
         />
@@ -182,14 +182,14 @@ function Ports(props: {
           type="source"
           id={outPort(port.name)}
           position={Position.Right}
-          className={`jp-Convect-port${port.isWired ? ' jp-mod-wired' : ''}`}
+          className={`jp-Pipeline-port${port.isWired ? ' jp-mod-wired' : ''}`}
           style={{ top: portOffset(view, index) }}
           isConnectable={isConnectable}
         />
       ))}
-      <div className="jp-Convect-ports">
+      <div className="jp-Pipeline-ports">
         {Array.from({ length: count }, (_, index) => (
-          <div key={index} className="jp-Convect-portRow">
+          <div key={index} className="jp-Pipeline-portRow">
             <PortName port={view.inputs[index]} />
             <PortName port={view.outputs[index]} isOutput />
           </div>
@@ -208,7 +208,7 @@ function PortName(props: {
   if (!port) {
     return <span />;
   }
-  const classes = ['jp-Convect-portName'];
+  const classes = ['jp-Pipeline-portName'];
   if (props.isOutput) {
     classes.push('jp-mod-output');
   }
@@ -231,7 +231,7 @@ function PortName(props: {
       title={lines.filter(Boolean).join('\n')}
     >
       {port.name}
-      {needs && <span className="jp-Convect-required">*</span>}
+      {needs && <span className="jp-Pipeline-required">*</span>}
     </span>
   );
 }

@@ -23,16 +23,16 @@ export function StepStatus(props: {
       : step.reason || label;
   return (
     <button
-      className={`jp-Convect-status nodrag jp-mod-${step.state}`}
+      className={`jp-Pipeline-status nodrag jp-mod-${step.state}`}
       title={step.reason ? `${label}: ${step.reason}` : label}
       onClick={props.onClick}
     >
       <span
-        className="jp-Convect-statusBar"
+        className="jp-Pipeline-statusBar"
         style={{ transform: `scaleX(${share})` }}
       />
       <StateIcon state={step.state} />
-      <span className="jp-Convect-statusText">{text}</span>
+      <span className="jp-Pipeline-statusText">{text}</span>
       <Duration
         started={step.started}
         ended={step.ended}

@@ -175,7 +175,7 @@ function flowEdges(
           : OUT,
       targetHandle: hasPort && to === edge.target ? inPort(edge.path![1]) : IN,
       selected: selectedEdges.has(id),
-      className: `jp-Convect-wire jp-mod-${edge.kind} ${stateClass(views.get(to))}`,
+      className: `jp-Pipeline-wire jp-mod-${edge.kind} ${stateClass(views.get(to))}`,
       markerEnd:
         edge.kind === 'order'
           ? { type: MarkerType.ArrowClosed, width: 18, height: 18 }

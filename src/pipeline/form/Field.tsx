@@ -205,7 +205,7 @@ function FileInput(props: IInputProps): JSX.Element {
     }
   };
   return (
-    <div className="jp-Convect-listRow">
+    <div className="jp-Pipeline-listRow">
       <TextInput
         id={props.id}
         value={writeValue(props.value)}
@@ -232,7 +232,7 @@ function FolderInput(props: IInputProps): JSX.Element {
     }
   };
   return (
-    <div className="jp-Convect-listRow">
+    <div className="jp-Pipeline-listRow">
       <TextInput
         id={props.id}
         value={writeValue(props.value)}
@@ -394,7 +394,7 @@ function Entries(props: {
             )
         };
         return (
-          <label key={field.name} className="jp-Convect-entry">
+          <label key={field.name} className="jp-Pipeline-entry">
             <span>{label}</span>
             {field.schema.enum ? (
               <EnumInput {...common} />
@@ -429,9 +429,9 @@ function AfterField(props: IFieldProps): JSX.Element {
       path={props.path}
       isSet={after.length > 0}
     >
-      <div className="jp-Convect-chips">
+      <div className="jp-Pipeline-chips">
         {after.map(id => (
-          <span key={id} className="jp-Convect-chip">
+          <span key={id} className="jp-Pipeline-chip">
             {session.document.nodes[id]?.name ?? id}
             <RemoveButton
               label={trans.__('Remove %1', id)}

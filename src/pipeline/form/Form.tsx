@@ -79,7 +79,7 @@ function Section(props: {
   const icon = isOpen ? caretDownIcon : caretRightIcon;
   const id = React.useId();
   return (
-    <section className="jp-Convect-section" data-group={name}>
+    <section className="jp-Pipeline-section" data-group={name}>
       <h3>
         <button
           type="button"
@@ -93,7 +93,7 @@ function Section(props: {
           <icon.react tag="span" />
           {session.words(title)}
           {!isOpen && props.count > 0 && (
-            <span className="jp-Convect-count">{props.count}</span>
+            <span className="jp-Pipeline-count">{props.count}</span>
           )}
         </button>
       </h3>

@@ -36,7 +36,7 @@ export function Parameters(props: {
   return (
     <>
       {view.inputs.length === 0 && !isNaming && (
-        <p className="jp-Convect-hintText">
+        <p className="jp-Pipeline-hintText">
           {view.kind === 'notebook'
             ? trans.__(
                 'A notebook says what it takes in a cell tagged “parameters”.'
@@ -129,7 +129,7 @@ function Parameter(props: {
       isRequired={port.isRequired && value === undefined}
       extra={
         <>
-          {port.type && <span className="jp-Convect-type">{port.type}</span>}
+          {port.type && <span className="jp-Pipeline-type">{port.type}</span>}
           {port.isUnknown && (
             <RemoveButton
               label={trans.__('Remove %1', port.name)}
@@ -150,7 +150,7 @@ function Parameter(props: {
         </>
       }
     >
-      {port.help && <div className="jp-Convect-help">{port.help}</div>}
+      {port.help && <div className="jp-Pipeline-help">{port.help}</div>}
       {source === 'value' && (
         <ValueInput id={id} port={port} value={value} set={write} />
       )}
@@ -300,7 +300,7 @@ function FileValue(props: ISourceProps): JSX.Element {
     }
   };
   return (
-    <div className="jp-Convect-listRow">
+    <div className="jp-Pipeline-listRow">
       <TextInput
         value={path}
         label={session.trans.__('File')}

@@ -22,26 +22,26 @@ export function Row(props: IRowProps): JSX.Element {
   const worst = own.find(problem => problem.severity === 'error') ?? own[0];
   return (
     <div
-      className={`jp-Convect-field${worst ? ` jp-mod-${worst.severity}` : ''}`}
+      className={`jp-Pipeline-field${worst ? ` jp-mod-${worst.severity}` : ''}`}
       data-path={props.path.join('.')}
     >
-      <div className="jp-Convect-fieldLabel">
+      <div className="jp-Pipeline-fieldLabel">
         <label
           htmlFor={props.fieldId}
           title={props.help}
           className={props.isSet ? 'jp-mod-set' : undefined}
         >
           {props.label}
-          {props.isRequired && <span className="jp-Convect-required"> *</span>}
+          {props.isRequired && <span className="jp-Pipeline-required"> *</span>}
         </label>
         {props.extra}
       </div>
       {props.children}
       {worst && (
-        <div className="jp-Convect-fieldProblem" role="alert">
+        <div className="jp-Pipeline-fieldProblem" role="alert">
           {worst.message}
           {worst.hint && (
-            <span className="jp-Convect-hintText"> {worst.hint}</span>
+            <span className="jp-Pipeline-hintText"> {worst.hint}</span>
           )}
         </div>
       )}

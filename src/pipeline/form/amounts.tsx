@@ -53,11 +53,11 @@ function Parts(
       path={props.path}
       isSet={props.value !== undefined}
     >
-      <div className="jp-Convect-parts">
+      <div className="jp-Pipeline-parts">
         {props.parts.map(part => (
           <label
             key={part.key}
-            className={`jp-Convect-part${part.isWide ? ' jp-mod-wide' : ''}`}
+            className={`jp-Pipeline-part${part.isWide ? ' jp-mod-wide' : ''}`}
           >
             <TextInput
               value={writeValue(value[part.key])}

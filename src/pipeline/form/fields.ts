@@ -64,18 +64,27 @@ export function fieldsOf(schema: IFieldSchema): IFormField[] {
     }));
 }
 
+/** What is set most often comes first. */
+const ORDER: readonly GroupName[] = [
+  'general',
+  'parameters',
+  'resources',
+  'environment',
+  'data',
+  'behaviour',
+  'kubernetes'
+];
+
 /** The form of a definition (`notebook`, `settings`, …), part by part. */
 export function groupsOf(definition: string): IFormGroup[] {
   const fields = fieldsOf(definitionOf(definition));
-  return (Object.keys(GROUPS) as GroupName[])
-    .map(name => ({
-      name,
-      title: GROUPS[name],
-      fields: fields.filter(
-        field => (field.schema['x-form']?.group ?? 'general') === name
-      )
-    }))
-    .filter(group => group.fields.length > 0);
+  return ORDER.map(name => ({
+    name,
+    title: GROUPS[name],
+    fields: fields.filter(
+      field => (field.schema['x-form']?.group ?? 'general') === name
+    )
+  })).filter(group => group.fields.length > 0);
 }
 
 /** A quantity as it was typed: a plain number becomes one. */

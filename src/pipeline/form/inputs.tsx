@@ -30,7 +30,7 @@ export function TextInput(props: ITextProps): JSX.Element {
     <>
       <input
         id={props.id}
-        className="jp-mod-styled jp-Convect-input"
+        className="jp-mod-styled jp-Pipeline-input"
         type={props.type ?? 'text'}
         min={props.min}
         step="any"
@@ -75,7 +75,7 @@ export function TextArea(props: ITextProps & { rows?: number }): JSX.Element {
   return (
     <textarea
       id={props.id}
-      className="jp-mod-styled jp-Convect-input"
+      className="jp-mod-styled jp-Pipeline-input"
       aria-label={props.label}
       rows={props.rows ?? 3}
       value={props.value}
@@ -101,7 +101,7 @@ export function Select(props: {
   const { isReadOnly } = useForm();
   const isKnown = props.options.some(option => option.value === props.value);
   return (
-    <div className="jp-select-wrapper jp-Convect-select">
+    <div className="jp-select-wrapper jp-Pipeline-select">
       <select
         id={props.id}
         className="jp-mod-styled"
@@ -131,7 +131,7 @@ export function IconButton(props: {
   return isReadOnly ? null : (
     <button
       type="button"
-      className="jp-Convect-iconButton"
+      className="jp-Pipeline-iconButton"
       title={props.label}
       aria-label={props.label}
       onClick={props.onClick}
@@ -165,7 +165,7 @@ export function AddButton(props: {
 }): JSX.Element | null {
   const { isReadOnly } = useForm();
   return isReadOnly ? null : (
-    <button type="button" className="jp-Convect-add" onClick={props.onClick}>
+    <button type="button" className="jp-Pipeline-add" onClick={props.onClick}>
       + {props.label}
     </button>
   );

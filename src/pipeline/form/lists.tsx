@@ -29,14 +29,14 @@ export function StringList(props: {
     }
   };
   return (
-    <div className="jp-Convect-list">
+    <div className="jp-Pipeline-list">
       {(props.inherited ?? []).map(value => (
-        <div key={value} className="jp-Convect-inherited">
+        <div key={value} className="jp-Pipeline-inherited">
           {value}
         </div>
       ))}
       {values.map((value, index) => (
-        <div key={index} className="jp-Convect-listRow">
+        <div key={index} className="jp-Pipeline-listRow">
           <TextInput
             value={value}
             label={`${props.label} ${index + 1}`}
@@ -50,7 +50,7 @@ export function StringList(props: {
           />
         </div>
       ))}
-      <div className="jp-Convect-listRow">
+      <div className="jp-Pipeline-listRow">
         <AddButton
           label={trans.__('Add')}
           onClick={() => write([...values, ''])}
@@ -81,14 +81,14 @@ export function PairList(props: {
     ([key]) => !(key in props.values)
   );
   return (
-    <div className="jp-Convect-list">
+    <div className="jp-Pipeline-list">
       {inherited.map(([key, value]) => (
-        <div key={key} className="jp-Convect-inherited">
+        <div key={key} className="jp-Pipeline-inherited">
           {key}={value}
         </div>
       ))}
       {rows.map(([key, value], index) => (
-        <div key={index} className="jp-Convect-listRow">
+        <div key={index} className="jp-Pipeline-listRow">
           <TextInput
             value={key}
             label={trans.__('%1: name', props.label)}
@@ -143,9 +143,9 @@ export function ObjectList(props: {
   const write = (next: { [key: string]: Json }[]) =>
     props.onChange(next.length ? next : undefined);
   return (
-    <div className="jp-Convect-list">
+    <div className="jp-Pipeline-list">
       {values.map((value, index) => (
-        <fieldset key={index} className="jp-Convect-object">
+        <fieldset key={index} className="jp-Pipeline-object">
           <RemoveButton
             label={trans.__('Remove')}
             onClick={() => write(values.filter((_, at) => at !== index))}

@@ -17,10 +17,10 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
   const icon = iconOf(view);
   return (
     <>
-      <h2 className="jp-Convect-formTitle">
+      <h2 className="jp-Pipeline-formTitle">
         <icon.react tag="span" />
         {view.name}
-        <span className="jp-Convect-type">
+        <span className="jp-Pipeline-type">
           {kindLabel(view.kind, session.trans)}
         </span>
       </h2>
@@ -67,11 +67,11 @@ function Members({ ids }: { ids: readonly string[] }): JSX.Element {
   const { session } = useForm();
   return (
     <Row label={session.trans.__('Members')} path={['members']}>
-      <ul className="jp-Convect-members">
+      <ul className="jp-Pipeline-members">
         {ids.map(id => (
           <li key={id}>
             <button
-              className="jp-Convect-link"
+              className="jp-Pipeline-link"
               onClick={() => session.showProperties(id)}
             >
               {nameOf(session.document, id)}
@@ -89,7 +89,7 @@ export function CommentProperties({ id }: { id: string }): JSX.Element {
   const fieldId = React.useId();
   return (
     <>
-      <h2 className="jp-Convect-formTitle">{trans.__('Note')}</h2>
+      <h2 className="jp-Pipeline-formTitle">{trans.__('Note')}</h2>
       <Row label={trans.__('Text, in markdown')} path={[]} fieldId={fieldId}>
         <TextArea
           id={fieldId}

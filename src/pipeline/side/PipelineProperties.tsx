@@ -26,19 +26,19 @@ export function PipelineProperties(): JSX.Element {
   ));
   return (
     <>
-      <h2 className="jp-Convect-formTitle">
+      <h2 className="jp-Pipeline-formTitle">
         <pipelineIcon.react tag="span" />
         {document.name ?? trans.__('Pipeline')}
       </h2>
       {own}
-      <section className="jp-Convect-section">
+      <section className="jp-Pipeline-section">
         <h3>{trans.__('Parameters')}</h3>
-        <p className="jp-Convect-hintText">
+        <p className="jp-Pipeline-hintText">
           {trans.__('Values that each run may choose.')}
         </p>
         <PipelineParameters />
       </section>
-      <h3 className="jp-Convect-formDivider">
+      <h3 className="jp-Pipeline-formDivider">
         {trans.__('Defaults of every node')}
       </h3>
       <Form
@@ -125,8 +125,8 @@ function PipelineParameter(props: {
         </>
       }
     >
-      <div className="jp-Convect-parts">
-        <label className="jp-Convect-part jp-mod-wide">
+      <div className="jp-Pipeline-parts">
+        <label className="jp-Pipeline-part jp-mod-wide">
           <ValueInput
             port={{ name, type: parameter.type, choices: parameter.choices }}
             value={parameter.default as Json | undefined}
@@ -134,14 +134,14 @@ function PipelineParameter(props: {
           />
           <span>{trans.__('default')}</span>
         </label>
-        <label className="jp-Convect-part jp-mod-wide">
+        <label className="jp-Pipeline-part jp-mod-wide">
           <TextInput
             value={parameter.description ?? ''}
             onChange={text => set([...path, 'description'], text || undefined)}
           />
           <span>{trans.__('description')}</span>
         </label>
-        <label className="jp-Convect-part jp-mod-check">
+        <label className="jp-Pipeline-part jp-mod-check">
           <input
             type="checkbox"
             checked={parameter.required ?? false}

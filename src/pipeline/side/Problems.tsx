@@ -14,20 +14,20 @@ export function Problems({ session }: { session: Session }): JSX.Element {
   return (
     <>
       {isStale && (
-        <p className="jp-Convect-hintText">
+        <p className="jp-Pipeline-hintText">
           {trans.__(
             'The server does not answer, so this may be out of date. Nothing you do is lost.'
           )}
         </p>
       )}
       {problems.length === 0 && !isStale && (
-        <p className="jp-Convect-hintText">{trans.__('Nothing is wrong.')}</p>
+        <p className="jp-Pipeline-hintText">{trans.__('Nothing is wrong.')}</p>
       )}
-      <ul className="jp-Convect-problems">
+      <ul className="jp-Pipeline-problems">
         {problems.map((problem, index) => (
           <li key={index}>
             <button
-              className={`jp-Convect-problem jp-mod-${problem.severity}${
+              className={`jp-Pipeline-problem jp-mod-${problem.severity}${
                 selection.has(problem.node ?? '') ? ' jp-mod-current' : ''
               }`}
               onClick={() => goTo(session, problem)}
@@ -39,7 +39,7 @@ export function Problems({ session }: { session: Session }): JSX.Element {
                 )}
                 {problem.message}
                 {problem.hint && (
-                  <div className="jp-Convect-hintText">{problem.hint}</div>
+                  <div className="jp-Pipeline-hintText">{problem.hint}</div>
                 )}
               </div>
             </button>

@@ -43,7 +43,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
 
   if (selection.size > 1) {
     return (
-      <p className="jp-Convect-hintText">
+      <p className="jp-Pipeline-hintText">
         {trans._n('%1 selected.', '%1 selected.', selection.size)}{' '}
         {trans.__('Select one node to see its properties.')}
       </p>
@@ -51,7 +51,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
   }
   return (
     <FormContext.Provider value={context}>
-      <div ref={host} className="jp-Convect-form" key={id ?? ''}>
+      <div ref={host} className="jp-Pipeline-form" key={id ?? ''}>
         {isNode ? (
           <NodeProperties id={id} />
         ) : id !== null && document.comments?.[id] ? (

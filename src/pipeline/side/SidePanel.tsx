@@ -21,7 +21,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
   ] as const;
   return (
     <TranslationProvider value={trans}>
-      <div className="jp-Convect-sideHeader" role="tablist">
+      <div className="jp-Pipeline-sideHeader" role="tablist">
         {tabs.map(tab => (
           <button
             key={tab.name}
@@ -33,7 +33,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
           </button>
         ))}
         <button
-          className="jp-Convect-iconButton jp-Convect-sideClose"
+          className="jp-Pipeline-iconButton jp-Pipeline-sideClose"
           title={trans.__('Close')}
           aria-label={trans.__('Close')}
           onClick={() => session.state.update({ panel: null })}
@@ -41,7 +41,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
           <closeIcon.react tag="span" />
         </button>
       </div>
-      <div className="jp-Convect-sideBody" role="tabpanel">
+      <div className="jp-Pipeline-sideBody" role="tabpanel">
         {panel === 'problems' ? (
           <Problems session={session} />
         ) : (

@@ -1,0 +1,247 @@
+import { PathExt } from '@jupyterlab/coreutils';
+
+import { around } from './arrange';
+import type { IBox, IEdge } from './graph';
+import { foldedInto, isInside, parentsOf } from './graph';
+import type { IDocument } from './schema';
+import type { Session } from './session';
+import type { INodeView } from './views';
+import { ORDER_OFFSET, portOffset } from './views';
+
+/** Colours of a picture; those of the theme it was taken in. */
+export interface IPalette {
+  background: string;
+  card: string;
+  border: string;
+  text: string;
+  faint: string;
+  wire: string;
+  value: string;
+  note: string;
+  group: string;
+  accents: { [kind: string]: string };
+  font: string;
+}
+
+export interface IScene {
+  document: IDocument;
+  views: ReadonlyMap<string, INodeView>;
+  boxes: ReadonlyMap<string, IBox>;
+  edges: readonly IEdge[];
+}
+
+const MARGIN = 40;
+
+/** The pipeline as an SVG document that needs nothing around it. */
+export function toSvg(scene: IScene, palette: IPalette): string {
+  const hidden = foldedInto(scene.document);
+  const shown = [...scene.boxes].filter(([id]) => !hidden.has(id));
+  const frame = around(shown.map(([, box]) => box)) ?? {
+    x: 0,
+    y: 0,
+    width: 200,
+    height: 100
+  };
+  const [x, y] = [frame.x - MARGIN, frame.y - MARGIN];
+  const [width, height] = [frame.width + 2 * MARGIN, frame.height + 2 * MARGIN];
+  const isOpenGroup = (id: string) => {
+    const view = scene.views.get(id);
+    return view?.kind === 'group' && !view.isFolded;
+  };
+  const parts = [
+    ...shown
+      .filter(([id]) => isOpenGroup(id))
+      .map(([id, box]) => groupPart(scene.views.get(id)!, box, palette)),
+    ...edgeParts(scene, hidden, palette),
+    ...shown
+      .filter(([id]) => !isOpenGroup(id))
+      .map(([id, box]) => {
+        const view = scene.views.get(id);
+        return view
+          ? cardPart(view, box, palette)
+          : notePart(scene.document.comments?.[id]?.text ?? '', box, palette);
+      })
+  ];
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${x} ${y} ${width} ${height}" font-family="${escape(palette.font)}" font-size="13">`,
+    `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${palette.background}"/>`,
+    ...parts,
+    '</svg>',
+    ''
+  ].join('\n');
+}
+
+function edgeParts(
+  scene: IScene,
+  hidden: ReadonlyMap<string, string>,
+  palette: IPalette
+): string[] {
+  const parents = parentsOf(scene.document);
+  const drawn = new Set<string>();
+  return scene.edges.flatMap(edge => {
+    const from = hidden.get(edge.source) ?? edge.source;
+    const to = hidden.get(edge.target) ?? edge.target;
+    const [start, end] = [scene.boxes.get(from), scene.boxes.get(to)];
+    if (!start || !end || from === to || isInside(parents, from, to)) {
+      return [];
+    }
+    const [out, into] = [scene.views.get(from), scene.views.get(to)];
+    const outIndex = out?.outputs.findIndex(port => port.name === edge.output);
+    const inIndex = into?.inputs.findIndex(
+      port => port.name === edge.path?.[1]
+    );
+    const x1 = start.x + start.width;
+    const y1 = start.y + offset(out, outIndex);
+    const x2 = end.x;
+    const y2 = end.y + offset(into, inIndex);
+    const bend = Math.max(30, Math.abs(x2 - x1) / 2);
+    const path = `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+    if (drawn.has(path)) {
+      return [];
+    }
+    drawn.add(path);
+    const colour = edge.kind === 'value' ? palette.value : palette.wire;
+    const tip = `<path d="M${x2} ${y2}l-8 -4v8z" fill="${colour}"/>`;
+    return [
+      `<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.6"/>${tip}`
+    ];
+  });
+}
+
+function offset(
+  view: INodeView | undefined,
+  index: number | undefined
+): number {
+  return view && index !== undefined && index >= 0
+    ? portOffset(view, index)
+    : ORDER_OFFSET;
+}
+
+function cardPart(view: INodeView, box: IBox, palette: IPalette): string {
+  const { x, y, width, height } = box;
+  const accent = palette.accents[view.kind] ?? palette.border;
+  const ports = [
+    ...view.inputs.map(
+      (port, index) =>
+        `<text x="${x + 14}" y="${y + portOffset(view, index) + 4}" font-size="11" fill="${palette.faint}">${fit(port.name, 16)}</text>`
+    ),
+    ...view.outputs.map(
+      (port, index) =>
+        `<text x="${x + width - 10}" y="${y + portOffset(view, index) + 4}" font-size="11" text-anchor="end" fill="${palette.faint}">${fit(port.name, 16)}</text>`
+    )
+  ];
+  const badges = view.badges.map(badge => badge.text).join(' · ');
+  return [
+    `<g>`,
+    `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="6" fill="${palette.card}" stroke="${palette.border}"/>`,
+    `<rect x="${x}" y="${y}" width="4" height="${height}" rx="2" fill="${accent}"/>`,
+    `<text x="${x + 14}" y="${y + 20}" font-weight="600" fill="${palette.text}">${fit(view.name, 26)}</text>`,
+    `<text x="${x + 14}" y="${y + 37}" font-size="11" fill="${palette.faint}">${fit(view.subtitle, 34)}</text>`,
+    badges
+      ? `<text x="${x + 14}" y="${y + 61}" font-size="10" fill="${palette.text}">${fit(badges, 38)}</text>`
+      : '',
+    ...ports,
+    `</g>`
+  ].join('');
+}
+
+function groupPart(view: INodeView, box: IBox, palette: IPalette): string {
+  return `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="8" fill="${palette.group}" stroke="${palette.border}"/><text x="${box.x + 12}" y="${box.y + 20}" font-weight="600" fill="${palette.text}">${fit(view.name, 40)}</text>`;
+}
+
+function notePart(text: string, box: IBox, palette: IPalette): string {
+  const lines = text
+    .split('\n')
+    .slice(0, Math.max(1, Math.floor(box.height / 17)))
+    .map(
+      (line, index) =>
+        `<text x="${box.x + 10}" y="${box.y + 20 + index * 17}" fill="${palette.text}">${fit(line, Math.floor(box.width / 7))}</text>`
+    );
+  return `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="4" fill="${palette.note}" stroke="${palette.border}"/>${lines.join('')}`;
+}
+
+function fit(text: string, length: number): string {
+  return escape(text.length > length ? `${text.slice(0, length - 1)}…` : text);
+}
+
+function escape(text: string): string {
+  return text
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/"/g, '&quot;');
+}
+
+/** Download a picture of the pipeline. */
+export async function exportPicture(
+  session: Session,
+  format: 'svg' | 'png'
+): Promise<void> {
+  const svg = toSvg(
+    {
+      document: session.document,
+      views: session.views,
+      boxes: session.boxes,
+      edges: session.edges
+    },
+    currentPalette()
+  );
+  const blob = new Blob([svg], { type: 'image/svg+xml' });
+  const picture = format === 'svg' ? blob : await rasterise(blob);
+  const stem = PathExt.basename(session.context.localPath, '.pipeline');
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(picture);
+  link.download = `${stem}.${format}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** Twice the size, for screens with many dots; less where that is too much. */
+async function rasterise(svg: Blob): Promise<Blob> {
+  const url = URL.createObjectURL(svg);
+  try {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const scale = Math.min(2, 8000 / Math.max(image.width, image.height));
+    const canvas = document.createElement('canvas');
+    canvas.width = image.width * scale;
+    canvas.height = image.height * scale;
+    canvas
+      .getContext('2d')!
+      .drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve, reject) =>
+      canvas.toBlob(
+        blob => (blob ? resolve(blob) : reject(new Error('no picture'))),
+        'image/png'
+      )
+    );
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+/** The colours of the theme, as the style sheet uses them. */
+function currentPalette(): IPalette {
+  const style = getComputedStyle(document.body);
+  const get = (name: string) => style.getPropertyValue(`--jp-${name}`).trim();
+  return {
+    background: get('layout-color1'),
+    card: get('layout-color0'),
+    border: get('border-color1'),
+    text: get('ui-font-color1'),
+    faint: get('ui-font-color2'),
+    wire: get('inverse-layout-color4'),
+    value: get('brand-color1'),
+    note: get('warn-color3'),
+    group: get('layout-color2'),
+    accents: {
+      notebook: get('warn-color1'),
+      script: get('info-color1'),
+      component: get('accent-color1'),
+      command: get('ui-font-color3'),
+      group: get('ui-font-color3')
+    },
+    font: get('ui-font-family') || 'sans-serif'
+  };
+}

@@ -1,0 +1,131 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import {
+  fileIcon,
+  imageIcon,
+  runIcon,
+  stopIcon
+} from '@jupyterlab/ui-components';
+
+import type { ISelection } from '../api';
+import { sentenceOf } from '../api';
+import { CommandIDs } from '../commands';
+import { targets } from './actions';
+import type { IEditorCommand } from './commands';
+import { isStep } from './graph';
+import { EditorCommands as ids } from './ids';
+import type { Session } from './session';
+
+type Mode = 'all' | 'only' | 'from' | 'upto';
+
+/** Commands that run the pipeline, and those that look at files and results. */
+export function runCommands(
+  app: JupyterFrontEnd,
+  trans: TranslationBundle
+): { [id: string]: IEditorCommand } {
+  const labels: Record<Mode, string> = {
+    all: trans.__('Run Pipeline'),
+    only: trans.__('Run This Node'),
+    from: trans.__('Run from Here'),
+    upto: trans.__('Run up to Here')
+  };
+  const isOneStep = (session: Session) => {
+    const [id, ...others] = targets(session);
+    return others.length === 0 && isStep(session.document.nodes[id]);
+  };
+  return {
+    [ids.run]: {
+      label: args => labels[(args.mode as Mode) ?? 'all'],
+      icon: args => (args.mode ? undefined : runIcon),
+      args: { mode: { type: 'string', enum: ['only', 'from', 'upto'] } },
+      execute: (session, args) =>
+        args.mode ? runPart(session, args.mode as Mode) : runAll(app, session)
+    },
+    [ids.stop]: {
+      label: trans.__('Stop the Run'),
+      icon: stopIcon,
+      isEnabled: session => session.runs.isLive,
+      execute: stop
+    },
+    [ids.openStep]: {
+      label: trans.__('Open Log and Results'),
+      isVisible: session => session.runs.store.value.run !== null,
+      isEnabled: isOneStep,
+      execute: session => session.openStep(targets(session)[0])
+    },
+    [ids.openFile]: {
+      label: trans.__('Open File'),
+      icon: fileIcon,
+      isVisible: session =>
+        targets(session).some(
+          id => 'path' in (session.document.nodes[id] ?? {})
+        ),
+      execute: async session => {
+        for (const id of targets(session)) {
+          await session.openFile(id);
+        }
+      }
+    },
+    [ids.exportPicture]: {
+      label: args =>
+        args.format === 'png'
+          ? trans.__('Export as PNG')
+          : trans.__('Export as SVG'),
+      icon: imageIcon,
+      args: { format: { type: 'string', enum: ['svg', 'png'] } },
+      execute: async (session, args) => {
+        const { exportPicture } = await import('./picture');
+        await exportPicture(session, args.format === 'png' ? 'png' : 'svg');
+      }
+    }
+  };
+}
+
+/** The dialog asks what to run with; the run that comes of it is shown. */
+async function runAll(app: JupyterFrontEnd, session: Session): Promise<void> {
+  const since = Date.now() / 1000 - 1;
+  await app.commands.execute(CommandIDs.runAsPipeline, {
+    path: session.context.path
+  });
+  await session.runs.showSince(since);
+}
+
+/** Run part of it as the last run was run, taking over what that one made. */
+async function runPart(session: Session, mode: Mode): Promise<void> {
+  const { api, context, runs, trans } = session;
+  const [node] = targets(session);
+  const last = runs.store.value.run ?? runs.store.value.runs[0];
+  try {
+    if (context.model.dirty) {
+      await context.save();
+    }
+    const run = await api.submit({
+      path: context.localPath,
+      select: { mode, node } as ISelection,
+      ...(last
+        ? {
+            of: last.id,
+            runtime: last.runtime,
+            parameters: { ...last.parameters } as never
+          }
+        : {})
+    });
+    runs.show(run.id);
+    session.announce(trans.__('%1 runs now.', run.name));
+  } catch (error) {
+    Notification.error(sentenceOf(error));
+  }
+}
+
+async function stop(session: Session): Promise<void> {
+  const { run } = session.runs.store.value;
+  if (run) {
+    try {
+      await session.api.stopRun(run.id);
+      session.announce(session.trans.__('Stopping.'));
+    } catch (error) {
+      Notification.error(sentenceOf(error));
+    }
+  }
+}

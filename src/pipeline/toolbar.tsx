@@ -1,0 +1,91 @@
+import type { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
+import {
+  errorIcon,
+  HTMLSelect,
+  ReactWidget,
+  ToolbarButtonComponent
+} from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import { formatAgo } from '../ui/format';
+import { TranslationProvider } from '../ui/hooks';
+import { StateIcon } from '../ui/state';
+import { stateLabel } from '../ui/states';
+import { FACTORY } from './ids';
+import type { Session } from './session';
+import { useStore } from './store';
+import type { PipelineWidget } from './widget';
+
+/** Items of the toolbar that are more than a command. */
+export function addToolbarItems(toolbars: IToolbarWidgetRegistry): void {
+  toolbars.addFactory<PipelineWidget>(FACTORY, 'shown-run', widget =>
+    ReactWidget.create(<ShownRun session={widget.content.session} />)
+  );
+  toolbars.addFactory<PipelineWidget>(FACTORY, 'problems', widget =>
+    ReactWidget.create(<ProblemCount session={widget.content.session} />)
+  );
+}
+
+/** Which run of this file the canvas shows. */
+function ShownRun({ session }: { session: Session }): JSX.Element | null {
+  const { trans } = session;
+  const { run, runs } = useStore(session.runs.store, state => state);
+  if (runs.length === 0 && !run) {
+    return null;
+  }
+  const isListed = runs.some(item => item.id === run?.id);
+  return (
+    <TranslationProvider value={trans}>
+      <div className="jp-Pipeline-shownRun">
+        {run && <StateIcon state={run.state} />}
+        <HTMLSelect
+          value={run?.id ?? ''}
+          aria-label={trans.__('Run to show on the canvas')}
+          title={trans.__('Run to show on the canvas')}
+          onChange={event => session.runs.show(event.target.value || null)}
+        >
+          <option value="">{trans.__('No run shown')}</option>
+          {run && !isListed && <option value={run.id}>{run.name}</option>}
+          {runs.map(item => (
+            <option key={item.id} value={item.id}>
+              {`${stateLabel(trans, item.state)} · ${item.name} · ${formatAgo(item.created)}`}
+            </option>
+          ))}
+        </HTMLSelect>
+      </div>
+    </TranslationProvider>
+  );
+}
+
+function ProblemCount({ session }: { session: Session }): JSX.Element | null {
+  const { trans } = session;
+  const { problems, isStale } = useStore(session.checker.store, state => state);
+  const panel = useStore(session.state, state => state.panel);
+  const errors = problems.filter(item => item.severity === 'error').length;
+  const count = errors || problems.length;
+  if (count === 0 && !isStale) {
+    return null;
+  }
+  const label = isStale
+    ? trans.__('Not checked')
+    : errors
+      ? trans._n('%1 problem', '%1 problems', errors)
+      : trans._n('%1 hint', '%1 hints', count);
+  return (
+    <div
+      className={`jp-Pipeline-problemCount jp-mod-${errors ? 'error' : 'warning'}`}
+    >
+      <ToolbarButtonComponent
+        icon={errorIcon}
+        label={label}
+        tooltip={trans.__('Show the problems')}
+        pressed={panel === 'problems'}
+        onClick={() =>
+          session.state.update({
+            panel: panel === 'problems' ? null : 'problems'
+          })
+        }
+      />
+    </div>
+  );
+}
