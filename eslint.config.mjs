@@ -60,6 +60,7 @@ export default defineConfig([
             '../api',
             '../../api',
             './client',
+            './commands',
             './drive',
             './endings',
             './model',

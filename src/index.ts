@@ -1,4 +1,11 @@
 import { apiPlugins } from './api/plugin';
+import { catalogPlugins } from './catalog/plugin';
+import { pipelinePlugins } from './pipeline/plugin';
 import { runsPlugins } from './runs';
 
-export default [...apiPlugins, ...runsPlugins];
+export default [
+  ...apiPlugins,
+  ...runsPlugins,
+  ...pipelinePlugins,
+  ...catalogPlugins
+];

@@ -1,0 +1,89 @@
+import { nullTranslator } from '@jupyterlab/translation';
+
+import { linesOf } from '../difference';
+import { complaintsOf, NO_VALUES, settingsOf, valuesOf } from '../settings';
+
+const trans = nullTranslator.load('jupyterlab_convect');
+
+describe('the form of a catalog', () => {
+  const values = {
+    ...NO_VALUES,
+    name: ' Mine ',
+    urls: 'https://a.example/x.yaml\n\n  https://b.example/y.yaml ',
+    categories: 'Data, Models，数据, Data'
+  };
+
+  it('becomes a configuration', () => {
+    expect(settingsOf('url', values)).toEqual({
+      name: 'Mine',
+      kind: 'url',
+      urls: ['https://a.example/x.yaml', 'https://b.example/y.yaml'],
+      categories: ['Data', 'Models', '数据'],
+      auth: null
+    });
+    expect(settingsOf('folder', { ...values, path: ' parts ' })).toEqual({
+      name: 'Mine',
+      kind: 'folder',
+      path: 'parts',
+      categories: ['Data', 'Models', '数据']
+    });
+  });
+
+  it('names secrets and never holds them', () => {
+    const secret = {
+      ...values,
+      auth: 'keyring',
+      secret: 's',
+      key: 'k'
+    } as const;
+    expect(settingsOf('url', secret).auth).toEqual({
+      name: 's',
+      key: 'k',
+      scheme: 'Bearer'
+    });
+    expect(
+      settingsOf('url', { ...values, auth: 'env', env: 'TOKEN' }).auth
+    ).toEqual({ env: 'TOKEN', scheme: 'Bearer' });
+  });
+
+  it('comes back from a configuration as it was', () => {
+    const settings = settingsOf('url', {
+      ...values,
+      auth: 'env',
+      env: 'TOKEN'
+    });
+    expect(settingsOf('url', valuesOf(settings))).toEqual(settings);
+  });
+
+  it('says what has to be mended', () => {
+    expect(complaintsOf('url', values, trans)).toEqual({});
+    expect(Object.keys(complaintsOf('url', NO_VALUES, trans))).toEqual([
+      'name',
+      'urls'
+    ]);
+    expect(Object.keys(complaintsOf('folder', NO_VALUES, trans))).toEqual([
+      'name',
+      'path'
+    ]);
+    for (const urls of [
+      'file:///etc/passwd',
+      'example.org/x.yaml',
+      'http://'
+    ]) {
+      const wrong = complaintsOf('url', { ...values, urls }, trans);
+      expect(wrong.urls).toContain(urls);
+    }
+    const bare = complaintsOf('url', { ...values, auth: 'keyring' }, trans);
+    expect(Object.keys(bare)).toEqual(['secret', 'key']);
+  });
+});
+
+test('a difference is shown line by line, without its heading', () => {
+  const diff = '--- old\n+++ new\n@@ -1,2 +1,2 @@\n same\n-before\n+after\n';
+  expect(linesOf(diff)).toEqual([
+    { kind: 'place', text: '@@ -1,2 +1,2 @@' },
+    { kind: 'same', text: 'same' },
+    { kind: 'removed', text: 'before' },
+    { kind: 'added', text: 'after' }
+  ]);
+});

@@ -1,0 +1,197 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { DocumentWidget } from '@jupyterlab/docregistry';
+import { FileDialog } from '@jupyterlab/filebrowser';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { EditorCommands } from '../pipeline/ids';
+import { askApproval, askWithdrawal } from './approval';
+import { CatalogCommands } from './commands';
+import { dropOf } from './drag';
+import { CatalogForm } from './form';
+import { CatalogDialog } from './formdialog';
+import type { CatalogModel } from './model';
+import type { ICatalog } from './types';
+import { chooseUpdates } from './updates';
+
+/** What the commands do. Errors are for the one who calls. */
+export class CatalogActions {
+  constructor(
+    private readonly app: JupyterFrontEnd,
+    private readonly model: CatalogModel,
+    private readonly documents: IDocumentManager,
+    private readonly trans: TranslationBundle
+  ) {}
+
+  async create(kind: string): Promise<void> {
+    const { api } = this.model;
+    const form = new CatalogForm(kind, this.trans, value => api.add(value));
+    const catalog = await this.ask(form);
+    if (catalog) {
+      await this.app.commands.execute(CatalogCommands.show);
+      await this.follow(catalog);
+    }
+  }
+
+  async configure(id: string): Promise<void> {
+    const catalog = this.known(id);
+    const form = new CatalogForm(
+      catalog.kind,
+      this.trans,
+      value => this.model.api.configure(id, value),
+      catalog
+    );
+    const changed = await this.ask(form);
+    if (changed) {
+      await this.follow(changed);
+    }
+  }
+
+  async refresh(id: string): Promise<void> {
+    await this.follow(await this.model.api.refresh(id));
+  }
+
+  async remove(id: string): Promise<void> {
+    const { trans } = this;
+    const result = await showDialog({
+      title: trans.__('Remove %1', this.known(id).name),
+      body: trans.__(
+        'Its components leave the panel. Pipelines that use them keep working.'
+      ),
+      buttons: [
+        Dialog.cancelButton({ label: trans.__('Cancel') }),
+        Dialog.warnButton({ label: trans.__('Remove') })
+      ]
+    });
+    if (result.button.accept) {
+      await this.model.remove(id);
+    }
+  }
+
+  /** Show what updates change, and take those that are wanted. */
+  async chooseUpdates(id: string, update?: string): Promise<void> {
+    const entries = this.model.entries.filter(
+      entry =>
+        entry.catalog === id &&
+        entry.update &&
+        (!update || entry.update === update)
+    );
+    const chosen = await chooseUpdates(entries, this.model.api, this.trans);
+    if (chosen?.length) {
+      await this.model.take(id, chosen);
+    }
+  }
+
+  /** Put a component into the pipeline that is open, or else into a new one. */
+  async addToPipeline(digest: string, catalog?: string): Promise<void> {
+    const { commands } = this.app;
+    const entry = this.model.entries.find(
+      item => item.digest === digest && (!catalog || item.catalog === catalog)
+    );
+    if (!digest || !entry) {
+      return;
+    }
+    const component = await dropOf(this.model, entry);
+    if (!commands.isEnabled(EditorCommands.addComponent)) {
+      const widget: DocumentWidget = await commands.execute(
+        EditorCommands.create
+      );
+      await widget.revealed;
+    }
+    await commands.execute(EditorCommands.addComponent, { component });
+  }
+
+  /** Let a component run without a container once its command was seen, or no longer. */
+  async approve(digest: string): Promise<void> {
+    const component = await this.model.component(digest);
+    const { definition, approved } = component;
+    const isSure = approved
+      ? await askWithdrawal(definition, this.trans)
+      : await askApproval(definition, this.trans);
+    if (isSure) {
+      await this.model.approve(component, !approved);
+    }
+  }
+
+  /** Ask for a catalog's configuration; the answer is null when nobody wants it. */
+  private async ask(form: CatalogForm): Promise<ICatalog | null> {
+    const dialog = new CatalogDialog(form, () => this.browse(form.kind));
+    const catalog = await dialog.ask();
+    dialog.dispose();
+    form.dispose();
+    return catalog;
+  }
+
+  /** Wait until a catalog has been read, and tell what came of it. */
+  private async follow(begun: ICatalog): Promise<void> {
+    const { trans } = this;
+    const catalog = await this.model.follow(begun);
+    if (!catalog) {
+      return;
+    }
+    const { name, counts, error } = catalog;
+    if (error) {
+      Notification.error(`${name}: ${error.message} ${error.hint ?? ''}`, {
+        autoClose: false
+      });
+    } else if (counts.errors > 0) {
+      Notification.warning(
+        trans.__(
+          '%1: %2 components could be read, %3 could not. The panel says why.',
+          name,
+          counts.components,
+          counts.errors
+        ),
+        { autoClose: 10000 }
+      );
+    } else {
+      Notification.success(
+        counts.updates > 0
+          ? trans._n('%2: %1 update', '%2: %1 updates', counts.updates, name)
+          : trans._n(
+              '%2: %1 component',
+              '%2: %1 components',
+              counts.components,
+              name
+            ),
+        { autoClose: 4000 }
+      );
+    }
+  }
+
+  private async browse(kind: string): Promise<string | null> {
+    const { trans } = this;
+    const options = { manager: this.documents };
+    const result =
+      kind === 'file'
+        ? await FileDialog.getOpenFiles({
+            ...options,
+            title: trans.__('Choose a component or a list of components'),
+            filter: item =>
+              item.type === 'directory' || isComponentFile(item.path)
+                ? {}
+                : null
+          })
+        : await FileDialog.getExistingDirectory({
+            ...options,
+            title: trans.__('Choose a folder of components')
+          });
+    const path = result.value?.[0]?.path;
+    return result.button.accept && path !== undefined
+      ? this.app.serviceManager.contents.localPath(path)
+      : null;
+  }
+
+  private known(id: string): ICatalog {
+    const catalog = this.model.catalog(id);
+    if (!catalog) {
+      throw new Error(this.trans.__('There is no catalog “%1”.', id));
+    }
+    return catalog;
+  }
+}
+
+function isComponentFile(path: string): boolean {
+  return /\.(ya?ml|json|txt)$/i.test(path);
+}

@@ -1,0 +1,157 @@
+import {
+  Button,
+  closeIcon,
+  editIcon,
+  refreshIcon
+} from '@jupyterlab/ui-components';
+import type { LabIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import type { Execute } from '../ui';
+import { Ago, useModel, useTrans } from '../ui';
+import { CatalogCommands } from './commands';
+import type { CatalogModel } from './model';
+import type { ICatalog } from './types';
+
+/** Where components come from, and what can be done about it. */
+export default function CatalogsView(props: {
+  model: CatalogModel;
+  execute: Execute;
+}): JSX.Element {
+  const { execute } = props;
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const hasOwn = model.catalogs.some(catalog => catalog.kind !== 'shipped');
+  return (
+    <>
+      <ul
+        className="jp-ConvectCatalog-catalogs"
+        aria-label={trans.__('Catalogs')}
+      >
+        {model.catalogs.map(catalog => (
+          <CatalogItem key={catalog.id} catalog={catalog} execute={execute} />
+        ))}
+      </ul>
+      {model.isReady && !hasOwn && (
+        <div className="jp-ConvectCatalog-hint">
+          <p>
+            {trans.__(
+              'Add components of your own: any Kubeflow component by its address, a file, or a folder.'
+            )}
+          </p>
+          <button
+            className="jp-mod-styled"
+            onClick={() => execute(CatalogCommands.newCatalog, { kind: 'url' })}
+          >
+            {trans.__('New URL Component Catalog')}
+          </button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function CatalogItem(props: {
+  catalog: ICatalog;
+  execute: Execute;
+}): JSX.Element {
+  const { catalog, execute } = props;
+  const trans = useTrans();
+  const { id, name, progress } = catalog;
+  const act = (command: string) => () => execute(command, { catalog: id });
+  return (
+    <li className="jp-ConvectCatalog-catalog" data-catalog={id}>
+      <div className="jp-ConvectCatalog-line">
+        <span className="jp-ConvectCatalog-name">{name}</span>
+        {catalog.counts.updates > 0 && (
+          <button
+            className="jp-ConvectCatalog-tag jp-mod-update"
+            onClick={act(CatalogCommands.showUpdates)}
+          >
+            {trans._n('%1 update', '%1 updates', catalog.counts.updates)}
+          </button>
+        )}
+        {catalog.kind !== 'shipped' && (
+          <span className="jp-ConvectCatalog-actions">
+            <Action
+              icon={refreshIcon}
+              label={trans.__('Refresh %1', name)}
+              isDisabled={!!progress}
+              onClick={act(CatalogCommands.refreshCatalog)}
+            />
+            <Action
+              icon={editIcon}
+              label={trans.__('Configure %1', name)}
+              onClick={act(CatalogCommands.editCatalog)}
+            />
+            <Action
+              icon={closeIcon}
+              label={trans.__('Remove %1', name)}
+              onClick={act(CatalogCommands.removeCatalog)}
+            />
+          </span>
+        )}
+      </div>
+      {progress ? (
+        <Progress {...progress} name={name} />
+      ) : (
+        <div className="jp-ConvectCatalog-detail">
+          {trans._n('%1 component', '%1 components', catalog.counts.components)}
+          {catalog.counts.errors > 0 && (
+            <span className="jp-mod-error">
+              {trans._n('%1 error', '%1 errors', catalog.counts.errors)}
+            </span>
+          )}
+          {catalog.kind !== 'shipped' && catalog.refreshed && (
+            <Ago time={catalog.refreshed} />
+          )}
+        </div>
+      )}
+      {catalog.error && (
+        <div className="jp-ConvectCatalog-problem" role="alert">
+          {catalog.error.message} {catalog.error.hint}
+        </div>
+      )}
+    </li>
+  );
+}
+
+function Progress(props: {
+  done: number;
+  total: number;
+  name: string;
+}): JSX.Element {
+  const { done, total, name } = props;
+  const trans = useTrans();
+  return (
+    <div className="jp-ConvectCatalog-progress">
+      <progress
+        value={done}
+        max={Math.max(1, total)}
+        aria-label={trans.__('Import of %1', name)}
+      />
+      <span>{trans.__('%1 of %2', done, total)}</span>
+    </div>
+  );
+}
+
+function Action(props: {
+  icon: LabIcon;
+  label: string;
+  isDisabled?: boolean;
+  onClick: () => void;
+}): JSX.Element {
+  const { icon: Icon, label, isDisabled, onClick } = props;
+  return (
+    <Button
+      minimal
+      small
+      title={label}
+      aria-label={label}
+      disabled={isDisabled}
+      onClick={onClick}
+    >
+      <Icon.react tag="span" stylesheet="toolbarButton" />
+    </Button>
+  );
+}

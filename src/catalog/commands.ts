@@ -1,0 +1,129 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { addIcon } from '@jupyterlab/ui-components';
+
+import { sentenceOf } from '../api';
+import type { CatalogActions } from './actions';
+
+/** The names of the commands about components and their catalogs. */
+export namespace CatalogCommands {
+  export const show = 'convect:show-components';
+  export const newCatalog = 'convect:new-catalog';
+  export const editCatalog = 'convect:edit-catalog';
+  export const refreshCatalog = 'convect:refresh-catalog';
+  export const removeCatalog = 'convect:remove-catalog';
+  export const showUpdates = 'convect:show-component-updates';
+  export const addToPipeline = 'convect:add-component-to-pipeline';
+  export const approve = 'convect:approve-component';
+}
+
+/** The kinds of catalogs that can be made in the panel. */
+export const KINDS = ['url', 'file', 'folder'] as const;
+
+type Texts = { [name: string]: string };
+
+/** What one command is; every argument is a text, and its value here says what it means. */
+interface ICatalogCommand {
+  label: string;
+  args: Texts;
+  execute: (actions: CatalogActions, args: Texts) => Promise<unknown>;
+}
+
+/** Commands whose work is loaded with their first use. */
+export function addCatalogCommands(
+  app: JupyterFrontEnd,
+  trans: TranslationBundle,
+  load: () => Promise<CatalogActions>
+): void {
+  for (const [id, command] of Object.entries(catalogCommands(trans))) {
+    app.commands.addCommand(id, {
+      label: ({ kind }) =>
+        kind ? newCatalogLabel(String(kind), trans) : command.label,
+      icon: ({ kind }) => (kind ? addIcon : undefined),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: Object.fromEntries(
+            Object.entries(command.args).map(([name, description]) => [
+              name,
+              { type: 'string', description }
+            ])
+          )
+        }
+      },
+      execute: async args => {
+        try {
+          await command.execute(await load(), args as Texts);
+        } catch (error) {
+          Notification.error(sentenceOf(error), { autoClose: 8000 });
+        }
+      }
+    });
+  }
+}
+
+function catalogCommands(trans: TranslationBundle): {
+  [id: string]: ICatalogCommand;
+} {
+  const catalog = trans.__('The id of the catalog');
+  const digest = trans.__('The digest of the component');
+  return {
+    [CatalogCommands.newCatalog]: {
+      label: trans.__('New Component Catalog'),
+      args: { kind: trans.__('url, file or folder') },
+      execute: (actions, args) => actions.create(args.kind ?? 'url')
+    },
+    [CatalogCommands.editCatalog]: {
+      label: trans.__('Configure Component Catalog'),
+      args: { catalog },
+      execute: (actions, args) => actions.configure(args.catalog)
+    },
+    [CatalogCommands.refreshCatalog]: {
+      label: trans.__('Refresh Component Catalog'),
+      args: { catalog },
+      execute: (actions, args) => actions.refresh(args.catalog)
+    },
+    [CatalogCommands.removeCatalog]: {
+      label: trans.__('Remove Component Catalog'),
+      args: { catalog },
+      execute: (actions, args) => actions.remove(args.catalog)
+    },
+    [CatalogCommands.showUpdates]: {
+      label: trans.__('Show Component Updates'),
+      args: {
+        catalog,
+        update: trans.__('The digest of one update; else all')
+      },
+      execute: (actions, args) =>
+        actions.chooseUpdates(args.catalog, args.update)
+    },
+    [CatalogCommands.addToPipeline]: {
+      label: trans.__('Add Component to Pipeline'),
+      args: { catalog, digest },
+      execute: (actions, args) =>
+        actions.addToPipeline(args.digest, args.catalog)
+    },
+    [CatalogCommands.approve]: {
+      label: trans.__('Approve Component to Run without a Container'),
+      args: { digest },
+      execute: (actions, args) => actions.approve(args.digest)
+    }
+  };
+}
+
+export function newCatalogLabel(
+  kind: string,
+  trans: TranslationBundle
+): string {
+  switch (kind) {
+    case 'url':
+      return trans.__('New URL Component Catalog');
+    case 'file':
+      return trans.__('New File Component Catalog');
+    case 'folder':
+      return trans.__('New Folder Component Catalog');
+    default:
+      return trans.__('New %1 Component Catalog', kind);
+  }
+}

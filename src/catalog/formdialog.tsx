@@ -1,0 +1,272 @@
+import { Dialog } from '@jupyterlab/apputils';
+import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import { TranslationProvider, useModel, useTrans } from '../ui';
+import { newCatalogLabel } from './commands';
+import type { CatalogForm } from './form';
+import type { IFormValues } from './settings';
+import type { ICatalog } from './types';
+
+const ACCEPT = 1;
+
+/** Asks how a catalog is to be. It stays open until the server has taken it. */
+export class CatalogDialog extends Dialog<unknown> {
+  constructor(
+    private readonly form: CatalogForm,
+    browse: () => Promise<string | null>
+  ) {
+    const { trans, kind, catalog } = form;
+    super({
+      title: catalog
+        ? trans.__('Configure %1', catalog.name)
+        : newCatalogLabel(kind, trans),
+      body: new FormBody(form, browse),
+      buttons: [
+        Dialog.cancelButton({ label: trans.__('Cancel') }),
+        Dialog.okButton({
+          label: catalog ? trans.__('Save') : trans.__('Import')
+        })
+      ],
+      defaultButton: ACCEPT,
+      focusNodeSelector: 'input'
+    });
+    this.addClass('jp-Convect-dialog');
+  }
+
+  /** The catalog as the server has taken it; null when nobody wants it. */
+  async ask(): Promise<ICatalog | null> {
+    await this.launch();
+    return this._answer;
+  }
+
+  override resolve(index?: number): void {
+    if (index === undefined || index === ACCEPT) {
+      void this.submit();
+    } else {
+      super.resolve(index);
+    }
+  }
+
+  private async submit(): Promise<void> {
+    const catalog = await this.form.submit();
+    if (catalog) {
+      this._answer = catalog;
+      super.resolve(ACCEPT);
+    } else {
+      this.node.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    }
+  }
+
+  private _answer: ICatalog | null = null;
+}
+
+class FormBody extends ReactWidget {
+  constructor(
+    private readonly form: CatalogForm,
+    private readonly browse: () => Promise<string | null>
+  ) {
+    super();
+    this.addClass('jp-Convect-dialog-body');
+  }
+
+  protected override render(): JSX.Element {
+    return (
+      <TranslationProvider value={this.form.trans}>
+        <CatalogFormView form={this.form} browse={this.browse} />
+      </TranslationProvider>
+    );
+  }
+}
+
+function CatalogFormView(props: {
+  form: CatalogForm;
+  browse: () => Promise<string | null>;
+}): JSX.Element {
+  const { browse } = props;
+  const form = useModel(props.form);
+  const trans = useTrans();
+  return (
+    <div className="jp-Convect-form" aria-busy={form.isSending}>
+      <TextField
+        form={form}
+        name="name"
+        label={trans.__('Name')}
+        hint={trans.__('How the panel calls it.')}
+      />
+      <fieldset className="jp-Convect-group">
+        <legend>{trans.__('Configuration')}</legend>
+        {form.kind === 'url' ? (
+          <TextField
+            form={form}
+            name="urls"
+            lines={4}
+            label={trans.__('URLs')}
+            hint={trans.__(
+              'One a line: a component, a list of components, or a folder of a repository at GitHub. They are stored here with their digest and work offline.'
+            )}
+            example="https://example.org/component.yaml"
+          />
+        ) : (
+          <PathField form={form} browse={browse} />
+        )}
+        <TextField
+          form={form}
+          name="categories"
+          label={trans.__('Categories')}
+          hint={trans.__(
+            'With commas between them. The components appear there.'
+          )}
+        />
+        {form.kind === 'url' && <AuthFields form={form} />}
+        <p className="jp-ConvectCatalog-note">
+          {form.kind === 'url'
+            ? trans.__(
+                'Refresh looks for changes. They are shown before they are taken.'
+              )
+            : trans.__('Changes of the files are followed by themselves.')}
+        </p>
+      </fieldset>
+      {form.failure && (
+        <div className="jp-ConvectCatalog-problem" role="alert">
+          {form.failure}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function AuthFields({ form }: { form: CatalogForm }): JSX.Element {
+  const trans = useTrans();
+  const { auth } = form.values;
+  return (
+    <>
+      <Field
+        label={trans.__('Authentication')}
+        hint={trans.__(
+          'The secret is looked up when it is needed. It is never stored here.'
+        )}
+      >
+        <HTMLSelect
+          value={auth}
+          onChange={event =>
+            form.set({ auth: event.target.value as IFormValues['auth'] })
+          }
+        >
+          <option value="none">{trans.__('None')}</option>
+          <option value="env">
+            {trans.__('Environment variable of the server')}
+          </option>
+          <option value="keyring">{trans.__('Secret in the keyring')}</option>
+        </HTMLSelect>
+      </Field>
+      {auth === 'env' && (
+        <TextField form={form} name="env" label={trans.__('Variable')} />
+      )}
+      {auth === 'keyring' && (
+        <>
+          <TextField form={form} name="secret" label={trans.__('Secret')} />
+          <TextField form={form} name="key" label={trans.__('Key')} />
+        </>
+      )}
+      {auth !== 'none' && (
+        <TextField
+          form={form}
+          name="scheme"
+          label={trans.__('Scheme')}
+          hint={trans.__('The word before the secret, as in Bearer or Basic.')}
+        />
+      )}
+    </>
+  );
+}
+
+function PathField(props: {
+  form: CatalogForm;
+  browse: () => Promise<string | null>;
+}): JSX.Element {
+  const { form, browse } = props;
+  const trans = useTrans();
+  const choose = async () => {
+    const path = await browse();
+    if (path !== null) {
+      form.set({ path });
+    }
+  };
+  return (
+    <TextField
+      form={form}
+      name="path"
+      label={form.kind === 'file' ? trans.__('File') : trans.__('Folder')}
+      hint={
+        form.kind === 'file'
+          ? trans.__('A component, or a list of components.')
+          : trans.__('All components in it and in the folders in it.')
+      }
+    >
+      <button
+        type="button"
+        className="jp-mod-styled"
+        onClick={() => void choose()}
+      >
+        {trans.__('Browse…')}
+      </button>
+    </TextField>
+  );
+}
+
+function TextField(props: {
+  form: CatalogForm;
+  name: Exclude<keyof IFormValues, 'auth'>;
+  label: string;
+  hint?: string;
+  example?: string;
+  lines?: number;
+  children?: React.ReactNode;
+}): JSX.Element {
+  const { form, name, label, hint, example, lines, children } = props;
+  const error = form.complaints[name];
+  const common = {
+    className: 'jp-mod-styled',
+    name,
+    value: form.values[name],
+    placeholder: example,
+    spellCheck: false,
+    'aria-invalid': error !== undefined,
+    onChange: (
+      event: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>
+    ) => form.set({ [name]: event.target.value })
+  };
+  return (
+    <Field label={label} hint={hint} error={error}>
+      <span className="jp-ConvectCatalog-inline">
+        {lines ? <textarea rows={lines} {...common} /> : <input {...common} />}
+        {children}
+      </span>
+    </Field>
+  );
+}
+
+function Field(props: {
+  label: string;
+  hint?: string;
+  error?: string;
+  children: React.ReactNode;
+}): JSX.Element {
+  const { label, hint, error, children } = props;
+  return (
+    <label className="jp-Convect-field">
+      <span className="jp-Convect-label">{label}</span>
+      <span className="jp-Convect-input">
+        {children}
+        {error ? (
+          <span className="jp-Convect-error" role="alert">
+            {error}
+          </span>
+        ) : (
+          hint && <span className="jp-Convect-help">{hint}</span>
+        )}
+      </span>
+    </label>
+  );
+}

@@ -1,0 +1,124 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { ICatalogSettings } from './types';
+
+/** What somebody has typed into the form of a catalog. */
+export interface IFormValues {
+  name: string;
+  /** One address a line. */
+  urls: string;
+  path: string;
+  /** With commas between them. */
+  categories: string;
+  auth: 'none' | 'env' | 'keyring';
+  env: string;
+  secret: string;
+  key: string;
+  scheme: string;
+}
+
+export const NO_VALUES: IFormValues = {
+  name: '',
+  urls: '',
+  path: '',
+  categories: '',
+  auth: 'none',
+  env: '',
+  secret: '',
+  key: '',
+  scheme: 'Bearer'
+};
+
+/** What is wrong with a field, in a sentence. */
+export type Complaints = Partial<Record<keyof IFormValues, string>>;
+
+export function valuesOf(settings: ICatalogSettings): IFormValues {
+  const { auth } = settings;
+  return {
+    name: settings.name,
+    urls: (settings.urls ?? []).join('\n'),
+    path: settings.path ?? '',
+    categories: (settings.categories ?? []).join(', '),
+    auth: auth?.env ? 'env' : auth ? 'keyring' : 'none',
+    env: auth?.env ?? '',
+    secret: auth?.name ?? '',
+    key: auth?.key ?? '',
+    scheme: auth?.scheme ?? 'Bearer'
+  };
+}
+
+export function settingsOf(
+  kind: string,
+  values: IFormValues
+): ICatalogSettings {
+  const settings: ICatalogSettings = {
+    name: values.name.trim(),
+    kind,
+    categories: [...new Set(split(values.categories, /[,，;；\n]/))]
+  };
+  if (kind === 'url') {
+    settings.urls = split(values.urls, /\s+/);
+    settings.auth = authOf(values);
+  } else {
+    settings.path = values.path.trim();
+  }
+  return settings;
+}
+
+/** What has to be mended before the server is asked. */
+export function complaintsOf(
+  kind: string,
+  values: IFormValues,
+  trans: TranslationBundle
+): Complaints {
+  const complaints: Complaints = {};
+  if (!values.name.trim()) {
+    complaints.name = trans.__('Give the catalog a name.');
+  }
+  if (kind === 'url') {
+    const urls = split(values.urls, /\s+/);
+    const wrong = urls.find(url => !/^https?:\/\/[^/]/.test(url));
+    if (urls.length === 0) {
+      complaints.urls = trans.__('Give at least one address.');
+    } else if (wrong !== undefined) {
+      complaints.urls = trans.__(
+        '%1 is not a web address; it begins with https:// or http://.',
+        wrong
+      );
+    }
+    if (values.auth === 'env' && !values.env.trim()) {
+      complaints.env = trans.__('Name the environment variable.');
+    }
+    if (values.auth === 'keyring' && !values.secret.trim()) {
+      complaints.secret = trans.__('Name the secret.');
+    }
+    if (values.auth === 'keyring' && !values.key.trim()) {
+      complaints.key = trans.__('Name the key in the secret.');
+    }
+  } else if (!values.path.trim()) {
+    complaints.path =
+      kind === 'file'
+        ? trans.__('Choose a file.')
+        : trans.__('Choose a folder.');
+  }
+  return complaints;
+}
+
+function authOf(values: IFormValues): ICatalogSettings['auth'] {
+  const scheme = values.scheme.trim();
+  switch (values.auth) {
+    case 'none':
+      return null;
+    case 'env':
+      return { env: values.env.trim(), scheme };
+    case 'keyring':
+      return { name: values.secret.trim(), key: values.key.trim(), scheme };
+  }
+}
+
+function split(text: string, separator: RegExp): string[] {
+  return text
+    .split(separator)
+    .map(item => item.trim())
+    .filter(Boolean);
+}
