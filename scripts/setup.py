@@ -22,10 +22,9 @@ OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 13)
 OLDEST_NODE = 20
 
 NO_NETWORK = re.compile(
-    r"name resolution|resolve host|Name or service not known|ENOTFOUND|EAI_AGAIN|ETIMEDOUT"
-    r"|ECONNREFUSED|ECONNRESET|ENETUNREACH|NewConnectionError|Max retries|ConnectTimeout"
-    r"|Could not connect|Network is unreachable|Temporary failure|Cannot connect to proxy",
-    re.IGNORECASE,
+    r"name resolution|resolve host|Name or service not known|Network is unreachable"
+    r"|NewConnectionError|Max retries|ConnectTimeout|Cannot connect to proxy|Could not connect"
+    r"|\b(ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH)\b"
 )
 
 READ_DEPENDENCIES = """
@@ -37,7 +36,7 @@ except ImportError:
 file = tomllib.load(open("pyproject.toml", "rb"))
 project = file["project"]
 extras = project["optional-dependencies"]
-wanted = file["build-system"]["requires"] + project["dependencies"]
+wanted = ["editables"] + file["build-system"]["requires"] + project["dependencies"]
 for extra in ("lab", "test", "examples"):
     wanted += extras[extra]
 print(json.dumps(wanted))

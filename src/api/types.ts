@@ -274,19 +274,24 @@ export interface ISweepRequest extends ISweepPoints {
 export interface ISweepSummary {
   id: string;
   name: string;
+  path: string | null;
+  runtime: string;
+  state: State;
   created: number;
+  ended: number | null;
+  space: Record<string, Axis>;
+  mode: ISweepPoints['mode'];
   select: string | null;
   counts: Partial<Record<State, number>>;
   total: number;
+  done: number;
+  /** The id of the best run so far. */
+  best: string | null;
 }
 
 export interface ISweepView extends ISweepSummary {
   request: IRequest;
-  space: Record<string, Axis>;
-  mode: ISweepPoints['mode'];
   runs: IRunSummary[];
-  /** The id of the best run so far. */
-  best: string | null;
 }
 
 /** What the runs of the server say when they change. */

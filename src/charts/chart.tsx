@@ -98,7 +98,9 @@ export default function Chart(props: IChartProps): JSX.Element {
     }
   }, [highlighted, option]);
 
-  return <div ref={place} className="jp-Convect-chart" style={{ height }} />;
+  return (
+    <div ref={place} className="jp-ConvectRuns-chart" style={{ height }} />
+  );
 }
 
 interface IParallelSeries {

@@ -87,7 +87,7 @@ export class Endings {
 
   private async why(view: IRunView): Promise<string | null> {
     const step = Object.values(view.steps).find(({ state }) => isBad(state));
-    const reason = view.reason ?? step?.reason ?? null;
+    const reason = step?.reason ?? view.reason;
     if (!step || step.attempts.length === 0) {
       return reason;
     }

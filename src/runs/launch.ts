@@ -2,10 +2,16 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import {
+  ICommandPalette,
+  IToolbarWidgetRegistry,
+  Notification,
+  ToolbarButton
+} from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import type { Contents } from '@jupyterlab/services';
 import { IStateDB } from '@jupyterlab/statedb';
@@ -33,6 +39,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
     IDefaultFileBrowser,
     IStateDB,
     ICommandPalette,
+    IToolbarWidgetRegistry,
     ITranslator
   ],
   activate: (
@@ -45,6 +52,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
     browser: IDefaultFileBrowser | null,
     state: IStateDB | null,
     palette: ICommandPalette | null,
+    toolbars: IToolbarWidgetRegistry | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
@@ -139,10 +147,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
     };
 
     commands.addCommand(CommandIDs.runAsPipeline, {
-      label: args =>
-        args.toolbar
-          ? trans.__('Run as pipeline')
-          : trans.__('Run as Pipeline…'),
+      label: trans.__('Run as Pipeline…'),
       caption: trans.__('Run it somewhere else, without changing it'),
       icon: convectIcon,
       describedBy: {
@@ -161,7 +166,6 @@ export const launch: JupyterFrontEndPlugin<void> = {
           }
         }
       },
-      isEnabled: () => true,
       execute: async args => {
         const { isNotebook, isPipeline, isScript, pipelineOf } =
           await import('./dialog');
@@ -218,6 +222,21 @@ export const launch: JupyterFrontEndPlugin<void> = {
       }
     });
 
+    // Its place is in the settings; made here to have an icon and a word.
+    toolbars?.addFactory<NotebookPanel>(
+      'Notebook',
+      'convect-run',
+      panel =>
+        new ToolbarButton({
+          icon: convectIcon,
+          label: trans.__('Run as pipeline'),
+          tooltip: trans.__('Run it somewhere else, without changing it'),
+          onClick: () =>
+            void commands.execute(CommandIDs.runAsPipeline, {
+              path: panel.context.path
+            })
+        })
+    );
     palette?.addItem({ command: CommandIDs.runAsPipeline, category: CATEGORY });
   }
 };

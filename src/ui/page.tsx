@@ -22,7 +22,7 @@ export abstract class Page<T extends Observable> extends ReactWidget {
     private readonly options: IPageOptions
   ) {
     super();
-    this.addClass('jp-Convect-page');
+    this.addClass('jp-ConvectRuns-page');
     this.title.icon = convectIcon;
     this.title.closable = true;
     model.changed.connect(this.rename, this);

@@ -29,5 +29,5 @@ export default function TextDiff(props: {
     });
     return () => view.destroy();
   }, [left, right]);
-  return <div ref={place} className="jp-Convect-diff" />;
+  return <div ref={place} className="jp-ConvectRuns-diff" />;
 }

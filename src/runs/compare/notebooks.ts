@@ -12,7 +12,7 @@ export function textOf(
       if (options.outputs) {
         const printed = printedBy(cell);
         if (printed) {
-          parts.push(`# → \n${printed}`);
+          parts.push(`# %% output\n${printed}`);
         }
       }
       return parts.join('\n');

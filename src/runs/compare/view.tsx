@@ -33,8 +33,8 @@ export function CompareView(props: {
   const { views, others, error } = model;
   return (
     <>
-      <header className="jp-Convect-header">
-        <div className="jp-Convect-title">
+      <header className="jp-ConvectRuns-header">
+        <div className="jp-ConvectRuns-title">
           <h2>{trans._n('%1 run', '%1 runs', views.length)}</h2>
           {others.length > 0 && (
             <HTMLSelect
@@ -52,11 +52,13 @@ export function CompareView(props: {
           )}
         </div>
         {!!error && (
-          <p className="jp-Convect-reason jp-mod-error">{sentenceOf(error)}</p>
+          <p className="jp-ConvectRuns-reason jp-mod-error">
+            {sentenceOf(error)}
+          </p>
         )}
       </header>
-      <div className="jp-Convect-compare">
-        <table className="jp-Convect-table">
+      <div className="jp-ConvectRuns-compare">
+        <table className="jp-ConvectRuns-table">
           <thead>
             <tr>
               <th />
@@ -64,7 +66,7 @@ export function CompareView(props: {
                 <th key={view.id} scope="col">
                   <StateIcon state={view.state} />
                   <button
-                    className="jp-Convect-link"
+                    className="jp-ConvectRuns-link"
                     onClick={() =>
                       execute(CommandIDs.openRun, { run: view.id })
                     }
@@ -73,7 +75,7 @@ export function CompareView(props: {
                   </button>
                   {views.length > 1 && (
                     <button
-                      className="jp-Convect-link"
+                      className="jp-ConvectRuns-link"
                       aria-label={trans.__('Take %1 away', view.name)}
                       title={trans.__('Take away')}
                       onClick={() => model.remove(view.id)}
@@ -81,7 +83,7 @@ export function CompareView(props: {
                       ×
                     </button>
                   )}
-                  <div className="jp-Convect-help">
+                  <div className="jp-ConvectRuns-help">
                     <Ago time={view.created} />
                     {view.started && view.ended
                       ? ` · ${formatDuration(view.ended - view.started)}`
@@ -119,7 +121,7 @@ function Lines(props: { title: string; lines: ILine[] }): JSX.Element | null {
   }
   return (
     <tbody>
-      <tr className="jp-Convect-table-section">
+      <tr className="jp-ConvectRuns-table-section">
         <th colSpan={lines[0].values.length + 1} scope="rowgroup">
           {title}
         </th>
@@ -177,7 +179,7 @@ function SourceDiff(props: {
   }
   return (
     <section>
-      <h3 className="jp-Convect-inline">
+      <h3 className="jp-ConvectRuns-inline">
         {trans.__('Source')}
         {steps.length > 1 && (
           <HTMLSelect
@@ -204,10 +206,10 @@ function SourceDiff(props: {
           </HTMLSelect>
         )}
       </h3>
-      {failure && <div className="jp-Convect-hint">{failure}</div>}
+      {failure && <div className="jp-ConvectRuns-hint">{failure}</div>}
       {texts &&
         (texts[0] === texts[1] ? (
-          <div className="jp-Convect-hint">
+          <div className="jp-ConvectRuns-hint">
             {trans.__('The sources are the same.')}
           </div>
         ) : (

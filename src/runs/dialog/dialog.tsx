@@ -11,7 +11,7 @@ export type Answer = { begun: Begun } | { show: 'pipeline' } | null;
 class FormBody extends ReactWidget {
   constructor(readonly form: RunForm) {
     super();
-    this.addClass('jp-Convect-dialog-body');
+    this.addClass('jp-ConvectRuns-dialog-body');
   }
 
   protected override render(): JSX.Element {
@@ -36,6 +36,7 @@ export class RunDialog extends Dialog<unknown> {
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
         Dialog.createButton({
+          accept: false,
           label: trans.__('Show as pipeline'),
           caption: trans.__('Make a .pipeline file of it and open that')
         }),
@@ -44,7 +45,7 @@ export class RunDialog extends Dialog<unknown> {
       defaultButton: RUN,
       focusNodeSelector: 'input, select'
     });
-    this.addClass('jp-Convect-dialog');
+    this.addClass('jp-ConvectRuns-dialog');
     form.changed.connect(this.onChanged, this);
     this.onChanged();
   }

@@ -12,7 +12,7 @@ export function Parameters({ form }: { form: RunForm }): JSX.Element {
   const { parameters } = form;
   if (form.isOpaque || parameters.length === 0) {
     return (
-      <div className="jp-Convect-hint">
+      <div className="jp-ConvectRuns-hint">
         {form.isOpaque
           ? trans.__('Its parameters cannot be read.')
           : trans.__(
@@ -22,7 +22,7 @@ export function Parameters({ form }: { form: RunForm }): JSX.Element {
     );
   }
   return (
-    <fieldset className="jp-Convect-group">
+    <fieldset className="jp-ConvectRuns-group">
       <legend>{trans.__('Parameters')}</legend>
       {parameters.map(parameter => (
         <Parameter key={parameter.name} form={form} parameter={parameter} />
@@ -46,13 +46,13 @@ function Parameter(props: {
     : null;
   const count = axis && 'value' in axis ? countOf(axis.value) : null;
   return (
-    <div className="jp-Convect-field" data-parameter={name}>
-      <label className="jp-Convect-label" htmlFor={id} title={help ?? name}>
+    <div className="jp-ConvectRuns-field" data-parameter={name}>
+      <label className="jp-ConvectRuns-label" htmlFor={id} title={help ?? name}>
         {name}
-        {type && <span className="jp-Convect-type">{type}</span>}
+        {type && <span className="jp-ConvectRuns-type">{type}</span>}
       </label>
-      <span className="jp-Convect-input">
-        <span className="jp-Convect-inline">
+      <span className="jp-ConvectRuns-input">
+        <span className="jp-ConvectRuns-inline">
           {several ? (
             <input
               id={id}
@@ -69,7 +69,7 @@ function Parameter(props: {
             <One id={id} form={form} parameter={parameter} invalid={!!error} />
           )}
           <button
-            className="jp-Convect-several"
+            className="jp-ConvectRuns-several"
             type="button"
             aria-pressed={several}
             aria-label={trans.__('Several values for %1', name)}
@@ -80,7 +80,7 @@ function Parameter(props: {
           </button>
           {form.isChanged(parameter) && (
             <button
-              className="jp-Convect-several"
+              className="jp-ConvectRuns-several"
               type="button"
               aria-label={trans.__('Back to the default of %1', name)}
               title={trans.__('Back to the default')}
@@ -91,11 +91,11 @@ function Parameter(props: {
           )}
         </span>
         {error ? (
-          <span className="jp-Convect-error" role="alert">
+          <span className="jp-ConvectRuns-error" role="alert">
             {error}
           </span>
         ) : (
-          help && <span className="jp-Convect-help">{help}</span>
+          help && <span className="jp-ConvectRuns-help">{help}</span>
         )}
       </span>
     </div>

@@ -15,15 +15,15 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
   const { choice, runtime, outcome } = form;
   if (form.isLoading) {
     return (
-      <div className="jp-Convect-form" aria-busy>
-        <div className="jp-Convect-hint">{trans.__('Looking at it…')}</div>
+      <div className="jp-ConvectRuns-form" aria-busy>
+        <div className="jp-ConvectRuns-hint">{trans.__('Looking at it…')}</div>
       </div>
     );
   }
   return (
-    <div className="jp-Convect-form">
+    <div className="jp-ConvectRuns-form">
       {form.hasUnsavedChanges && (
-        <label className="jp-Convect-banner">
+        <label className="jp-ConvectRuns-banner">
           <input
             type="checkbox"
             checked={form.savesFirst}
@@ -55,7 +55,11 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
       <More form={form} />
       <Problems problems={form.problems} />
       {form.failure && (
-        <div className="jp-Convect-problem" data-severity="error" role="alert">
+        <div
+          className="jp-ConvectRuns-problem"
+          data-severity="error"
+          role="alert"
+        >
           {form.failure}
         </div>
       )}
@@ -73,18 +77,18 @@ export function Field(props: {
 }): JSX.Element {
   const { label, hint, error, children } = props;
   return (
-    <label className="jp-Convect-field">
-      <span className="jp-Convect-label" title={hint}>
+    <label className="jp-ConvectRuns-field">
+      <span className="jp-ConvectRuns-label" title={hint}>
         {label}
       </span>
-      <span className="jp-Convect-input">
+      <span className="jp-ConvectRuns-input">
         {children}
         {error ? (
-          <span className="jp-Convect-error" role="alert">
+          <span className="jp-ConvectRuns-error" role="alert">
             {error}
           </span>
         ) : (
-          hint && <span className="jp-Convect-help">{hint}</span>
+          hint && <span className="jp-ConvectRuns-help">{hint}</span>
         )}
       </span>
     </label>
@@ -125,7 +129,7 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   const { choice } = form;
   return (
-    <fieldset className="jp-Convect-group">
+    <fieldset className="jp-ConvectRuns-group">
       <legend>{trans.__('Sweep')}</legend>
       <Field label={trans.__('Points')}>
         <HTMLSelect
@@ -143,7 +147,7 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
         <TextField form={form} name="samples" label={trans.__('Samples')} />
       )}
       <Field label={trans.__('Best')}>
-        <span className="jp-Convect-inline">
+        <span className="jp-ConvectRuns-inline">
           <HTMLSelect
             value={choice.goal}
             aria-label={trans.__('Best')}
@@ -192,7 +196,7 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
   }
   return (
     <details
-      className="jp-Convect-group"
+      className="jp-ConvectRuns-group"
       open={!!asked || form.has('image') || undefined}
     >
       <summary>{trans.__('Image and resources')}</summary>
@@ -245,7 +249,7 @@ function More({ form }: { form: RunForm }): JSX.Element {
   const { runtime } = form;
   const options = runtime?.options_schema.properties ?? {};
   return (
-    <details className="jp-Convect-group">
+    <details className="jp-ConvectRuns-group">
       <summary>{trans.__('More')}</summary>
       <TextField
         form={form}
@@ -307,11 +311,11 @@ export function Problems(props: {
     return null;
   }
   return (
-    <ul className="jp-Convect-problems" role="status">
+    <ul className="jp-ConvectRuns-problems" role="status">
       {props.problems.map((problem, index) => (
         <li
           key={index}
-          className="jp-Convect-problem"
+          className="jp-ConvectRuns-problem"
           data-severity={problem.severity}
         >
           {problem.message}
@@ -328,7 +332,7 @@ function Summary({ form }: { form: RunForm }): JSX.Element {
   const { size, sweep } = form.outcome;
   const where = form.runtime?.display_name ?? form.choice.runtime;
   return (
-    <p className="jp-Convect-summary" role="status">
+    <p className="jp-ConvectRuns-summary" role="status">
       {sweep
         ? trans._n('%1 run on %2', '%1 runs on %2', size, where)
         : trans.__('One run on %1. The source is not changed.', where)}

@@ -57,19 +57,21 @@ function Changes(props: { model: ChangesModel }): JSX.Element {
   const trans = useTrans();
   return (
     <>
-      <header className="jp-Convect-header">
-        <div className="jp-Convect-title">
+      <header className="jp-ConvectRuns-header">
+        <div className="jp-ConvectRuns-title">
           <h2>{trans.__('What the run changed in %1', key.step)}</h2>
         </div>
-        <div className="jp-Convect-facts">
+        <div className="jp-ConvectRuns-facts">
           <span>
             {trans.__('Left the source, right the executed notebook')}
           </span>
         </div>
       </header>
-      {!!error && <div className="jp-Convect-hint">{sentenceOf(error)}</div>}
+      {!!error && (
+        <div className="jp-ConvectRuns-hint">{sentenceOf(error)}</div>
+      )}
       {texts && (
-        <div className="jp-Convect-compare">
+        <div className="jp-ConvectRuns-compare">
           <TextDiff left={texts[0]} right={texts[1]} />
         </div>
       )}

@@ -169,7 +169,7 @@ export const executed: JupyterFrontEndPlugin<void> = {
           const { failedCell, follow } = await import('./live');
           if (!followed.has(widget)) {
             followed.add(widget);
-            widget.title.icon = convectIcon;
+            widget.title.label = trans.__('%1 (executed)', name);
             follow(widget, key, runs);
           }
           const cell =

@@ -20,11 +20,13 @@ export function Cells(props: {
   const { cells } = story;
   if (cells.length === 0) {
     return (
-      <div className="jp-Convect-hint">{trans.__('No cell has run yet.')}</div>
+      <div className="jp-ConvectRuns-hint">
+        {trans.__('No cell has run yet.')}
+      </div>
     );
   }
   return (
-    <div className="jp-Convect-cells">
+    <div className="jp-ConvectRuns-cells">
       {failed.map(cell => (
         <FailedCell
           key={cell.index}
@@ -45,7 +47,7 @@ export function Cells(props: {
         ))}
       </ol>
       {cells.length < story.total && (
-        <div className="jp-Convect-hint">
+        <div className="jp-ConvectRuns-hint">
           {trans._n(
             '%1 cell has not run.',
             '%1 cells have not run.',
@@ -68,18 +70,21 @@ function FailedCell(props: {
     return null;
   }
   return (
-    <section className="jp-Convect-failure" role="alert">
+    <section className="jp-ConvectRuns-failure" role="alert">
       <h4>
         <StateIcon state="failed" />
         {trans.__('Cell %1', cell.number)}
         {': '}
         {cell.error.name}
-        <button className="jp-Convect-link" onClick={() => onOpen(cell.index)}>
+        <button
+          className="jp-ConvectRuns-link"
+          onClick={() => onOpen(cell.index)}
+        >
           {trans.__('Show in the notebook')}
         </button>
       </h4>
-      {source && <pre className="jp-Convect-source">{source}</pre>}
-      <pre className="jp-Convect-traceback jp-RenderedText">
+      {source && <pre className="jp-ConvectRuns-source">{source}</pre>}
+      <pre className="jp-ConvectRuns-traceback jp-RenderedText">
         {cell.error.traceback.split('\n').map((line, index) => (
           <div key={index}>
             <AnsiLine line={line} />
@@ -102,9 +107,9 @@ function CellLine(props: {
     <details>
       <summary>
         <StateIcon state={cell.state} />
-        <span className="jp-Convect-cell-number">{cell.number}</span>
+        <span className="jp-ConvectRuns-cell-number">{cell.number}</span>
         <code title={source}>{first}</code>
-        <span className="jp-Convect-cell-time">
+        <span className="jp-ConvectRuns-cell-time">
           {formatDuration(cell.seconds ?? Math.max(0, now - cell.started))}
         </span>
       </summary>
@@ -122,9 +127,9 @@ function CellBody(props: {
   const trans = useTrans();
   return (
     <>
-      {source && <pre className="jp-Convect-source">{source}</pre>}
+      {source && <pre className="jp-ConvectRuns-source">{source}</pre>}
       {cell.output && (
-        <pre className="jp-Convect-output">
+        <pre className="jp-ConvectRuns-output">
           {cell.output.split('\n').map((line, index) => (
             <div key={index}>
               <AnsiLine line={line} />
@@ -132,7 +137,10 @@ function CellBody(props: {
           ))}
         </pre>
       )}
-      <button className="jp-Convect-link" onClick={() => onOpen(cell.index)}>
+      <button
+        className="jp-ConvectRuns-link"
+        onClick={() => onOpen(cell.index)}
+      >
         {trans.__('Show in the notebook')}
       </button>
     </>

@@ -1,16 +1,17 @@
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { IAttempt, IPlanStep, IRunView } from '../../api';
+import type { IAttempt, IPlanStep, IRunView, IStep } from '../../api';
 import { useTrans } from '../../ui';
 
 /** Where a step ran and how: what was asked of the runtime, and what it made of it. */
 export function Details(props: {
   view: IRunView;
   planned: IPlanStep;
+  step: IStep;
   attempt: IAttempt | undefined;
 }): JSX.Element {
-  const { view, planned, attempt } = props;
+  const { view, planned, step, attempt } = props;
   const trans = useTrans();
   const { git } = view;
   const rows: [string, ReadonlyJSONValue | undefined | null][] = [
@@ -24,6 +25,7 @@ export function Details(props: {
     [trans.__('Environment variables'), planned.env],
     [trans.__('Working folder'), planned.working_folder as string | undefined],
     [trans.__('Timeout (seconds)'), planned.timeout],
+    [trans.__('Reuse'), step.cache],
     [trans.__('User'), view.user],
     [
       trans.__('Git commit'),
@@ -42,7 +44,7 @@ export function Details(props: {
       !(typeof value === 'object' && Object.keys(value).length === 0)
   );
   return (
-    <table className="jp-Convect-table">
+    <table className="jp-ConvectRuns-table">
       <tbody>
         {filled.map(([name, value]) => (
           <tr key={name}>

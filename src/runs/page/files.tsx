@@ -32,17 +32,17 @@ export function Files(props: {
     };
   }, [api, run, step, attempt, version]);
   if (error) {
-    return <div className="jp-Convect-hint">{sentenceOf(error)}</div>;
+    return <div className="jp-ConvectRuns-hint">{sentenceOf(error)}</div>;
   }
   if (files?.length === 0) {
     return (
-      <div className="jp-Convect-hint">
+      <div className="jp-ConvectRuns-hint">
         {trans.__('No files. Files are kept when the pipeline declares them.')}
       </div>
     );
   }
   return (
-    <table className="jp-Convect-table">
+    <table className="jp-ConvectRuns-table">
       <tbody>
         {(files ?? []).map(file => (
           <tr key={file.path}>
@@ -55,7 +55,7 @@ export function Files(props: {
                 {file.path}
               </a>
             </td>
-            <td className="jp-Convect-number">{formatSize(file.size)}</td>
+            <td className="jp-ConvectRuns-number">{formatSize(file.size)}</td>
           </tr>
         ))}
       </tbody>

@@ -36,21 +36,21 @@ export function Header(props: {
   const live = isLive(view.state);
   const parameters = formatParameters(view.parameters);
   return (
-    <header className="jp-Convect-header">
-      <div className="jp-Convect-title">
+    <header className="jp-ConvectRuns-header">
+      <div className="jp-ConvectRuns-title">
         <StateIcon state={view.state} />
         <h2 title={view.id}>{view.name}</h2>
-        <span className="jp-Convect-title-state" data-state={view.state}>
+        <span className="jp-ConvectRuns-title-state" data-state={view.state}>
           {view.stopping && live
             ? trans.__('Stopping')
             : stateLabel(trans, view.state)}
         </span>
         <Actions view={view} step={step} live={live} execute={execute} />
       </div>
-      <div className="jp-Convect-facts">
+      <div className="jp-ConvectRuns-facts">
         {view.path && (
           <button
-            className="jp-Convect-link"
+            className="jp-ConvectRuns-link"
             title={trans.__('Open the source')}
             onClick={() =>
               execute('docmanager:open', { path: view.path as string })
@@ -65,7 +65,7 @@ export function Header(props: {
         {view.user && <span>{view.user}</span>}
         {view.sweep && (
           <button
-            className="jp-Convect-link"
+            className="jp-ConvectRuns-link"
             onClick={() => execute(CommandIDs.openSweep, { sweep: view.sweep })}
           >
             {trans.__('Sweep')}
@@ -77,8 +77,8 @@ export function Header(props: {
         <p
           className={
             isBad(view.state)
-              ? 'jp-Convect-reason jp-mod-error'
-              : 'jp-Convect-reason'
+              ? 'jp-ConvectRuns-reason jp-mod-error'
+              : 'jp-ConvectRuns-reason'
           }
         >
           {view.reason}
@@ -104,7 +104,7 @@ function Actions(props: {
   const kind = view.plan.steps.find(({ id }) => id === step)?.kind;
   return (
     <div
-      className="jp-Convect-actions"
+      className="jp-ConvectRuns-actions"
       role="toolbar"
       aria-label={trans.__('Run')}
     >
@@ -191,7 +191,7 @@ export function Action(props: {
   const { label, title, icon, wide, disabled, onClick } = props;
   return (
     <button
-      className="jp-Convect-action"
+      className="jp-ConvectRuns-action"
       title={title ?? label}
       aria-label={label}
       disabled={disabled}

@@ -73,8 +73,8 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
   const current = hits[hit % Math.max(1, hits.length)];
 
   return (
-    <div className="jp-Convect-log">
-      <div className="jp-Convect-log-bar">
+    <div className="jp-ConvectRuns-log">
+      <div className="jp-ConvectRuns-log-bar">
         <input
           className="jp-mod-styled"
           type="search"
@@ -93,7 +93,7 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
             }
           }}
         />
-        <span className="jp-Convect-log-hits" role="status">
+        <span className="jp-ConvectRuns-log-hits" role="status">
           {text &&
             (hits.length
               ? `${(hit % hits.length) + 1}/${hits.length}`
@@ -119,7 +119,7 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
         </Button>
       </div>
       {dropped > 0 && (
-        <div className="jp-Convect-banner">
+        <div className="jp-ConvectRuns-banner">
           {trans.__(
             'The first %1 lines are left out here. Download the log to see them.',
             dropped
@@ -127,16 +127,16 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
         </div>
       )}
       {model.isComplete && count === 0 && (
-        <div className="jp-Convect-hint">
+        <div className="jp-ConvectRuns-hint">
           {trans.__('Nothing was printed.')}
         </div>
       )}
       {model.error && count === 0 && (
-        <div className="jp-Convect-hint">{model.error.message}</div>
+        <div className="jp-ConvectRuns-hint">{model.error.message}</div>
       )}
       <div
         ref={scroller}
-        className="jp-Convect-log-lines jp-RenderedText"
+        className="jp-ConvectRuns-log-lines jp-RenderedText"
         role="log"
         aria-label={trans.__('Log')}
         aria-live="off"
@@ -149,8 +149,8 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
               key={item.key}
               className={
                 item.index === current
-                  ? 'jp-Convect-log-line jp-mod-current'
-                  : 'jp-Convect-log-line'
+                  ? 'jp-ConvectRuns-log-line jp-mod-current'
+                  : 'jp-ConvectRuns-log-line'
               }
               style={{ transform: `translateY(${item.start}px)` }}
             >

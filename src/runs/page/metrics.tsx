@@ -15,7 +15,7 @@ export function Metrics(props: {
   const names = [...new Set([...story.metrics.keys(), ...Object.keys(last)])];
   if (names.length === 0) {
     return (
-      <div className="jp-Convect-hint">
+      <div className="jp-ConvectRuns-hint">
         {trans.__(
           'No metrics. Report one with jupyterlab_convect.metric("loss", 0.3, step=5).'
         )}
@@ -23,12 +23,12 @@ export function Metrics(props: {
     );
   }
   return (
-    <div className="jp-Convect-metrics">
+    <div className="jp-ConvectRuns-metrics">
       {names.map(name => {
         const points = story.metrics.get(name) ?? [];
         const value = points[points.length - 1]?.value ?? last[name];
         return (
-          <section key={name} className="jp-Convect-metric">
+          <section key={name} className="jp-ConvectRuns-metric">
             <h4>
               {name}
               <span>{formatNumber(value)}</span>

@@ -39,8 +39,8 @@ export function StepView(props: {
   }
   const chosen = tabs.find(({ name }) => name === model.tab) ?? tabs[0];
   return (
-    <section className="jp-Convect-stepview" aria-label={planned.name}>
-      <div className="jp-Convect-stepview-bar">
+    <section className="jp-ConvectRuns-stepview" aria-label={planned.name}>
+      <div className="jp-ConvectRuns-stepview-bar">
         <Tabs
           label={planned.name}
           tabs={tabs}
@@ -49,7 +49,7 @@ export function StepView(props: {
         />
         <Attempts model={model} step={step} />
       </div>
-      <div className="jp-Convect-stepview-body" role="tabpanel">
+      <div className="jp-ConvectRuns-stepview-body" role="tabpanel">
         <TabBody
           tab={chosen.name}
           model={model}
@@ -79,14 +79,16 @@ function TabBody(props: {
   }
   if (tab === 'details') {
     const tried = step.attempts.find(a => a.attempt === model.attempt);
-    return <Details view={view} planned={planned} attempt={tried} />;
+    return (
+      <Details view={view} planned={planned} step={step} attempt={tried} />
+    );
   }
   if (tab === 'values') {
     return <Values view={view} planned={planned} step={step} />;
   }
   if (!attempt) {
     return (
-      <div className="jp-Convect-hint">
+      <div className="jp-ConvectRuns-hint">
         {step.reason ?? trans.__('It has not begun.')}
       </div>
     );

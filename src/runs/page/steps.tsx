@@ -38,7 +38,7 @@ export function Steps(props: {
   };
   return (
     <div
-      className="jp-Convect-steps"
+      className="jp-ConvectRuns-steps"
       role="listbox"
       aria-label={trans.__('Steps')}
       tabIndex={0}
@@ -51,15 +51,15 @@ export function Steps(props: {
               key={step.id}
               role="option"
               aria-selected={step.id === selected}
-              className="jp-Convect-step"
+              className="jp-ConvectRuns-step"
               data-step={step.id}
               onClick={() => onSelect(step.id)}
             >
               <StateIcon state={step.state} />
-              <span className="jp-Convect-step-name" title={name}>
+              <span className="jp-ConvectRuns-step-name" title={name}>
                 {name}
               </span>
-              <span className="jp-Convect-step-time">
+              <span className="jp-ConvectRuns-step-time">
                 <Duration
                   started={step.started}
                   ended={step.ended}
@@ -87,7 +87,7 @@ function Bars(props: {
   const percent = (time: number) =>
     `${Math.min(100, Math.max(0, ((time - from) / (to - from)) * 100))}%`;
   return (
-    <span className="jp-Convect-bars">
+    <span className="jp-ConvectRuns-bars">
       {step.attempts.map(({ attempt, state, started, ended }) => {
         if (!started) {
           return null;
@@ -102,7 +102,7 @@ function Bars(props: {
         return (
           <span
             key={attempt}
-            className="jp-Convect-bar"
+            className="jp-ConvectRuns-bar"
             data-state={state}
             title={label}
             style={{
@@ -129,7 +129,7 @@ function StepNote({ step }: { step: IStep }): JSX.Element | null {
   if (step.attempts.length > 1) {
     notes.push(trans._n('%1 attempt', '%1 attempts', step.attempts.length));
   }
-  if (step.cache) {
+  if (step.cache && step.state === 'cached') {
     notes.push(step.cache);
   }
   if (notes.length === 0) {
@@ -137,7 +137,7 @@ function StepNote({ step }: { step: IStep }): JSX.Element | null {
   }
   const text = notes.join(' · ');
   return (
-    <span className="jp-Convect-step-note" title={text}>
+    <span className="jp-ConvectRuns-step-note" title={text}>
       {text}
     </span>
   );

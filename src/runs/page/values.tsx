@@ -14,7 +14,7 @@ export function Values(props: {
   const trans = useTrans();
   const parameters = { ...(planned.parameters ?? {}) };
   return (
-    <div className="jp-Convect-values">
+    <div className="jp-ConvectRuns-values">
       <ValueTable
         title={trans.__('Parameters')}
         values={
@@ -44,9 +44,9 @@ export function ValueTable(props: {
     <section>
       <h4>{title}</h4>
       {names.length === 0 ? (
-        <div className="jp-Convect-hint">{empty}</div>
+        <div className="jp-ConvectRuns-hint">{empty}</div>
       ) : (
-        <table className="jp-Convect-table">
+        <table className="jp-ConvectRuns-table">
           <tbody>
             {names.map(name => (
               <tr key={name}>

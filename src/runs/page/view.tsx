@@ -28,12 +28,12 @@ export function RunPageView(props: {
   return (
     <>
       {isDeleted && (
-        <div className="jp-Convect-banner" role="status">
+        <div className="jp-ConvectRuns-banner" role="status">
           {trans.__('This run has been deleted.')}
         </div>
       )}
       {!!error && !isDeleted && (
-        <div className="jp-Convect-banner" role="status">
+        <div className="jp-ConvectRuns-banner" role="status">
           {error instanceof ConvectError && error.isUnreachable
             ? trans.__('The server does not answer. Trying again…')
             : sentenceOf(error)}
@@ -41,10 +41,10 @@ export function RunPageView(props: {
       )}
       <Header view={view} step={step} execute={execute} />
       <div
-        className="jp-Convect-page-body"
+        className="jp-ConvectRuns-page-body"
         data-several={view.plan.steps.length > 1}
       >
-        <div className="jp-Convect-overview">
+        <div className="jp-ConvectRuns-overview">
           {planViews && view.plan.steps.length > 1 && (
             <PlanGraph model={model} planViews={planViews} onSelect={select} />
           )}
@@ -63,7 +63,7 @@ function Unavailable({ error }: { error: unknown }): JSX.Element {
       ? trans.__('There is no such run. It may have been deleted.')
       : sentenceOf(error);
   return (
-    <div className="jp-Convect-empty" role="alert">
+    <div className="jp-ConvectRuns-empty" role="alert">
       {text}
     </div>
   );
@@ -124,5 +124,5 @@ function PlanGraph(props: {
     }
   }, [graph, steps]);
 
-  return <div ref={place} className="jp-Convect-graph" />;
+  return <div ref={place} className="jp-ConvectRuns-graph" />;
 }

@@ -19,7 +19,7 @@ export class RunsPanel extends ReactWidget {
     private readonly trans: TranslationBundle
   ) {
     super();
-    this.addClass('jp-Convect-runs');
+    this.addClass('jp-ConvectRuns-runs');
   }
 
   override dispose(): void {

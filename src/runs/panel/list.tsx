@@ -82,7 +82,7 @@ export function RunList(props: {
   return (
     <div
       ref={scroller}
-      className="jp-Convect-list"
+      className="jp-ConvectRuns-list"
       role="listbox"
       aria-label={trans.__('Runs')}
       aria-multiselectable
@@ -91,7 +91,7 @@ export function RunList(props: {
       onKeyDown={onKeyDown}
     >
       <div
-        className="jp-Convect-list-content"
+        className="jp-ConvectRuns-list-content"
         style={{ height: virtualizer.getTotalSize() }}
       >
         {items.map(item => {
@@ -202,7 +202,7 @@ function rowId(key: string): string {
 }
 
 function classOf(row: Row, model: PanelModel, index: number): string {
-  const names = ['jp-Convect-row', `jp-mod-${row.kind}`];
+  const names = ['jp-ConvectRuns-row', `jp-mod-${row.kind}`];
   if (row.kind === 'run' && row.nested) {
     names.push('jp-mod-nested');
   }

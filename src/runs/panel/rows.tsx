@@ -31,12 +31,15 @@ export const RunRow = React.memo(function RunRow(props: {
   return (
     <>
       <StateIcon state={run.state} />
-      <span className="jp-Convect-row-body">
-        <span className="jp-Convect-row-line">
-          <span className="jp-Convect-row-name" title={run.path ?? run.name}>
+      <span className="jp-ConvectRuns-row-body">
+        <span className="jp-ConvectRuns-row-line">
+          <span
+            className="jp-ConvectRuns-row-name"
+            title={run.path ?? run.name}
+          >
             {run.name}
           </span>
-          <span className="jp-Convect-row-time">
+          <span className="jp-ConvectRuns-row-time">
             {live ? (
               <Duration started={run.started} ended={run.ended} live />
             ) : (
@@ -44,14 +47,14 @@ export const RunRow = React.memo(function RunRow(props: {
             )}
           </span>
         </span>
-        <span className="jp-Convect-row-line">
+        <span className="jp-ConvectRuns-row-line">
           <RunDetail run={run} nested={nested} />
         </span>
       </span>
       <RowActions run={run} live={live} execute={execute} />
       {live && run.state === 'running' && (
         <span
-          className="jp-Convect-row-progress"
+          className="jp-ConvectRuns-row-progress"
           style={{ width: `${Math.round(run.progress * 100)}%` }}
         />
       )}
@@ -67,11 +70,11 @@ function RunDetail(props: { run: IRunSummary; nested: boolean }): JSX.Element {
   const label = said && parameters ? `${said}\n${parameters}` : text;
   return (
     <>
-      <span className="jp-Convect-row-detail" title={label}>
+      <span className="jp-ConvectRuns-row-detail" title={label}>
         {text}
       </span>
       {run.runtime !== 'local' && (
-        <span className="jp-Convect-tag">{run.runtime}</span>
+        <span className="jp-ConvectRuns-tag">{run.runtime}</span>
       )}
       {!isLive(run.state) && (
         <Duration started={run.started} ended={run.ended} live={false} />
@@ -88,7 +91,7 @@ function RowActions(props: {
   const { run, live, execute } = props;
   const trans = useTrans();
   return (
-    <span className="jp-Convect-row-actions">
+    <span className="jp-ConvectRuns-row-actions">
       {live ? (
         <RowButton
           label={trans.__('Stop %1', run.name)}
@@ -147,7 +150,7 @@ export const SweepRow = React.memo(function SweepRow(props: {
   return (
     <>
       <span
-        className="jp-Convect-row-caret"
+        className="jp-ConvectRuns-row-caret"
         onClick={event => {
           event.stopPropagation();
           onToggle(sweep.id);
@@ -155,19 +158,19 @@ export const SweepRow = React.memo(function SweepRow(props: {
       >
         <Caret.react tag="span" />
       </span>
-      <span className="jp-Convect-row-body">
-        <span className="jp-Convect-row-line">
-          <span className="jp-Convect-row-name">{sweep.name}</span>
-          <span className="jp-Convect-row-time">
+      <span className="jp-ConvectRuns-row-body">
+        <span className="jp-ConvectRuns-row-line">
+          <span className="jp-ConvectRuns-row-name">{sweep.name}</span>
+          <span className="jp-ConvectRuns-row-time">
             <Ago time={sweep.created} />
           </span>
         </span>
-        <span className="jp-Convect-row-line">
-          <span className="jp-Convect-row-detail">
+        <span className="jp-ConvectRuns-row-line">
+          <span className="jp-ConvectRuns-row-detail">
             {trans._n('%2 of %1 run', '%2 of %1 runs', sweep.total, done)}
           </span>
           {failed > 0 && (
-            <span className="jp-Convect-tag jp-mod-error">
+            <span className="jp-ConvectRuns-tag jp-mod-error">
               {trans.__('%1 failed', failed)}
             </span>
           )}
@@ -175,7 +178,7 @@ export const SweepRow = React.memo(function SweepRow(props: {
       </span>
       {live > 0 && (
         <span
-          className="jp-Convect-row-progress"
+          className="jp-ConvectRuns-row-progress"
           style={{ width: `${Math.round((done / sweep.total) * 100)}%` }}
         />
       )}

@@ -32,19 +32,19 @@ export default function RunsView(props: {
     <>
       <Filters model={model} />
       {model.runs.isUnreachable && (
-        <div className="jp-Convect-banner" role="status">
+        <div className="jp-ConvectRuns-banner" role="status">
           {trans.__('The server does not answer. Trying again…')}
         </div>
       )}
       {!isReady && !!error && !model.runs.isUnreachable && (
-        <div className="jp-Convect-banner" role="alert">
+        <div className="jp-ConvectRuns-banner" role="alert">
           {sentenceOf(error)}
         </div>
       )}
       {isReady && rows === 0 && (filtered ? <Nothing /> : <Welcome />)}
       {rows > 0 && <RunList model={model} execute={execute as Execute} />}
       {model.selection.size > 1 && (
-        <div className="jp-Convect-selection">
+        <div className="jp-ConvectRuns-selection">
           <span>{trans.__('%1 marked', model.selection.size)}</span>
           <Button
             small
@@ -67,7 +67,7 @@ export default function RunsView(props: {
           </Button>
         </div>
       )}
-      <div className="jp-Convect-total" role="status">
+      <div className="jp-ConvectRuns-total" role="status">
         {isReady && filtered && trans._n('%1 run', '%1 runs', total)}
       </div>
     </>
@@ -99,7 +99,7 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
     succeeded: trans.__('Succeeded')
   };
   return (
-    <div className="jp-Convect-filters" role="search">
+    <div className="jp-ConvectRuns-filters" role="search">
       <input
         className="jp-mod-styled"
         type="search"
@@ -108,14 +108,14 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
         value={text}
         onChange={event => setText(event.target.value)}
       />
-      <div className="jp-Convect-chips">
+      <div className="jp-ConvectRuns-chips">
         {GROUPS.map(({ name, states }) => {
           const active = filter.states[0] === states[0];
           const count = states.reduce((sum, s) => sum + (counts[s] ?? 0), 0);
           return (
             <button
               key={name}
-              className="jp-Convect-chip"
+              className="jp-ConvectRuns-chip"
               aria-pressed={active}
               onClick={() => model.setFilter({ states: active ? [] : states })}
             >
@@ -126,7 +126,7 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
         })}
         {runtimes.length > 1 && (
           <HTMLSelect
-            className="jp-Convect-runtimes"
+            className="jp-ConvectRuns-runtimes"
             aria-label={trans.__('Runtime')}
             value={filter.runtime}
             onChange={event => model.setFilter({ runtime: event.target.value })}
@@ -147,7 +147,7 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
 function Welcome(): JSX.Element {
   const trans = useTrans();
   return (
-    <div className="jp-Convect-empty">
+    <div className="jp-ConvectRuns-empty">
       <convectIcon.react tag="div" width="48px" height="48px" />
       <h3>{trans.__('No runs yet')}</h3>
       <p>
@@ -162,7 +162,7 @@ function Welcome(): JSX.Element {
 function Nothing(): JSX.Element {
   const trans = useTrans();
   return (
-    <div className="jp-Convect-empty">
+    <div className="jp-ConvectRuns-empty">
       <p>{trans.__('No run matches. Search for something else.')}</p>
     </div>
   );

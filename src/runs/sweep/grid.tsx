@@ -60,7 +60,7 @@ export function SweepTable(props: {
   return (
     <div
       ref={scroller}
-      className="jp-Convect-grid"
+      className="jp-ConvectRuns-grid"
       role="grid"
       aria-label={trans.__('Runs of the sweep')}
       aria-rowcount={rows.length}
@@ -69,7 +69,7 @@ export function SweepTable(props: {
       onMouseLeave={() => model.hover(null)}
     >
       <div
-        className="jp-Convect-grid-head"
+        className="jp-ConvectRuns-grid-head"
         role="row"
         style={{ gridTemplateColumns: template }}
       >
@@ -92,7 +92,7 @@ export function SweepTable(props: {
         ))}
       </div>
       <div
-        className="jp-Convect-grid-body"
+        className="jp-ConvectRuns-grid-body"
         style={{ height: virtualizer.getTotalSize() }}
       >
         {virtualizer.getVirtualItems().map(item => {
@@ -142,7 +142,7 @@ function Cell(props: {
         <>
           <StateIcon state={run.state} />
           {best && (
-            <span className="jp-Convect-tag jp-mod-best">
+            <span className="jp-ConvectRuns-tag jp-mod-best">
               {trans.__('Best')}
             </span>
           )}
@@ -166,7 +166,7 @@ function rowClass(
   best: string | null,
   hovered: string | null
 ): string {
-  const names = ['jp-Convect-grid-row'];
+  const names = ['jp-ConvectRuns-grid-row'];
   if (run.id === best) {
     names.push('jp-mod-best');
   }

@@ -11,7 +11,7 @@ export { SweepModel } from './model';
 export class SweepPage extends Page<SweepModel> {
   constructor(model: SweepModel, options: IPageOptions) {
     super(model, options);
-    this.addClass('jp-Convect-sweep');
+    this.addClass('jp-ConvectRuns-sweep');
     this.title.label = options.trans.__('Sweep');
   }
 

@@ -35,7 +35,7 @@ export function Plots(props: {
   const place = points.findIndex(({ id }) => id === model.hovered);
   const hover = (name: string | null) => model.hover(name);
   return (
-    <div className="jp-Convect-plots">
+    <div className="jp-ConvectRuns-plots">
       <Chart
         option={parallel}
         height={240}
@@ -95,8 +95,8 @@ function Scatter(props: {
     </label>
   );
   return (
-    <div className="jp-Convect-scatter">
-      <div className="jp-Convect-axes">
+    <div className="jp-ConvectRuns-scatter">
+      <div className="jp-ConvectRuns-axes">
         {choice(trans.__('Across'), xId, setX)}
         {choice(trans.__('Up'), yId, setY)}
       </div>

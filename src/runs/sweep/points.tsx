@@ -39,7 +39,7 @@ export function AddPoints(props: {
   };
   return (
     <form
-      className="jp-Convect-points"
+      className="jp-ConvectRuns-points"
       onSubmit={event => {
         event.preventDefault();
         void add();
@@ -70,7 +70,7 @@ export function AddPoints(props: {
           : trans._n('Add %1 run', 'Add %1 runs', size)}
       </button>
       {failure && (
-        <span className="jp-Convect-error" role="alert">
+        <span className="jp-ConvectRuns-error" role="alert">
           {failure}
         </span>
       )}

@@ -32,7 +32,7 @@ export function SweepView(props: {
     }
     const missing = error instanceof ConvectError && error.isMissing;
     return (
-      <div className="jp-Convect-empty" role="alert">
+      <div className="jp-ConvectRuns-empty" role="alert">
         {missing ? trans.__('There is no such sweep.') : sentenceOf(error)}
       </div>
     );
@@ -41,7 +41,7 @@ export function SweepView(props: {
   return (
     <>
       {!!error && (
-        <div className="jp-Convect-banner" role="status">
+        <div className="jp-ConvectRuns-banner" role="status">
           {sentenceOf(error)}
         </div>
       )}
@@ -77,11 +77,11 @@ function SweepHeader(props: {
     );
   };
   return (
-    <header className="jp-Convect-header">
-      <div className="jp-Convect-title">
+    <header className="jp-ConvectRuns-header">
+      <div className="jp-ConvectRuns-title">
         <h2 title={view.id}>{view.name}</h2>
         <div
-          className="jp-Convect-actions"
+          className="jp-ConvectRuns-actions"
           role="toolbar"
           aria-label={trans.__('Sweep')}
         >
@@ -117,7 +117,7 @@ function SweepHeader(props: {
           />
         </div>
       </div>
-      <div className="jp-Convect-facts">
+      <div className="jp-ConvectRuns-facts">
         <span>
           {trans._n(
             '%2 of %1 run has ended',
@@ -127,7 +127,7 @@ function SweepHeader(props: {
           )}
         </span>
         {failed > 0 && (
-          <span className="jp-Convect-tag jp-mod-error">
+          <span className="jp-ConvectRuns-tag jp-mod-error">
             {trans.__('%1 did not succeed', failed)}
           </span>
         )}
@@ -137,7 +137,7 @@ function SweepHeader(props: {
         )}
       </div>
       {failure && (
-        <p className="jp-Convect-reason jp-mod-error" role="alert">
+        <p className="jp-ConvectRuns-reason jp-mod-error" role="alert">
           {failure}
         </p>
       )}
@@ -149,7 +149,7 @@ function SweepHeader(props: {
 function TableBar({ model }: { model: SweepModel }): JSX.Element {
   const trans = useTrans();
   return (
-    <div className="jp-Convect-tablebar">
+    <div className="jp-ConvectRuns-tablebar">
       <input
         className="jp-mod-styled"
         type="search"
@@ -161,7 +161,7 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
       <span role="status">
         {trans._n('%1 run', '%1 runs', model.rows.length)}
       </span>
-      <details className="jp-Convect-columns">
+      <details className="jp-ConvectRuns-columns">
         <summary>{trans.__('Columns')}</summary>
         <div>
           {model.columns

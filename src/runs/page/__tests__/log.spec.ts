@@ -1,0 +1,45 @@
+import { LogBuffer, MAX_LINES, plain, search } from '../log';
+
+function lines(...pieces: string[]): string[] {
+  const buffer = new LogBuffer();
+  pieces.forEach(piece => buffer.push(piece));
+  return buffer.lines;
+}
+
+describe('LogBuffer', () => {
+  it('joins lines that arrive in pieces', () => {
+    expect(lines('a', 'b\nc', '\n')).toEqual(['ab', 'c', '']);
+  });
+
+  it('keeps of a progress bar what it says last', () => {
+    expect(lines('0%\r50%', '\r100%', '\ndone\n')).toEqual([
+      '100%',
+      'done',
+      ''
+    ]);
+  });
+
+  it('knows the line ends of Windows, also when they are cut in two', () => {
+    expect(lines('a\r\nb\r', '\nc')).toEqual(['a', 'b', 'c']);
+  });
+
+  it('shows the bar while it is being written', () => {
+    expect(lines('0%\r50%\r')).toEqual(['50%\r']);
+  });
+
+  it('lets the oldest lines go when there are too many', () => {
+    const buffer = new LogBuffer();
+    buffer.push('x\n'.repeat(MAX_LINES + 10));
+    expect(buffer.lines.length).toBeLessThanOrEqual(MAX_LINES);
+    expect(buffer.dropped + buffer.lines.length).toBe(MAX_LINES + 11);
+  });
+});
+
+describe('search', () => {
+  it('sees no colours and no letter case', () => {
+    const text = ['\x1b[31mErr\x1b[1mor\x1b[0m here', 'fine'];
+    expect(plain(text[0])).toBe('Error here');
+    expect(search(text, 'ERROR')).toEqual([0]);
+    expect(search(text, '')).toEqual([]);
+  });
+});

@@ -1,0 +1,51 @@
+import type { IRunSummary, ISweepView } from '../../../api';
+import { columnsOf, filtered, sorted } from '../table';
+
+const run = (
+  id: string,
+  parameters: IRunSummary['parameters'],
+  metrics: IRunSummary['metrics'] = {}
+) =>
+  ({ id, state: 'succeeded', parameters, metrics }) as unknown as IRunSummary;
+
+const runs = [
+  run('a', { lr: 0.1, kind: 'x', fixed: 1 }, { loss: 3 }),
+  run('b', { lr: 0.2, kind: 'y', fixed: 1 }),
+  run('c', { lr: 0.05, kind: 'x', fixed: 1 }, { loss: 1 })
+];
+const view = { runs, space: { lr: [0.1, 0.2, 0.05] } } as unknown as ISweepView;
+const columns = columnsOf(view);
+const ids = (found: IRunSummary[]) => found.map(({ id }) => id).join('');
+
+describe('the table of a sweep', () => {
+  it('has a column for what was swept or differs, and for each metric', () => {
+    expect(columns.map(({ id }) => id)).toEqual([
+      'state',
+      'p:lr',
+      'p:kind',
+      'm:loss',
+      'duration'
+    ]);
+  });
+
+  it('sorts numbers as numbers, what is missing last either way', () => {
+    const by = (column: string, descending: boolean) =>
+      ids(sorted(runs, columns, { column, descending }));
+    expect(by('p:lr', false)).toBe('cab');
+    expect(by('p:lr', true)).toBe('bac');
+    expect(by('m:loss', false)).toBe('cab');
+    expect(by('m:loss', true)).toBe('acb');
+  });
+
+  it.each([
+    ['', 'abc'],
+    ['lr>0.05', 'ab'],
+    ['lr<=0.1', 'ac'],
+    ['lr=0.1', 'a'],
+    ['kind=x loss<2', 'c'],
+    ['y', 'b'],
+    ['nothing', '']
+  ])('filters by "%s"', (text, found) => {
+    expect(ids(filtered(runs, columns, text))).toBe(found);
+  });
+});

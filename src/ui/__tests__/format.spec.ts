@@ -1,0 +1,39 @@
+import {
+  formatDuration,
+  formatNumber,
+  formatParameters,
+  formatSize
+} from '../format';
+
+describe('formatting', () => {
+  it.each([
+    [0.04, '0.0 s'],
+    [9.94, '9.9 s'],
+    [59.4, '59 s'],
+    [59.6, '1 min 00 s'],
+    [3599.7, '1 h 00 min'],
+    [7265, '2 h 01 min'],
+    [90061, '1 d 01 h']
+  ])('says %d seconds as %s', (seconds, text) => {
+    expect(formatDuration(seconds)).toBe(text);
+  });
+
+  it('shows no more digits than matter', () => {
+    expect(formatNumber(0.123456789)).toBe('0.12346');
+    expect(formatNumber(123456)).toBe('123456');
+  });
+
+  it('shows parameters as one line', () => {
+    expect(formatParameters({ lr: 0.1, name: 'a', list: [1] })).toBe(
+      'lr=0.1, name=a, list=[1]'
+    );
+  });
+
+  it.each([
+    [999, '999 B'],
+    [1500, '1.5 kB'],
+    [52000000, '52.0 MB']
+  ])('says %d bytes as %s', (bytes, text) => {
+    expect(formatSize(bytes)).toBe(text);
+  });
+});
