@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ..errors import Refused
 from ..pipeline.plan import Json, Plan
+from .definition import component_from_json
 from .engines import container_engine
 from .files import read_json, write_json
-from .model import Component, component_from_json, executable_digest
+from .model import Component, executable_digest
 from .read import read
 from .sources import SHIPPED
 

@@ -25,9 +25,10 @@ from typing import Any
 from ..errors import ConvectError
 from ..pipeline.plan import Json
 from .approvals import Approvals, refuse_unapproved, store_folder
+from .definition import component_from_json
 from .engines import container_engine
 from .files import read_json
-from .model import Component, component_from_json
+from .model import Component
 from .run import Folders, Launch, arguments_of, as_container, as_process
 from .types import from_text
 

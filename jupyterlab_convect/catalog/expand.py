@@ -14,7 +14,8 @@ from ..errors import Refused
 from ..pipeline.expressions import Reference, as_text, substitute
 from ..pipeline.graph import order
 from ..pipeline.plan import Json, Plan, Resources, Secret, Step, digest_of
-from .model import Component, Graph, Task, component_from_json, component_to_json
+from .definition import component_from_json, component_to_json
+from .model import Component, Graph, Task
 
 MAX_STEPS = 5_000
 _ABSENT = object()

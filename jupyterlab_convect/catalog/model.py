@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..errors import ConvectError
-from ..pipeline.plan import Json, Resources, digest_of, from_json, to_json
+from ..pipeline.plan import Json, Resources, digest_of, to_json
 
 Passing = Literal["value", "file"]
 Format = Literal["v1", "graph", "ir"]
@@ -122,24 +122,6 @@ class Unreadable(ConvectError):
         self.reason = reason
 
 
-def component_to_json(component: Component) -> Json:
-    return to_json(component)
-
-
-def component_from_json(value: Json) -> Component:
-    """The definition a document embeds. Documents come from anywhere: all of it is checked."""
-    try:
-        component = from_json(Component, value)
-        _check(component)
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ConvectError(
-            "An embedded component definition is damaged.",
-            code="damaged-component",
-            hint="Add the component to the pipeline again.",
-        ) from error
-    return component
-
-
 def executable_digest(component: Component) -> str:
     """What an approval is given for: everything that decides which commands are executed."""
     return digest_of([to_json(item.container) for item in containers(component)])
@@ -173,32 +155,3 @@ def placeholders(argument: Json) -> Iterator[tuple[str, str]]:
 NAMED_PLACEHOLDERS = frozenset(
     ("inputValue", "inputPath", "inputUri", "outputPath", "outputUri", "isPresent")
 )
-
-
-def _check(component: Component) -> None:
-    _expect(isinstance(component.name, str) and component.format in ("v1", "graph", "ir"))
-    implementations = (component.container, component.graph, component.importer)
-    _expect(sum(item is not None for item in implementations) == 1)
-    ends: list[Input | Output] = [*component.inputs, *component.outputs]
-    for end in ends:
-        _expect(isinstance(end.name, str) and end.passed in ("value", "file"))
-    if component.container:
-        container = component.container
-        _expect(isinstance(container.image, str))
-        inputs = {item.name for item in component.inputs}
-        outputs = {item.name for item in component.outputs}
-        for kind, name in placeholders(
-            [container.command, container.args, *container.env.values()]
-        ):
-            _expect(name in (outputs if kind.startswith("output") else inputs))
-    if component.graph:
-        for task in component.graph.tasks.values():
-            _expect(task.component in component.graph.components)
-            _expect(all(name in component.graph.tasks for name in task.after))
-        for inner in component.graph.components.values():
-            _check(inner)
-
-
-def _expect(condition: bool) -> None:
-    if not condition:
-        raise ValueError

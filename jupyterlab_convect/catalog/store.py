@@ -25,6 +25,7 @@ from typing import TypeVar
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import from_json, to_json
 from .approvals import Approvals
+from .definition import component_from_json, component_to_json
 from .entries import (
     SHIPPED,
     Entry,
@@ -38,12 +39,7 @@ from .entries import (
 )
 from .fetch import Fetcher, Policy, check_url
 from .files import read_json, write, write_json
-from .model import (
-    Component,
-    Unreadable,
-    component_from_json,
-    component_to_json,
-)
+from .model import Component, Unreadable
 from .read import read
 from .secrets import authorization
 from .sources import Catalog, Text, fingerprint, source_of

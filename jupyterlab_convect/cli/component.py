@@ -406,7 +406,7 @@ def _ask(question: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ..catalog.model import component_to_json
+    from ..catalog.definition import component_to_json
     from ..runs.model import Request
     from .following import follow_run
 

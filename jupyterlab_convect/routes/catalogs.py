@@ -10,9 +10,10 @@ from pathlib import Path
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
+from ..catalog.definition import component_from_json, component_to_json
 from ..catalog.engines import container_engine
 from ..catalog.entries import Shelf, catalog_from_json, new_catalog_id
-from ..catalog.model import Component, component_from_json, component_to_json, containers
+from ..catalog.model import Component, containers
 from ..catalog.preview import preview
 from ..catalog.sources import Catalog, kinds
 from ..catalog.store import CatalogStore

@@ -87,7 +87,8 @@ def import_all(workspace: Workspace, folder: Path, *specs: dict[str, Any]) -> di
     store.add(Catalog(id="mine", name="Mine", kind="folder", path=str(folder)))
     shelf: Shelf = store.refresh("mine")
     found = {}
-    from jupyterlab_convect.catalog.model import component_to_json, containers
+    from jupyterlab_convect.catalog.definition import component_to_json
+    from jupyterlab_convect.catalog.model import containers
 
     for entry in shelf.entries:
         component = store.component(entry.digest)

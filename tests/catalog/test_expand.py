@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from jupyterlab_convect.catalog.definition import component_to_json
 from jupyterlab_convect.catalog.expand import MAX_STEPS, expand, node_of
-from jupyterlab_convect.catalog.model import Component, component_to_json
+from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.errors import ConvectError, Refused
 from jupyterlab_convect.pipeline.plan import Plan, Secret, Step

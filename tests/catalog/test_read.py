@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyterlab_convect.catalog.model import (
-    Component,
-    component_from_json,
-    component_to_json,
-    executable_digest,
-)
+from jupyterlab_convect.catalog.definition import component_from_json, component_to_json
+from jupyterlab_convect.catalog.model import Component, executable_digest
 from jupyterlab_convect.catalog.read import Reading, digest_of_bytes, name_from, read
 from jupyterlab_convect.errors import ConvectError, Missing
 
