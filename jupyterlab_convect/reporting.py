@@ -25,7 +25,7 @@ def output(name: str, value: Any) -> None:
 
 def metric(name: str, value: float, step: int | None = None) -> None:
     """Report a number of this run, such as a loss; `step` is its place in a series."""
-    number = float(as_json(value))
+    number = float(value)
     _report("metric", name, number if math.isfinite(number) else None, step)
 
 

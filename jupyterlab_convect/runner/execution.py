@@ -8,6 +8,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from . import notebooks
@@ -60,10 +61,8 @@ class Execution(NotebookClient):
     async def connect(self, kernel: Kernel, timeout: float) -> None:
         """Wait until the kernel answers on all its channels."""
         self._kernel = kernel
-        self._wire = Wire(kernel.connection, self._on_broadcast)
-        self.kc = self.client = self._wire.client
         try:
-            info = await asyncio.wait_for(self._greet(), timeout)
+            info = await asyncio.wait_for(self._connect(), timeout)
         except asyncio.TimeoutError:
             raise StepFailed(f"The kernel did not answer within {timeout:g} s.") from None
         self.nb.metadata["language_info"] = info.get("language_info", {})
@@ -114,6 +113,17 @@ class Execution(NotebookClient):
             self._stream = [text]
             self._stream_output.text = text
         self._narrator.flush(final=final)
+
+    async def _connect(self) -> dict[str, Any]:
+        # ZeroMQ tries again only after a while when it connects too early.
+        connection, ended = self._kernel.connection, self._kernel.ended
+        if connection["transport"] == "ipc":
+            last = Path(f"{connection['ip']}-{connection['hb_port']}")
+            while not (last.exists() or ended.done()):
+                await asyncio.sleep(0.005)
+        self._wire = Wire(connection, self._on_broadcast)
+        self.kc = self.client = self._wire.client
+        return await self._greet()
 
     async def _greet(self) -> dict[str, Any]:
         """Ask until there is an answer and the kernel's broadcast is heard too.

@@ -94,6 +94,7 @@ class StartedKernel(Kernel):
     reading: asyncio.Future[None]
 
     def forget(self) -> None:
+        self.reading.cancel()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -11,7 +11,6 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -183,17 +182,17 @@ class _Stop:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._asked = False
-        self._wake: Callable[[], Any] = lambda: None
         self._event: asyncio.Event | None = None
 
     def listen(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+            with contextlib.suppress(ValueError):  # not the main thread
+                signal.signal(number, self._on_signal)
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         self._event = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            with contextlib.suppress(NotImplementedError):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, self._on_signal)
         if self._asked:
             self._event.set()

@@ -50,6 +50,8 @@ RUNNER_MODULES = (
     "asyncio.subprocess",
     "papermill.parameterize",
 )
+COURTESY = 0.1
+"""Seconds after an order in which its step has the processors for itself."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 
@@ -124,13 +126,15 @@ class Forge:
 
     def serve(self) -> None:
         used = time.monotonic()
+        waiting: list[Any] = [self.control, self.wake]
         while True:
-            if len(self.spares) < self.options.get("spares", 1):
-                self.spares.append(self.fork(kernel=True))
-            left = used + self.options.get("idle", 600) - time.monotonic()
-            waiting: list[Any] = [self.control, self.wake]
+            missing = self.options["spares"] - len(self.spares)
+            pause = COURTESY if missing else self.options["idle"]
+            left = used + pause - time.monotonic()
             ready, _, _ = select.select(waiting, [], [], max(left, 0))
-            if not ready and left <= 0:
+            if not ready and missing:
+                self.spares.append(self.fork(kernel=True))
+            elif not ready:
                 return
             if self.wake in ready:
                 self.reap()
@@ -151,7 +155,6 @@ class Forge:
                 pid, channel = self.spares.pop() if self.spares else self.fork(kernel=True)
             else:
                 pid, channel = self.fork(kernel=False)
-            set_idle(pid, False)
             try:
                 send(channel, order, descriptors)
             except OSError:  # the spare has died meanwhile
@@ -207,24 +210,14 @@ def start_over(keep: set[int]) -> None:
         sys.modules["numpy"].random.seed()
 
 
-def set_idle(pid: int, idle: bool) -> None:
-    """Let a process run only when nothing else wants to, or like all others again."""
-    with contextlib.suppress(OSError, AttributeError):
-        policy = os.SCHED_IDLE if idle else os.SCHED_OTHER
-        os.sched_setscheduler(pid, policy, os.sched_param(0))
-
-
 def spare(
     channel: socket.socket, plain: set[str], with_kernel: bool, options: dict[str, Any]
 ) -> None:
     """Wait for the one order of this process, with a kernel at hand."""
-    set_idle(0, True)
     kernel = fork_kernel(plain, options, channel) if with_kernel else None
     order, descriptors = receive(channel)
     if order is None:
         os._exit(0)
-    if kernel is not None:
-        set_idle(kernel["pid"], False)
     channel.close()
     if order["kind"] == "step":
         os._exit(run_step(order, descriptors, kernel))
@@ -357,7 +350,6 @@ def be_kernel(
         def init_path(self) -> None:
             # Sockets and shell are there; working folder, startup files and extensions
             # come next, and those are the step's own.
-            set_idle(0, False)
             channel.send(b"r")
             assignment, _ = receive(channel)
             if assignment is None:
