@@ -17,6 +17,7 @@ from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection, new_id
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runtimes.base import StepRuntime
+from jupyterlab_convect.runtimes.local import LocalRuntime
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,7 +25,10 @@ from processes import Processes
 
 PATIENCE = 60.0
 
-RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"processes": Processes}
+RUNTIMES: dict[str, Callable[[], StepRuntime]] = {
+    "local": LocalRuntime,
+    "processes": Processes,
+}
 
 
 class Lab:
