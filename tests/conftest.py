@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -36,9 +37,14 @@ for module in (jupyter_core, pytest_tornasync, jupyter_server):
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the runs of whoever runs the tests."""
+    """No test reads or writes the runs of whoever runs the tests, or waits for their end.
+
+    Sockets lie in the temporary folder, so its name must be short.
+    """
     folder = tmp_path_factory.mktemp("convect")
-    with pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory(prefix="cv-") as short, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", short)
+        patch.setattr(tempfile, "tempdir", short)
         patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
         patch.setenv("CONVECT_INDEX_DIR", str(folder / "index"))
         patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config"))
