@@ -100,7 +100,7 @@ class Driver:
         self.state = host.store.read(run.id).state
         self.gone = False
         """The run has ended, or somebody else drives it."""
-        self.ended = asyncio.Event()
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.actives: dict[str, Active] = {}
         self._host = host
         self._choice = choice

@@ -96,8 +96,7 @@ class Engine:
             if left <= 0:
                 raise TimeoutError(f"The run {run_id} is still {state.state}.")
             if driver := self._drivers.get(run_id):
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(driver.ended.wait(), min(left, self.beat))
+                await asyncio.wait({driver.ended}, timeout=min(left, self.beat))
             else:
                 await asyncio.sleep(min(left, self.beat / 4))
         return state
@@ -117,9 +116,11 @@ class Engine:
         actives = [active for driver in self._drivers.values() for active in driver.starting()]
         if tasks := [active.task for active in actives if active.task is not None]:
             await asyncio.wait(tasks, timeout=5)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks, timeout=1)
+            await asyncio.sleep(0)
         for driver in self._drivers.values():
             driver.let_go()
         leases = [driver.lease for driver in self._drivers.values()]
@@ -181,7 +182,7 @@ class Engine:
     def finished(self, driver: Driver) -> None:
         del self._drivers[driver.run.id]
         self._holds.pop(driver.run.id, None)
-        driver.ended.set()
+        driver.ended.set_result(None)
         with contextlib.suppress(OSError):
             driver.lease.end()
         self._leave_gate(driver.run)

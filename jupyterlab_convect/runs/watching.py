@@ -30,6 +30,7 @@ class Watch:
         self._runtime = runtime
         self._actives: dict[tuple[str, str, int], Active] = {}
         self._call = asyncio.Event()
+        self._checked = 0.0
         self._loop = asyncio.get_running_loop()
 
     def add(self, active: Active) -> None:
@@ -54,19 +55,25 @@ class Watch:
 
     async def run(self) -> None:
         while True:
-            try:
-                await asyncio.wait_for(self._call.wait(), self._engine.beat)
-            except asyncio.TimeoutError:
-                now = time.time()
-                for active in list(self._actives.values()):
-                    with self._engine.guarded(active.driver):
-                        active.driver.check_time(active, now)
+            beat = self._loop.call_later(self._engine.beat, self._call.set)
+            await self._call.wait()
+            beat.cancel()
             self._call.clear()
             self._engine.admit_soon()
             began = time.monotonic()
+            self._check_times()
             await self._poll()
             took = time.monotonic() - began
             await asyncio.sleep(took if took > BREATH else 0)
+
+    def _check_times(self) -> None:
+        """Once a beat, however often somebody calls."""
+        if time.monotonic() < self._checked + self._engine.beat:
+            return
+        self._checked, now = time.monotonic(), time.time()
+        for active in list(self._actives.values()):
+            with self._engine.guarded(active.driver):
+                active.driver.check_time(active, now)
 
     async def _poll(self) -> None:
         asked = [active.attempt for active in self._actives.values() if active.settled]
