@@ -131,6 +131,9 @@ export class CatalogActions {
       return;
     }
     const { name, counts, error } = catalog;
+    if (begun.refreshed === null) {
+      this.model.reveal(catalog.id);
+    }
     if (error) {
       Notification.error(`${name}: ${error.message} ${error.hint ?? ''}`, {
         autoClose: false

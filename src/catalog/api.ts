@@ -42,11 +42,8 @@ export class CatalogApi {
   }
 
   /** Change a catalog, which the server begins to read again. */
-  configure(
-    id: string,
-    { name, urls, path, categories, auth }: ICatalogSettings
-  ): Promise<ICatalog> {
-    const change = { name, urls, path, categories, auth };
+  configure(id: string, settings: ICatalogSettings): Promise<ICatalog> {
+    const change = { ...settings, kind: undefined };
     return this.api.send('PATCH', catalogPath(id), change);
   }
 

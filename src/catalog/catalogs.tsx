@@ -29,7 +29,12 @@ export default function CatalogsView(props: {
         aria-label={trans.__('Catalogs')}
       >
         {model.catalogs.map(catalog => (
-          <CatalogItem key={catalog.id} catalog={catalog} execute={execute} />
+          <CatalogItem
+            key={catalog.id}
+            catalog={catalog}
+            execute={execute}
+            onErrors={() => model.reveal(catalog.id, 'errors')}
+          />
         ))}
       </ul>
       {model.isReady && !hasOwn && (
@@ -54,8 +59,10 @@ export default function CatalogsView(props: {
 function CatalogItem(props: {
   catalog: ICatalog;
   execute: Execute;
+  /** Show the components that could not be read. */
+  onErrors: () => void;
 }): JSX.Element {
-  const { catalog, execute } = props;
+  const { catalog, execute, onErrors } = props;
   const trans = useTrans();
   const { id, name, progress } = catalog;
   const act = (command: string) => () => execute(command, { catalog: id });
@@ -98,9 +105,12 @@ function CatalogItem(props: {
         <div className="jp-ConvectCatalog-detail">
           {trans._n('%1 component', '%1 components', catalog.counts.components)}
           {catalog.counts.errors > 0 && (
-            <span className="jp-mod-error">
+            <button
+              className="jp-ConvectCatalog-link jp-mod-error"
+              onClick={onErrors}
+            >
               {trans._n('%1 error', '%1 errors', catalog.counts.errors)}
-            </span>
+            </button>
           )}
           {catalog.kind !== 'shipped' && catalog.refreshed && (
             <Ago time={catalog.refreshed} />

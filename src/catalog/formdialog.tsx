@@ -31,7 +31,7 @@ export class CatalogDialog extends Dialog<unknown> {
       defaultButton: ACCEPT,
       focusNodeSelector: 'input'
     });
-    this.addClass('jp-Convect-dialog');
+    this.addClass('jp-ConvectCatalog-dialog');
   }
 
   /** The catalog as the server has taken it; null when nobody wants it. */
@@ -67,7 +67,7 @@ class FormBody extends ReactWidget {
     private readonly browse: () => Promise<string | null>
   ) {
     super();
-    this.addClass('jp-Convect-dialog-body');
+    this.addClass('jp-ConvectCatalog-dialogBody');
   }
 
   protected override render(): JSX.Element {
@@ -87,14 +87,14 @@ function CatalogFormView(props: {
   const form = useModel(props.form);
   const trans = useTrans();
   return (
-    <div className="jp-Convect-form" aria-busy={form.isSending}>
+    <div className="jp-ConvectCatalog-form" aria-busy={form.isSending}>
       <TextField
         form={form}
         name="name"
         label={trans.__('Name')}
         hint={trans.__('How the panel calls it.')}
       />
-      <fieldset className="jp-Convect-group">
+      <fieldset className="jp-ConvectCatalog-group">
         <legend>{trans.__('Configuration')}</legend>
         {form.kind === 'url' ? (
           <TextField
@@ -119,6 +119,7 @@ function CatalogFormView(props: {
           )}
         />
         {form.kind === 'url' && <AuthFields form={form} />}
+        {form.kind === 'url' && <Replacements form={form} />}
         <p className="jp-ConvectCatalog-note">
           {form.kind === 'url'
             ? trans.__(
@@ -178,6 +179,28 @@ function AuthFields({ form }: { form: CatalogForm }): JSX.Element {
         />
       )}
     </>
+  );
+}
+
+function Replacements({ form }: { form: CatalogForm }): JSX.Element {
+  const trans = useTrans();
+  const isWrong = form.complaints.replacements !== undefined;
+  return (
+    <details
+      className="jp-ConvectCatalog-more"
+      open={isWrong || form.values.replacements !== '' || undefined}
+    >
+      <summary>{trans.__('Dead addresses')}</summary>
+      <TextField
+        form={form}
+        name="replacements"
+        lines={2}
+        label={trans.__('Read instead')}
+        hint={trans.__(
+          'For graphs that refer to components which are gone: dead address = other address, one a line.'
+        )}
+      />
+    </details>
   );
 }
 
@@ -255,16 +278,16 @@ function Field(props: {
 }): JSX.Element {
   const { label, hint, error, children } = props;
   return (
-    <label className="jp-Convect-field">
-      <span className="jp-Convect-label">{label}</span>
-      <span className="jp-Convect-input">
+    <label className="jp-ConvectCatalog-field">
+      <span className="jp-ConvectCatalog-label">{label}</span>
+      <span className="jp-ConvectCatalog-input">
         {children}
         {error ? (
-          <span className="jp-Convect-error" role="alert">
+          <span className="jp-ConvectCatalog-error" role="alert">
             {error}
           </span>
         ) : (
-          hint && <span className="jp-Convect-help">{hint}</span>
+          hint && <span className="jp-ConvectCatalog-help">{hint}</span>
         )}
       </span>
     </label>

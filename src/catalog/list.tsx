@@ -41,6 +41,13 @@ export function ComponentList(props: {
     overscan: 10
   });
 
+  const { reveals } = model;
+  React.useEffect(() => {
+    if (reveals > 0) {
+      virtualizer.scrollToIndex(model.cursor, { align: 'center' });
+    }
+  }, [model, reveals, virtualizer]);
+
   const move = (to: number) => {
     model.moveTo(Math.max(0, to));
     virtualizer.scrollToIndex(model.cursor);

@@ -80,6 +80,11 @@ export class CatalogModel extends Observable {
     return this._cursor;
   }
 
+  /** Grows whenever the row of the cursor is to be brought into sight. */
+  get reveals(): number {
+    return this._reveals;
+  }
+
   get preview(): IPreview | null {
     return this._preview;
   }
@@ -118,6 +123,29 @@ export class CatalogModel extends Observable {
       this.look(row.entry);
     }
     this.touch();
+  }
+
+  /** Go to the first component of a catalog, or to the first that could not be read. */
+  reveal(catalog: string, what: 'any' | 'errors' = 'any'): void {
+    const entry = this._items.find(
+      item =>
+        item.entry.catalog === catalog &&
+        (what === 'any' || item.entry.error !== null)
+    )?.entry;
+    if (!entry) {
+      return;
+    }
+    this._text = '';
+    const closed = new Set(this._closed);
+    entry.categories.forEach(category => closed.delete(category));
+    this._closed = closed;
+    this.arrange();
+    this._reveals += 1;
+    this.moveTo(
+      this._rows.findIndex(
+        row => row.kind === 'component' && row.entry === entry
+      )
+    );
   }
 
   /** The whole component, from here or from the server. */
@@ -265,6 +293,7 @@ export class CatalogModel extends Observable {
   private _look: Coalesced;
   private _poll: Poll;
   private _preview: IPreview | null = null;
+  private _reveals = 0;
   private _rows: readonly Row[] = [];
   private _stamp = '';
   private _text = '';

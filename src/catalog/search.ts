@@ -25,14 +25,18 @@ export interface ISearchable {
   text: string;
 }
 
-/** Prepare once what every key stroke looks through: sorted, in lower case. */
+/** Prepare once what every key stroke looks through: by name, broken ones last. */
 export function prepare(entries: readonly IEntry[]): ISearchable[] {
   const { compare } = new Intl.Collator(undefined, {
     numeric: true,
     sensitivity: 'base'
   });
   return [...entries]
-    .sort((one, other) => compare(one.name, other.name))
+    .sort(
+      (one, other) =>
+        Number(!one.digest) - Number(!other.digest) ||
+        compare(one.name, other.name)
+    )
     .map(entry => ({
       entry,
       name: entry.name.toLowerCase(),

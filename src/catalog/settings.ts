@@ -15,6 +15,8 @@ export interface IFormValues {
   secret: string;
   key: string;
   scheme: string;
+  /** `dead address = address`, one a line. */
+  replacements: string;
 }
 
 export const NO_VALUES: IFormValues = {
@@ -26,7 +28,8 @@ export const NO_VALUES: IFormValues = {
   env: '',
   secret: '',
   key: '',
-  scheme: 'Bearer'
+  scheme: 'Bearer',
+  replacements: ''
 };
 
 /** What is wrong with a field, in a sentence. */
@@ -43,7 +46,10 @@ export function valuesOf(settings: ICatalogSettings): IFormValues {
     env: auth?.env ?? '',
     secret: auth?.name ?? '',
     key: auth?.key ?? '',
-    scheme: auth?.scheme ?? 'Bearer'
+    scheme: auth?.scheme ?? 'Bearer',
+    replacements: Object.entries(settings.replacements ?? {})
+      .map(pair => pair.join(' = '))
+      .join('\n')
   };
 }
 
@@ -59,6 +65,7 @@ export function settingsOf(
   if (kind === 'url') {
     settings.urls = split(values.urls, /\s+/);
     settings.auth = authOf(values);
+    settings.replacements = Object.fromEntries(pairsOf(values.replacements));
   } else {
     settings.path = values.path.trim();
   }
@@ -77,13 +84,19 @@ export function complaintsOf(
   }
   if (kind === 'url') {
     const urls = split(values.urls, /\s+/);
-    const wrong = urls.find(url => !/^https?:\/\/[^/]/.test(url));
+    const wrong = urls.find(url => !isAddress(url));
     if (urls.length === 0) {
       complaints.urls = trans.__('Give at least one address.');
     } else if (wrong !== undefined) {
       complaints.urls = trans.__(
         '%1 is not a web address; it begins with https:// or http://.',
         wrong
+      );
+    }
+    const halves = pairsOf(values.replacements).flat();
+    if (!halves.every(isAddress)) {
+      complaints.replacements = trans.__(
+        'Each line is a dead address, an equals sign and the address to read instead.'
       );
     }
     if (values.auth === 'env' && !values.env.trim()) {
@@ -114,6 +127,18 @@ function authOf(values: IFormValues): ICatalogSettings['auth'] {
     case 'keyring':
       return { name: values.secret.trim(), key: values.key.trim(), scheme };
   }
+}
+
+/** An address holds an equals sign of its own at times, but never a space. */
+function pairsOf(text: string): [string, string][] {
+  return split(text, /\n/).map(line => {
+    const [dead, ...rest] = line.split(/\s+=\s+/);
+    return [dead, rest.join(' = ')];
+  });
+}
+
+function isAddress(text: string): boolean {
+  return /^https?:\/\/[^/\s]\S*$/.test(text);
 }
 
 function split(text: string, separator: RegExp): string[] {

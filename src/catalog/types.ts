@@ -19,6 +19,8 @@ export interface ICatalogSettings {
   path?: string | null;
   categories?: string[];
   auth?: IAuth | null;
+  /** Addresses to read instead of references that are dead. */
+  replacements?: { [url: string]: string };
 }
 
 /** What was wrong when a source was read. */

@@ -19,7 +19,8 @@ describe('the form of a catalog', () => {
       kind: 'url',
       urls: ['https://a.example/x.yaml', 'https://b.example/y.yaml'],
       categories: ['Data', 'Models', '数据'],
-      auth: null
+      auth: null,
+      replacements: {}
     });
     expect(settingsOf('folder', { ...values, path: ' parts ' })).toEqual({
       name: 'Mine',
@@ -44,6 +45,19 @@ describe('the form of a catalog', () => {
     expect(
       settingsOf('url', { ...values, auth: 'env', env: 'TOKEN' }).auth
     ).toEqual({ env: 'TOKEN', scheme: 'Bearer' });
+  });
+
+  it('replaces dead addresses', () => {
+    const replacements =
+      'https://dead.example/a?v=1 = https://live.example/a?v=2\n';
+    const settings = settingsOf('url', { ...values, replacements });
+    expect(settings.replacements).toEqual({
+      'https://dead.example/a?v=1': 'https://live.example/a?v=2'
+    });
+    expect(
+      complaintsOf('url', { ...values, replacements: 'https://a' }, trans)
+    ).toHaveProperty('replacements');
+    expect(settingsOf('url', valuesOf(settings))).toEqual(settings);
   });
 
   it('comes back from a configuration as it was', () => {
