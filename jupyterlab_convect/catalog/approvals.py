@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import time
@@ -14,8 +13,7 @@ from .definition import component_from_json
 from .engines import container_engine
 from .files import read_json, write_json
 from .model import Component, executable_digest
-from .read import read
-from .sources import SHIPPED
+from .shipped import digests
 
 
 def store_folder(runs: Path) -> Path:
@@ -32,7 +30,7 @@ class Approvals:
     def has(self, component: Component) -> bool:
         """Whether somebody approved it, or it ships with the product."""
         digest = executable_digest(component)
-        return digest in shipped() or digest in self._read()
+        return digest in self._read() or digest in digests()
 
     def give(self, component: Component, user: str | None = None) -> None:
         given = {"name": component.name, "time": time.time(), "user": user}
@@ -71,14 +69,4 @@ def refuse_unapproved(component: Component) -> Refused:
         code="component-not-approved",
         hint="There is no podman or docker here. Approve the component in its preview, or with "
         f"`convect component approve {component.digest.removeprefix('sha256:')[:12]}`.",
-    )
-
-
-@functools.cache
-def shipped() -> frozenset[str]:
-    """What approves our own components: they were written and tested here."""
-    return frozenset(
-        executable_digest(component)
-        for path in SHIPPED.glob("*.yaml")
-        for component in read(path.read_bytes(), path.name).components
     )

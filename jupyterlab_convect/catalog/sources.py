@@ -21,10 +21,10 @@ from ..errors import ConvectError
 from ..pipeline.plan import Json
 from .fetch import PARALLEL, Fetcher
 from .model import Unreadable
+from .shipped import FOLDER
 from .text import MAX_BYTES, decode
 
 GROUP = "jupyterlab_convect.catalogs"
-SHIPPED = Path(__file__).parent / "components"
 
 MAX_FILES = 5_000
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -146,7 +146,7 @@ def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]
 
 
 def from_shipped(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
-    yield from _texts(SHIPPED, sorted(SHIPPED.glob("*.yaml")))
+    yield from _texts(FOLDER, sorted(FOLDER.glob("*.yaml")))
 
 
 _OWN: dict[str, Source] = {
@@ -161,7 +161,7 @@ def fingerprint(catalog: Catalog) -> str | None:
     """Changes whenever a file of the catalog does; None for one that is not made of files here."""
     if catalog.kind not in ("file", "folder", "shipped"):
         return None
-    root = SHIPPED if catalog.kind == "shipped" else Path(catalog.path or "")
+    root = FOLDER if catalog.kind == "shipped" else Path(catalog.path or "")
     paths = [root] if root.is_file() else component_files(root)
     found = []
     for path in paths:

@@ -19,14 +19,14 @@ from jupyterlab_convect.catalog.execute import collect, execute, make_ready
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.run import Folders, arguments_of, as_process
-from jupyterlab_convect.catalog.sources import SHIPPED
+from jupyterlab_convect.catalog.shipped import FOLDER
 from jupyterlab_convect.errors import ConvectError
 
 CONTEXT = dict.fromkeys(("run.id", "run.name", "step.id", "step.uid", "root", "time"), "x")
 
 
 def shipped(name: str) -> Component:
-    path = SHIPPED / f"{name}.yaml"
+    path = FOLDER / f"{name}.yaml"
     return read(path.read_bytes(), path.name).components[0]
 
 
@@ -65,7 +65,7 @@ def write_table(path: Path, rows: int) -> None:
 
 
 def test_every_one_reads_and_says_what_it_is_for() -> None:
-    paths = sorted(SHIPPED.glob("*.yaml"))
+    paths = sorted(FOLDER.glob("*.yaml"))
     assert len(paths) >= 7
     for path in paths:
         reading = read(path.read_bytes(), path.name)
@@ -162,7 +162,7 @@ def test_train_and_predict(tmp_path: Path) -> None:
 
 
 def test_the_inline_programs_compile() -> None:
-    for path in SHIPPED.glob("*.yaml"):
+    for path in FOLDER.glob("*.yaml"):
         container = read(path.read_bytes(), path.name).components[0].container
         assert container is not None
         program = str(container.command[2])
