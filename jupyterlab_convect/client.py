@@ -203,6 +203,11 @@ class Session:
     def again(self, run_id: str, selection: Selection) -> RunHandle:
         return self.submit(self.workspace.again(run_id, selection))
 
+    def close(self) -> None:
+        """Let go of everything; what runs goes on, and whoever comes next takes it up."""
+        self.do(self.workspace.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
     def is_busy(self) -> bool:
         """Whether something that was started here has not ended."""
         store, sweeps = self.workspace.store, self.workspace.sweeps
@@ -224,13 +229,13 @@ def _session() -> Session:
         process = os.getpid()
         if process not in _sessions:
             _sessions[process] = Session(Workspace(load_settings()))
-            atexit.register(_leave, process)
         return _sessions[process]
 
 
-def _leave(process: int) -> None:
-    session = _sessions[process]
-    if process == os.getpid() and session.is_busy():
+@atexit.register
+def _leave() -> None:
+    session = _sessions.get(os.getpid())
+    if session is not None and session.is_busy():
         hand_over(session.workspace.settings)
 
 

@@ -118,6 +118,19 @@ async def server(jp_serverapp: ServerApp, http_server: Any) -> AsyncIterator[Ser
     ServerApp.clear_instance()
 
 
+@pytest.fixture
+def eventually() -> Callable[..., Any]:
+    """Wait until something holds."""
+
+    async def wait(holds: Callable[[], Any], seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, "it never came true"
+            await asyncio.sleep(0.02)
+
+    return wait
+
+
 class Api:
     """Asks the server and reads the answer, whatever its status.
 

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_convect import client
+from jupyterlab_convect.errors import ConvectError
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder, runs of its own, and a session that ends with the test."""
+    monkeypatch.setenv("CONVECT_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("CONVECT_INDEX_DIR", str(tmp_path / "index"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    client._sessions.clear()
+    yield work
+    for session in client._sessions.values():
+        session.close()
+    client._sessions.clear()
+
+
+@pytest.fixture
+def train(folder: Path, write_notebook: Write) -> str:
+    write_notebook(
+        folder / "train.ipynb",
+        ("parameters", "lr = 0.1"),
+        "print('learning with', lr)",
+        ("outputs", "accuracy = 1 - lr"),
+    )
+    return "train.ipynb"
+
+
+def test_a_notebook_is_run_and_its_results_are_at_hand(train: str) -> None:
+    run = client.run(train, parameters={"lr": 0.25}, name="first", labels={"team": "a"})
+    assert (run.state, run.succeeded, run.done) == ("succeeded", True, True)
+    assert run.outputs == {"accuracy": 0.75}
+    assert run.metrics == {"accuracy": 0.75}
+    assert run.parameters == {"lr": 0.25}
+    assert run.logs() == "learning with 0.25\n"
+    assert json.loads(run.notebook.read_bytes())["cells"]
+    assert "succeeded" in run._repr_html_()
+    assert [found.id for found in client.runs(labels={"team": "a"})] == [run.id]
+
+
+async def test_it_works_where_an_event_loop_runs_already(train: str) -> None:
+    """As in a notebook."""
+    assert client.run(train).succeeded
+
+
+def test_a_failure_is_told_and_raised_when_asked_to(folder: Path, write_notebook: Write) -> None:
+    write_notebook(folder / "bad.ipynb", "raise ValueError('no <such> column')")
+    run = client.run("bad.ipynb")
+    assert run.state == "failed"
+    assert "no <such> column" in str(run.reason)
+    assert "&lt;such&gt;" in run._repr_html_()
+    with pytest.raises(client.RunFailed, match="no <such> column"):
+        client.run("bad.ipynb", check=True)
+
+
+def test_a_pipeline_can_be_given_as_a_document(train: str) -> None:
+    document = {
+        "convect": 1,
+        "nodes": {
+            "a": {"kind": "notebook", "path": train},
+            "b": {
+                "kind": "notebook",
+                "path": train,
+                "after": ["a"],
+                "parameters": {"lr": "${{ nodes.a.outputs.accuracy }}"},
+            },
+        },
+    }
+    run = client.run(document)
+    assert run.steps["b"].outputs["accuracy"] == pytest.approx(0.1)
+    again = run.rerun("from", "b")
+    assert again.id != run.id
+    assert again.steps["a"].state == "cached"
+
+
+def test_a_run_is_waited_for_and_stopped(folder: Path, write_notebook: Write) -> None:
+    write_notebook(folder / "long.ipynb", "import time; time.sleep(600)")
+    run = client.run("long.ipynb", wait=False)
+    assert not run.done
+    with pytest.raises(TimeoutError):
+        run.wait(0.01)
+    run.stop()
+    assert run.wait(60).state == "cancelled"
+
+
+def test_a_sweep_finds_its_best_run(train: str) -> None:
+    sweep = client.sweep(train, {"lr": [0.1, 0.2, 0.4]}, select="max:accuracy")
+    assert sweep.state == "succeeded"
+    assert [run.parameters["lr"] for run in sweep.runs] == [0.1, 0.2, 0.4]
+    assert sweep.best is not None
+    assert sweep.best.metrics == {"accuracy": 0.9}
+    sweep.add_points({"lr": [0.05]})
+    assert sweep.best.metrics == {"accuracy": 0.95}
+    assert "0.95" in sweep._repr_html_()
+
+
+def test_bad_input_is_one_sentence(train: str, tmp_path: Path) -> None:
+    for wrong in (
+        lambda: client.run("none.ipynb"),
+        lambda: client.run(train, runtime="moon"),
+        lambda: client.run(tmp_path / "elsewhere.ipynb", root="."),
+        lambda: client.run({"nodes": {}}),
+        lambda: client.sweep(train, {}),
+        lambda: client.sweep(train, {"lr": [1]}, select="best"),
+        lambda: client.runs(sort="colour"),
+    ):
+        with pytest.raises(ConvectError) as caught:
+            wrong()
+        assert caught.value.sentence
+    assert client.runs() == []
+
+
+def test_a_run_outlives_the_script_that_started_it(folder: Path, write_notebook: Write) -> None:
+    write_notebook(folder / "one.ipynb", "import time; time.sleep(0.5)")
+    nodes = {
+        "one": {"kind": "notebook", "path": "one.ipynb"},
+        "two": {"kind": "notebook", "path": "one.ipynb", "after": ["one"]},
+    }
+    code = (
+        "from jupyterlab_convect.client import run\n"
+        f"print(run({{'convect': 1, 'nodes': {nodes!r}}}, wait=False).id)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    (run,) = client.runs()
+    assert run.id == done.stdout.strip()
+    assert run.wait(60).succeeded
+    assert all(len(step.attempts) == 1 for step in run.steps.values())
