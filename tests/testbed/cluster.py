@@ -57,7 +57,7 @@ def up() -> Path:
     """Start what is not running yet; the path of the administrator's kubeconfig."""
     if os.geteuid() != 0:
         raise SystemExit("The test bed needs root: it makes a bridge, mounts and cgroups.")
-    if _ready():
+    if is_up():
         return KUBECONFIG
     _install_packages()
     programs = build.build()
@@ -367,7 +367,7 @@ def _start_time(pid: int) -> int:
     return -1 if fields[0] == "Z" else int(fields[19])
 
 
-def _ready() -> bool:
+def is_up() -> bool:
     return len(_pids()) == 7 and _node_is_ready()
 
 

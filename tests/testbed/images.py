@@ -15,8 +15,8 @@ import tarfile
 from pathlib import Path
 
 PAUSE = "local/pause:1"
-NOTEBOOK = "local/notebook:1"
-BARE = "local/bare:1"
+NOTEBOOK = "local/notebook:2"
+BARE = "local/bare:2"
 """Python without papermill: what a step says there is tested too."""
 
 PACKAGES = ("papermill", "ipykernel")
@@ -109,6 +109,7 @@ def _copy_shell(root: Path) -> None:
     shutil.copy(shutil.which("busybox") or "/bin/busybox", root / "bin" / "busybox")
     for name in ("sh", "sleep", "cat", "ls", "true", "false", "echo", "env", "tar", "ps", "kill"):
         (root / "bin" / name).symlink_to("busybox")
+    shutil.copy(shutil.which("bash") or "/bin/bash", root / "bin" / "bash")
 
 
 def _copy_libraries(root: Path) -> None:

@@ -1,0 +1,43 @@
+"""The suite of every runtime, as pods, with the rights of `deploy/role.yaml` alone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
+
+import test_conformance as suite
+
+globals().update(
+    {name: item for name, item in vars(suite).items() if name.startswith("test_")}
+)
+
+
+@pytest.mark.parametrize("kind", ["script", "notebook"])
+async def test_cancel(lab: Any, bed: Any, kind: str) -> None:
+    """As in the suite, but the process that has to be gone lives in a pod."""
+    source = "import pathlib, time\npathlib.Path('up').touch()\nwhile True: time.sleep(0.1)"
+    path = "slow.py" if kind == "script" else "slow.ipynb"
+    lab.write(path, source) if kind == "script" else lab.notebook(path, source)
+    lab.write("n.py", "pass")
+    run = await lab.start(
+        {
+            "slow": {"kind": kind, "path": path},
+            "next": {"kind": "script", "path": "n.py", "after": ["slow"]},
+        }
+    )
+    await suite.until((lab.root / "up").exists)
+    await lab.engine.stop(run.id)
+    state = await lab.engine.wait(run.id, 30)
+    assert state.state == "cancelled"
+    assert {step.state for step in state.steps.values()} == {"cancelled"}
+    assert (lab.result(run, "slow") / "outputs.json").exists()
+    deadline = asyncio.get_running_loop().time() + 20
+    while await asyncio.to_thread(bed.pods, run.id):
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.1)

@@ -1,0 +1,215 @@
+"""What the cluster says, and what people read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.runtimes.kubernetes.explain import explain, explain_gone
+
+JOB: Any = {"metadata": {"name": "j", "uid": "1", "labels": {}}, "spec": {}, "status": {}}
+
+
+def pod(phase: str = "Pending", *conditions: Any, state: Any = None, **more: Any) -> Any:
+    statuses = [{"state": state, "ready": "running" in state}] if state else []
+    status = {"phase": phase, "conditions": list(conditions), "containerStatuses": statuses}
+    return {
+        "metadata": {"name": "p", "uid": "2", **more.pop("metadata", {})},
+        "spec": {
+            "nodeName": more.pop("node", "n1"),
+            "containers": [
+                {
+                    "image": "ds:1",
+                    "command": ["python3"],
+                    "resources": {"limits": {"memory": "2Gi"}},
+                }
+            ],
+        },
+        "status": {**status, **more},
+    }
+
+
+def condition(kind: str, status: str = "True", reason: str = "", message: str = "") -> Any:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+def unschedulable(words: str) -> Any:
+    return pod("Pending", condition("PodScheduled", "False", "Unschedulable", words), node=None)
+
+
+def waiting(reason: str, message: str = "") -> Any:
+    return pod("Pending", state={"waiting": {"reason": reason, "message": message}})
+
+
+def ended(code: int, reason: str = "Error", message: str | None = None) -> Any:
+    end = {"exitCode": code, "reason": reason, "message": message}
+    return pod("Succeeded" if code == 0 else "Failed", state={"terminated": end})
+
+
+def event(reason: str, message: str, when: str = "2026-11-16T08:00:00Z") -> Any:
+    return {"reason": reason, "message": message, "lastTimestamp": when, "metadata": {}}
+
+
+RUNNING = {"running": {"startedAt": "2026-11-16T08:00:00Z"}}
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "words"),
+    [
+        (pod("Running", state=RUNNING), "running", None),
+        (pod(), "starting", "Starting on n1."),
+        (pod(node=None), "queued", "Waiting for a node."),
+        (waiting("ContainerCreating"), "starting", "Starting on n1."),
+        (waiting("ErrImagePull", "ds:1: not found"), "starting", "There is no image ds:1."),
+        (waiting("ImagePullBackOff", "401 Unauthorized"), "starting", "pull secret"),
+        (waiting("ImagePullBackOff", "dial tcp: no such host"), "starting", "cannot be reached"),
+        (waiting("InvalidImageName", "bad"), "failed", "not the name of an image"),
+        (waiting("ErrImageNeverPull"), "failed", "pull policy forbids"),
+        (
+            waiting("CreateContainerConfigError", 'secret "s3" not found'),
+            "starting",
+            "There is no secret s3 in the namespace.",
+        ),
+        (
+            waiting("CreateContainerConfigError", "couldn't find key k in Secret team/s3"),
+            "starting",
+            "The secret s3 has no key k.",
+        ),
+        (
+            waiting("CreateContainerConfigError", "container has runAsNonRoot and image …"),
+            "starting",
+            "The image runs as root",
+        ),
+        (
+            unschedulable('persistentvolumeclaim "data" not found. preemption: …'),
+            "queued",
+            "There is no volume claim data in the namespace.",
+        ),
+        (
+            unschedulable(
+                "0/3 nodes are available: 1 node(s) had untolerated taint {team: a}, "
+                "2 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available: 3 …"
+            ),
+            "queued",
+            "Waiting for room on one of 3 nodes: 1 keeps pods away (team) and "
+            "2 have too few free GPUs.",
+        ),
+        (
+            unschedulable(
+                "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+            ),
+            "queued",
+            "Waiting for room on the node: 1 does not have the labels that it asks for.",
+        ),
+        (ended(0, "Completed"), "succeeded", None),
+        (ended(137, "OOMKilled"), "failed", "ran out of memory: it used more than its limit of 2"),
+        (ended(1, message="a\nb: no space"), "failed", "It ended with exit code 1: b: no space"),
+        (ended(143), "cancelled", None),
+        (ended(74), "failed", "cannot write into the folder of the run"),
+        (
+            ended(128, "StartError", 'exec: "python3": executable file not found in $PATH'),
+            "failed",
+            "The image ds:1 has no python3",
+        ),
+        (
+            pod("Failed", reason="Evicted", message="The node was low on resource: memory. …"),
+            "failed",
+            "The node put the pod out: it was low on memory.",
+        ),
+        (
+            pod(
+                "Failed",
+                condition("DisruptionTarget", reason="PreemptionByScheduler", message="by x"),
+            ),
+            "failed",
+            "Something more important took its place.",
+        ),
+        (
+            pod("Running", condition("Ready", "False"), state=RUNNING),
+            "running",
+            "The node n1 does not answer; the step may still be running there.",
+        ),
+        (
+            pod(
+                "Running", state=RUNNING, metadata={"deletionTimestamp": "2026-11-16T08:00:00Z"}
+            ),
+            "failed",
+            "does not confirm",
+        ),
+    ],
+)
+def test_a_pod_in_words(seen: Any, state: str, words: str | None) -> None:
+    found = explain(JOB, seen, now=1_900_000_000.0)
+    assert found.state == state
+    assert found.reason is None if words is None else words in str(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "hopeless"),
+    [
+        (
+            'pods "x" is forbidden: exceeded quota: team, requested: requests.nvidia.com/gpu=2, '
+            "used: requests.nvidia.com/gpu=3, limited: requests.nvidia.com/gpu=4",
+            "Waiting for the quota team: it needs 2 GPUs, and 1 of 4 is left.",
+            False,
+        ),
+        (
+            "exceeded quota: team, requested: requests.memory=8Gi,requests.cpu=1, "
+            "used: requests.memory=0,requests.cpu=0, limited: requests.memory=4Gi,requests.cpu=4",
+            "Waiting for the quota team: it needs 8 GiB of memory, but 4 GiB is all that it allows.",
+            True,
+        ),
+        (
+            "failed quota: team: must specify limits.cpu for: step; limits.memory for: step",
+            "The quota team wants every pod to have a CPU limit",
+            True,
+        ),
+        (
+            'pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true',
+            "security rules “restricted” do not allow",
+            True,
+        ),
+        (
+            'error looking up service account team/me: serviceaccount "me" not found',
+            "There is no service account me in the namespace.",
+            True,
+        ),
+        (
+            'no PriorityClass with name high was found',
+            "The cluster has no priority class high.",
+            True,
+        ),
+    ],
+)
+def test_a_pod_that_may_not_be_made(words: str, reason: str, hopeless: bool) -> None:
+    old = event("FailedCreate", "something else", "2026-11-16T07:00:00Z")
+    found = explain(JOB, None, [old, event("FailedCreate", words)])
+    assert found.state == "queued"
+    assert reason in str(found.reason)
+    assert found.hopeless is hopeless
+    assert found.detail == words
+
+
+def test_our_own_look_at_the_nodes_is_said_first() -> None:
+    words = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    found = explain(
+        JOB, unschedulable(words), why_it_does_not_fit="It needs 4 GPUs on one node; the …"
+    )
+    assert found.reason == "Waiting: needs 4 GPUs on one node; the …"
+    assert found.detail == words
+
+
+def test_a_queue_that_holds_the_job_back() -> None:
+    job = {
+        "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpus"}, "uid": "1"},
+        "spec": {"suspend": True},
+    }
+    assert explain(job, None).reason == "Waiting in the queue gpus."
+
+
+def test_what_is_gone() -> None:
+    assert explain_gone(None, None).state == "lost"
+    assert explain_gone(JOB, None).state == "failed"
+    assert "deleted" in str(explain_gone(JOB, pod("Running", state=RUNNING)).reason)
+    assert "memory" in str(explain_gone(JOB, ended(137, "OOMKilled")).reason)

@@ -1,0 +1,255 @@
+"""The Job as data: what a document asks for is in it, and nothing that it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.errors import Refused
+from jupyterlab_convect.pipeline.plan import (
+    Amount,
+    Gpu,
+    Kubernetes,
+    Resources,
+    Secret,
+    Step,
+    Toleration,
+    Volume,
+)
+from jupyterlab_convect.runtimes.kubernetes.manifests import Delivery, job, secret
+from jupyterlab_convect.runtimes.kubernetes.site import (
+    RESTRICTED_CONTAINER,
+    RESTRICTED_POD,
+    Share,
+    Site,
+    profile_from_config,
+)
+
+RUN = "20261116-074512123-a1b2c3"
+SITE = Site(
+    "team",
+    image="python:3",
+    pod_security=RESTRICTED_POD,
+    container_security=RESTRICTED_CONTAINER,
+    gpus={
+        "nvidia.com/gpu": profile_from_config(
+            "nvidia.com/gpu", {"type_label": "nvidia.com/gpu.product"}
+        ),
+        "tencent.com/vcuda-core": profile_from_config(
+            "tencent.com/vcuda-core",
+            {
+                "requests": {"tencent.com/vcuda-core": 100, "tencent.com/vcuda-memory": 60},
+                "shareable": True,
+            },
+        ),
+    },
+)
+STEP = Step("train", "notebook", "train", path="train.ipynb")
+DELIVERY = Delivery(("python3", "/runs/.runner/1.pyz", "/runs/x"))
+
+
+def pod(step: Step = STEP, site: Site = SITE, delivery: Delivery = DELIVERY, **more: Any) -> Any:
+    return job(RUN, step, 1, site, delivery, **more)["spec"]["template"]["spec"]
+
+
+def container(step: Step = STEP, site: Site = SITE, delivery: Delivery = DELIVERY) -> Any:
+    return pod(step, site, delivery)["containers"][0]
+
+
+def test_the_whole_of_a_plain_job() -> None:
+    metadata = {
+        "labels": {
+            "app.kubernetes.io/managed-by": "jupyterlab-convect",
+            "jupyterlab-convect.dev/run": RUN,
+            "jupyterlab-convect.dev/step": "train",
+            "jupyterlab-convect.dev/attempt": "1",
+        },
+        "annotations": {"jupyterlab-convect.dev/name": f"{RUN} train 1"},
+    }
+    assert job(RUN, STEP, 1, SITE, DELIVERY) == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"train-{RUN}-1", **metadata},
+        "spec": {
+            "backoffLimit": 0,
+            "completions": 1,
+            "parallelism": 1,
+            "ttlSecondsAfterFinished": 3600,
+            "template": {
+                "metadata": metadata,
+                "spec": {
+                    "restartPolicy": "Never",
+                    "automountServiceAccountToken": False,
+                    "enableServiceLinks": False,
+                    "terminationGracePeriodSeconds": 30,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "volumes": [],
+                    "containers": [
+                        {
+                            "name": "step",
+                            "image": "python:3",
+                            "command": ["python3", "/runs/.runner/1.pyz", "/runs/x"],
+                            "env": [],
+                            "resources": {},
+                            "volumeMounts": [],
+                            "securityContext": {
+                                "allowPrivilegeEscalation": False,
+                                "capabilities": {"drop": ["ALL"]},
+                            },
+                            "terminationMessagePolicy": "FallbackToLogsOnError",
+                        }
+                    ],
+                },
+            },
+        },
+    }
+
+
+def test_resources_and_shared_memory() -> None:
+    wanted = Resources(
+        cpu=Amount("500m", "2"),
+        memory=Amount("2Gi"),
+        ephemeral_storage=Amount(limit="10Gi"),
+        shared_memory="1Gi",
+        gpu=Gpu(2),
+    )
+    step = replace(STEP, resources=wanted)
+    assert container(step)["resources"] == {
+        "requests": {"cpu": "500m", "memory": "2Gi", "nvidia.com/gpu": "2"},
+        "limits": {"cpu": "2", "ephemeral-storage": "10Gi", "nvidia.com/gpu": "2"},
+    }
+    assert pod(step)["volumes"] == [
+        {"name": "v0", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}
+    ]
+    assert container(step)["volumeMounts"] == [{"name": "v0", "mountPath": "/dev/shm"}]
+
+
+def test_gpu_types_become_an_affinity_and_taints_are_tolerated() -> None:
+    step = replace(STEP, resources=Resources(gpu=Gpu(1, "A100")))
+    spec = pod(step, gpu_types=["NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-SXM4-80GB"])
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert required["nodeSelectorTerms"] == [
+        {
+            "matchExpressions": [
+                {
+                    "key": "nvidia.com/gpu.product",
+                    "operator": "In",
+                    "values": ["NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-SXM4-80GB"],
+                }
+            ]
+        }
+    ]
+    assert spec["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+
+
+def test_gpus_are_counted_as_the_profile_says() -> None:
+    half = replace(STEP, resources=Resources(gpu=Gpu(0.5, resource="tencent.com/vcuda-core")))
+    assert container(half)["resources"]["limits"] == {
+        "tencent.com/vcuda-core": "50",
+        "tencent.com/vcuda-memory": "30",
+    }
+    unknown = replace(STEP, resources=Resources(gpu=Gpu(2, resource="amd.com/gpu")))
+    assert container(unknown)["resources"]["limits"] == {"amd.com/gpu": "2"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "code"),
+    [(Gpu(0.5), "whole-gpus"), (Gpu(1, "MI300", resource="amd.com/gpu"), "no-gpu-types")],
+)
+def test_what_cannot_be_honoured_is_refused(gpu: Gpu, code: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        pod(replace(STEP, resources=Resources(gpu=gpu)))
+    assert refusal.value.code == code
+
+
+def test_a_step_without_an_image_is_refused() -> None:
+    with pytest.raises(Refused, match="has no image"):
+        pod(site=replace(SITE, image=""))
+
+
+def test_secrets_are_references_and_named_for_the_mask() -> None:
+    step = replace(STEP, secrets=(Secret("TOKEN", "s3", "key"), Secret("PW", "db", "password")))
+    assert container(step)["env"] == [
+        {"name": "CONVECT_SECRETS", "value": "TOKEN,PW"},
+        {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s3", "key": "key"}}},
+        {"name": "PW", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}},
+    ]
+
+
+def test_volumes_of_the_step_and_of_the_place() -> None:
+    share = Share("/home/ana", {"persistentVolumeClaim": {"claimName": "homes"}}, "ana")
+    step = replace(STEP, volumes=(Volume("data", "/data", "sets", True), Volume("homes", "/all")))
+    spec = pod(step, delivery=replace(DELIVERY, shares=(share,)))
+    assert spec["volumes"] == [
+        {"name": "v0", "persistentVolumeClaim": {"claimName": "homes"}},
+        {"name": "v1", "persistentVolumeClaim": {"claimName": "data"}},
+    ]
+    assert spec["containers"][0]["volumeMounts"] == [
+        {"name": "v0", "mountPath": "/home/ana", "subPath": "ana"},
+        {"name": "v1", "mountPath": "/data", "subPath": "sets", "readOnly": True},
+        {"name": "v0", "mountPath": "/all"},
+    ]
+
+
+def test_a_volume_that_is_bound_to_a_node_pins_the_pod() -> None:
+    share = Share("/home", {"persistentVolumeClaim": {"claimName": "home"}}, node="n7")
+    required = pod(delivery=replace(DELIVERY, shares=(share,)))["affinity"]["nodeAffinity"]
+    assert required["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] == [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n7"]}]}
+    ]
+
+
+def test_details_of_the_pod() -> None:
+    wanted = Kubernetes(
+        node_selector={"pool": "gpu"},
+        tolerations=(
+            Toleration("team", "Equal", "a", "NoSchedule"),
+            Toleration("spot", "Exists", seconds=30),
+            Toleration(),
+        ),
+        labels={"team": "a", "app.kubernetes.io/managed-by": "me"},
+        annotations={"note": "数"},
+        priority="high",
+        service_account="trainer",
+        pull_secrets=("mine", "all"),
+    )
+    site = replace(SITE, pull_secrets=("all",), node_selector={"zone": "z"}, labels={"org": "o"})
+    step = replace(STEP, kubernetes=wanted, pull_policy="Always", image="x:1")
+    made = job(RUN, step, 1, site, DELIVERY)
+    spec = made["spec"]["template"]["spec"]
+    assert spec["nodeSelector"] == {"zone": "z", "pool": "gpu"}
+    assert spec["tolerations"] == [
+        {"key": "team", "operator": "Equal", "value": "a", "effect": "NoSchedule"},
+        {"key": "spot", "operator": "Exists", "tolerationSeconds": 30},
+        {"operator": "Exists"},
+    ]
+    assert spec["priorityClassName"] == "high"
+    assert spec["serviceAccountName"] == "trainer"
+    assert spec["automountServiceAccountToken"] is True
+    assert spec["imagePullSecrets"] == [{"name": "mine"}, {"name": "all"}]
+    assert spec["containers"][0]["image"] == "x:1"
+    assert spec["containers"][0]["imagePullPolicy"] == "Always"
+    for labels in (made["metadata"]["labels"], made["spec"]["template"]["metadata"]["labels"]):
+        assert labels["team"] == "a"
+        assert labels["org"] == "o"
+        assert labels["app.kubernetes.io/managed-by"] == "jupyterlab-convect"
+    assert made["metadata"]["annotations"]["note"] == "数"
+
+
+def test_a_bundle_is_a_secret_that_goes_with_its_job() -> None:
+    made = {"metadata": {"name": "a", "uid": "u-1"}}
+    assert secret(made, {"x": "eA=="})["metadata"] == {
+        "name": "a",
+        "labels": {"app.kubernetes.io/managed-by": "jupyterlab-convect"},
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "u-1"}],
+    }
+    spec = pod(delivery=replace(DELIVERY, secret="a", scratch=("/convect",)))
+    assert spec["volumes"] == [
+        {"name": "v0", "secret": {"secretName": "a"}},
+        {"name": "scratch0", "emptyDir": {}},
+    ]
