@@ -11,7 +11,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -29,7 +28,7 @@ from .definition import component_from_json
 from .engines import container_engine
 from .files import read_json
 from .model import Component
-from .run import Folders, Launch, arguments_of, as_container, as_process
+from .run import Folders, Launch, arguments_of, as_container, as_process, context_of
 from .types import from_text
 
 LARGEST_VALUE = 64 << 10
@@ -59,14 +58,7 @@ def prepare(step: Json, component: Component, folder: Path) -> Launch:
     given = step["component"]
     folders = Folders(Path(step["folder"]))
     arguments = arguments_of(component, given["arguments"], (folders.work, Path(given["root"])))
-    context = {
-        "run.id": step["run"]["id"],
-        "run.name": step["run"]["name"],
-        "step.id": step["step"],
-        "step.uid": _uid(step),
-        "root": str(folders.work),
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+    context = context_of(step)
     program = container_engine(os.environ)
     if program:
         launch = as_container(
@@ -154,12 +146,6 @@ def report(lines: Iterator[dict[str, Json]]) -> None:
 def say(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-def _uid(step: Json) -> str:
-    """A name that pods and containers may have."""
-    name = f"convect-{step['run']['id']}-{step['step']}-{step['attempt']}"
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def make_ready(launch: Launch, folders: Folders) -> None:

@@ -7,7 +7,9 @@ own paths; without, it runs as a plain process in a folder of its own.
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +51,9 @@ class Launch:
 
     command: tuple[str, ...]
     env: Mapping[str, str]
+    args: tuple[str, ...] = ()
+    image: str | None = None
+    """With `args` apart from `command`, for a pod; None for what this machine starts itself."""
     writes: Mapping[Path, str] = field(default_factory=dict)
     mounts: Mapping[Path, bool] = field(default_factory=dict)
     """Places that must be there to be mounted over: True for a folder."""
@@ -90,6 +95,33 @@ def as_process(
     return Launch(
         command=(*rendered.command, *rendered.args),
         env=env,
+        writes={Path(path): text for path, text in rendered.writes.items()},
+        reads={name: Path(path) for name, path in rendered.reads.items()},
+        executor_output=_optional(rendered.executor_output),
+    )
+
+
+def as_pod(
+    component: Component,
+    arguments: Mapping[str, Argument],
+    folders: Folders,
+    context: Mapping[str, str],
+) -> Launch:
+    """The component in a pod that sees our files where they are."""
+    paths = Paths(str(folders.inputs), str(folders.outputs), in_place=True)
+    rendered = render(component, arguments, paths, context)
+    fixed = [item.name for item in component.outputs if item.path]
+    if fixed:
+        raise Refused(
+            f"“{component.name}” writes “{fixed[0]}” to a path of its image, "
+            "which is lost when its pod ends.",
+            code="unsupported-component",
+        )
+    return Launch(
+        command=rendered.command,
+        args=rendered.args,
+        image=rendered.image,
+        env=rendered.env,
         writes={Path(path): text for path, text in rendered.writes.items()},
         reads={name: Path(path) for name, path in rendered.reads.items()},
         executor_output=_optional(rendered.executor_output),
@@ -154,6 +186,19 @@ def as_container(
         executor_output=_real_optional(rendered, folders),
         name=name,
     )
+
+
+def context_of(step: Json) -> dict[str, str]:
+    """What a command may ask of its run, from the content of `step.json`."""
+    name = f"convect-{step['run']['id']}-{step['step']}-{step['attempt']}"
+    return {
+        "run.id": step["run"]["id"],
+        "run.name": step["run"]["name"],
+        "step.id": step["step"],
+        "step.uid": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"),
+        "root": step["folder"],
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
 def arguments_of(

@@ -20,7 +20,8 @@ from jupyterlab_convect.catalog.engines import container_engine
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.render import File, Value
-from jupyterlab_convect.catalog.run import Folders, as_container
+from jupyterlab_convect.catalog.run import Folders, as_container, as_pod
+from jupyterlab_convect.errors import Refused
 from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 from jupyterlab_convect.runs.attempts import describe
 from jupyterlab_convect.runs.model import Request, Run
@@ -379,6 +380,22 @@ def test_a_container_sees_kubeflow_paths_and_nothing_else(component: Make, tmp_p
     assert launch.writes == {inputs / "text" / "data": "hello"}
     assert launch.reads == {"o": outputs / "o" / "data", "fixed": outputs / "fixed" / "data"}
     assert launch.mounts == {inputs / "file" / "data": False, outputs / "fixed" / "data": False}
+
+
+def test_a_pod_keeps_command_and_arguments_apart(component: Make, tmp_path: Path) -> None:
+    made = component(
+        [{"inputPath": "i"}, {"outputPath": "o"}],
+        inputs=[{"name": "i"}],
+        outputs=[{"name": "o"}],
+        command=["sh", "-c"],
+    )
+    folders = Folders(tmp_path / "work")
+    launch = as_pod(made, {"i": File("/home/x.csv")}, folders, CONTEXT)
+    assert (launch.image, launch.command) == ("alpine", ("sh", "-c"))
+    assert launch.args == ("/home/x.csv", str(folders.outputs / "o" / "data"))
+    fixed = component([], outputs=[{"name": "o"}], fileOutputs={"o": "/output.txt"})
+    with pytest.raises(Refused, match="lost when its pod ends"):
+        as_pod(fixed, {}, folders, CONTEXT)
 
 
 ENGINE = """#!{python}
