@@ -12,11 +12,11 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from ..errors import ConvectError
 from .index_tables import Entry, Page, Query, Result, drop, find, prepare, put
-from .model import ENDED
+from .model import ENDED, State
 from .places import local_place
 
 __all__ = ["Entry", "Index", "Page", "Query", "Result"]
@@ -24,6 +24,7 @@ __all__ = ["Entry", "Index", "Page", "Query", "Result"]
 T = TypeVar("T")
 
 _ENDED = ",".join(f"'{state}'" for state in sorted(ENDED))
+_LIVE = ",".join(f"'{state}'" for state in sorted(set(get_args(State)) - ENDED))
 
 
 class Index:
@@ -56,7 +57,7 @@ class Index:
 
     def seen(self, *, live: bool = False) -> dict[str, int]:
         """Every run known (or every one that has not ended) with the bytes it covers."""
-        where = f"WHERE state NOT IN ({_ENDED})" if live else ""
+        where = f"WHERE state IN ({_LIVE})" if live else ""
         return self._do(
             "DEFERRED",
             lambda database: dict(database.execute(f"SELECT id, seen FROM runs {where}")),  # noqa: S608
@@ -142,6 +143,7 @@ def _in_memory() -> sqlite3.Connection:
 def _connect(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA cache_size = -8000")
     # What a power cut destroys is made again from the folders.
     database.execute("PRAGMA synchronous = OFF")
     with _transaction(database, "IMMEDIATE"):

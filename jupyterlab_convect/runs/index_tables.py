@@ -228,7 +228,7 @@ def drop(database: sqlite3.Connection, run_ids: Iterable[str]) -> None:
 
 
 def find(database: sqlite3.Connection, query: Query) -> Page:
-    source, where, arguments = _conditions(query, _searchable(database))
+    source, where, arguments = _conditions(database, query)
     order = _order(query.sort, source)
     counted = _kept_counts(database, query)
     exact = counted is not None
@@ -238,10 +238,12 @@ def find(database: sqlite3.Connection, query: Query) -> Page:
             (*arguments, CAP + 1),
         ).fetchall()
         counted = Counter(state for _, state in rows[:CAP])
-        if len(rows) <= CAP:
-            wanted = [n for n, state in rows if not query.states or state in query.states]
-            page = wanted[query.offset : query.offset + query.limit]
-            return Page(_summaries(database, page), len(wanted), dict(counted))
+        exact = len(rows) <= CAP
+        wanted = [n for n, state in rows if not query.states or state in query.states]
+        end = query.offset + query.limit
+        if exact or end <= len(wanted):
+            page = wanted[query.offset : end]
+            return Page(_summaries(database, page), len(wanted), dict(counted), exact)
     if query.states:
         where += f" AND state IN ({','.join('?' * len(query.states))})"
         arguments += query.states
@@ -316,8 +318,12 @@ def _kept_counts(database: sqlite3.Connection, query: Query) -> dict[str, int] |
     )
 
 
-def _conditions(query: Query, searchable: bool) -> tuple[str, str, tuple[Json, ...]]:
-    """Tables to read, the one with the fewest rows first, and conditions without the states."""
+def _conditions(database: sqlite3.Connection, query: Query) -> tuple[str, str, tuple[Json, ...]]:
+    """Tables to read, the one with the fewest rows first, and conditions without the states.
+
+    SQLite goes by the index of a column unless there is a `+` in front of it. That pays
+    when few rows have the value; else the order of the result is the better guide.
+    """
     source = "runs"
     terms: list[str] = ["1"]
     arguments: list[Json] = []
@@ -327,7 +333,7 @@ def _conditions(query: Query, searchable: bool) -> tuple[str, str, tuple[Json, .
         arguments.append(value)
 
     words = query.text.lower().split() if query.text else []
-    indexed = [word for word in words if len(word) >= 3] if searchable else []
+    indexed = [word for word in words if len(word) >= 3] if _searchable(database) else []
     if indexed:
         source = "texts CROSS JOIN runs ON runs.n = texts.rowid"
         add("texts MATCH ?", " AND ".join('"' + word.replace('"', '""') + '"' for word in indexed))
@@ -340,23 +346,32 @@ def _conditions(query: Query, searchable: bool) -> tuple[str, str, tuple[Json, .
             add("labels.label = ?", f"{name}={value}")
         else:
             add("runs.n IN (SELECT n FROM labels WHERE label = ?)", f"{name}={value}")
-    for column in ("path", "sweep"):
-        if (value := getattr(query, column)) is not None:
-            add(f"{column} = ?", value)
-    if query.name is not None:
-        if "*" in query.name:
-            add("name GLOB ?", re.sub(r"[\[?]", r"[\g<0>]", query.name))
-        else:
-            add("name = ?", query.name)
-    if query.runtime is not None:
-        # There are few runtimes: their index only helps when nothing else does.
-        alone = len(terms) == 1 and query.sort.removeprefix("-") == "created"
-        add("runtime = ?" if alone else "+runtime = ?", query.runtime)
+    if query.path is not None:
+        add("path = ?", query.path)
+    if query.name is not None and "*" not in query.name:
+        add("name = ?", query.name)
+    elif query.name is not None:
+        pattern = re.sub(r"[\[?]", r"[\g<0>]", query.name)
+        add("name GLOB ?" if _is_rare(database, pattern) else "+name GLOB ?", pattern)
+    if query.sweep is not None and query.sweep != NO_SWEEP:
+        add("sweep = ?", query.sweep)
+    by_time = query.sort.removeprefix("-") == "created"
+    for column, common in (("sweep", query.sweep == NO_SWEEP), ("runtime", True)):
+        if common and (value := getattr(query, column)) is not None:
+            alone = len(terms) == 1 and by_time
+            add(f"{column} = ?" if alone else f"+{column} = ?", value)
     if query.since is not None:
         add("runs.n >= ?", _number_at(_milliseconds(query.since)))
     if query.until is not None:
         add("runs.n < ?", _number_at(_milliseconds(query.until) + 1))
     return source, " AND ".join(terms), tuple(arguments)
+
+
+def _is_rare(database: sqlite3.Connection, pattern: str) -> bool:
+    found = database.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM runs WHERE name GLOB ? LIMIT ?)", (pattern, 2 * CAP)
+    )
+    return bool(found.fetchone()[0] < 2 * CAP)
 
 
 def _milliseconds(seconds: float) -> int:

@@ -166,8 +166,11 @@ def test_counting_stops_somewhere_and_says_so(index, monkeypatch):
     monkeypatch.setattr(index_tables, "CAP", 10)
     put(index, *(summary(n, state="failed" if n % 5 == 0 else "succeeded") for n in range(30)))
     page = index.find(Query(text="project", limit=5))
-    assert (page.exact, page.total, sum(page.counts.values())) == (False, 10, 10)
+    assert (page.exact, sum(page.counts.values())) == (False, 10)
+    assert 10 <= page.total <= 30
     assert names(page) == ["n29", "n28", "n27", "n26", "n25"]
+    page = index.find(Query(text="project", limit=5, offset=20))
+    assert names(page) == ["n9", "n8", "n7", "n6", "n5"]
     page = index.find(Query(text="project", states=("failed",)))
     assert names(page) == ["n25", "n20", "n15", "n10", "n5", "n0"]
     assert page.total == 6
