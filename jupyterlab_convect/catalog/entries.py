@@ -10,7 +10,7 @@ from ..errors import ConvectError
 from ..pipeline.plan import Json, from_json
 from .fetch import check_url
 from .model import Component, Unreadable
-from .sources import Catalog
+from .sources import MAX_FILES, Catalog
 
 SHIPPED = Catalog(id="shipped", name="Included", kind="shipped")
 
@@ -109,6 +109,8 @@ def check_catalog(catalog: Catalog) -> None:
     texts = (catalog.id, catalog.name, catalog.kind, *catalog.urls, *catalog.categories)
     if not all(isinstance(item, str) for item in texts) or not catalog.name.strip():
         raise ConvectError("A catalog needs a name, and its addresses and categories are texts.")
+    if len(catalog.urls) > MAX_FILES:
+        raise ConvectError(f"A catalog has at most {MAX_FILES} addresses.")
     if catalog.kind == "url":
         for url in (*catalog.urls, *catalog.replacements.values()):
             check_url(url)

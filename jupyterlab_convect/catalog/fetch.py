@@ -170,9 +170,8 @@ class Fetcher:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         proxy = _proxy(parts)
         if proxy is None:
-            address = self._resolve(host, port)
             kind = _PinnedHttps if parts.scheme == "https" else _Pinned
-            return kind(host, port, address, self.policy.timeout)
+            return kind(host, port, self._resolve(host, port), self.policy.timeout)
         if not self.policy.opens(host):
             _refuse_internal(host, _known_addresses(host, port))
         if parts.scheme == "http":
@@ -185,13 +184,13 @@ class Fetcher:
         tunnel.set_tunnel(host, port)
         return tunnel
 
-    def _resolve(self, host: str, port: int) -> str:
+    def _resolve(self, host: str, port: int) -> list[str]:
         addresses = _known_addresses(host, port)
         if not addresses:
             raise ConvectError(f"There is no host {host}.", code="unreachable")
         if not self.policy.opens(host):
             _refuse_internal(host, addresses)
-        return str(addresses[0])
+        return [str(address) for address in addresses]
 
 
 def check_url(url: str) -> SplitResult:
@@ -233,14 +232,20 @@ def is_internal(address: _IP) -> bool:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """Speaks to `host` by way of an address that was looked at before."""
+    """Speaks to `host` by way of addresses that were looked at before."""
 
-    def __init__(self, host: str, port: int, address: str, timeout: float) -> None:
+    def __init__(self, host: str, port: int, addresses: Sequence[str], timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)
-        self.address = address
+        self.addresses = addresses
 
     def connect(self) -> None:
-        self.sock = socket.create_connection((self.address, self.port), self.timeout)
+        for address in self.addresses:
+            try:
+                self.sock = socket.create_connection((address, self.port), self.timeout)
+                return
+            except OSError:
+                if address == self.addresses[-1]:
+                    raise
 
 
 class _PinnedHttps(_Pinned):

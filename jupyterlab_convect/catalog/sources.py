@@ -17,10 +17,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
-from ..errors import ConvectError
+from ..errors import ConvectError, Missing
 from ..pipeline.plan import Json
 from .fetch import PARALLEL, Fetcher
 from .model import Unreadable
+from .read import Fetch
 from .shipped import FOLDER
 from .text import MAX_BYTES, decode
 
@@ -85,14 +86,30 @@ def source_of(kind: str) -> Source:
             raise ConvectError(
                 f"The catalogs of kind “{kind}” cannot be loaded: {error}."
             ) from error
-        return source
+        return _careful(kind, source)
     raise ConvectError(
         f"There are no catalogs of kind “{kind}”.", hint=f"There is {', '.join(kinds())}."
     )
 
 
+def _careful(kind: str, source: Source) -> Source:
+    """A mistake in somebody else's source is an error of the catalog."""
+
+    def texts(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+        try:
+            yield from source(catalog, fetcher)
+        except ConvectError:
+            raise
+        except Exception as error:
+            raise ConvectError(f"The source “{kind}” failed: {error!r}.") from error
+
+    return texts
+
+
 def kinds() -> list[str]:
-    return [*_OWN, *sorted({found.name for found in entry_points(group=GROUP)} - set(_OWN))]
+    """The kinds of catalogs that users can add."""
+    theirs = {found.name for found in entry_points(group=GROUP)} - set(_OWN)
+    return [*(kind for kind in _OWN if kind != "shipped"), *sorted(theirs)]
 
 
 def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
@@ -155,6 +172,28 @@ _OWN: dict[str, Source] = {
     "folder": from_path,
     "shipped": from_shipped,
 }
+
+
+def reader(catalog: Catalog, fetcher: Fetcher) -> Fetch:
+    """Reads what graphs refer to: addresses, and for files here also files in their folder."""
+    if catalog.kind not in ("file", "folder"):
+        return fetcher.many
+    root = Path(catalog.path or "").resolve()
+    folder = root if root.is_dir() else root.parent
+
+    def fetch(addresses: Sequence[str]) -> Mapping[str, bytes | ConvectError]:
+        web = [address for address in addresses if "://" in address]
+        here = [address for address in addresses if "://" not in address]
+        return {**fetcher.many(web), **{address: _beside(folder, address) for address in here}}
+
+    return fetch
+
+
+def _beside(folder: Path, name: str) -> bytes | ConvectError:
+    path = (folder / name).resolve()
+    if folder not in path.parents or not path.is_file():
+        return Missing(f"There is no file {name} in the folder of the catalog.")
+    return _bytes(path)
 
 
 def fingerprint(catalog: Catalog) -> str | None:

@@ -14,6 +14,7 @@ whole; the newest writer wins.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import threading
 import time
@@ -42,7 +43,7 @@ from .files import read_json, write, write_json
 from .model import Component, Unreadable
 from .read import read
 from .secrets import authorization
-from .sources import Catalog, Text, fingerprint, source_of
+from .sources import Catalog, Text, fingerprint, reader, source_of
 
 T = TypeVar("T")
 
@@ -80,15 +81,13 @@ class CatalogStore:
                 shelves.append(self.catalog(name))
             except Missing:
                 continue
+            except ConvectError as error:
+                broken_one = Catalog(id=name, name=name, kind="damaged")
+                shelves.append(Shelf(broken_one, error=error.to_json()))
         return shelves
 
     def catalog(self, catalog_id: str) -> Shelf:
-        shelf = self._load(catalog_id)
-        if shelf is None and catalog_id == SHIPPED.id:
-            return self.refresh(SHIPPED.id)
-        if shelf is None:
-            raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
-        return self._follow(shelf)
+        return self._follow(self._shelf(catalog_id))
 
     def add(self, catalog: Catalog) -> Shelf:
         """A new catalog, still empty: `refresh` fills it."""
@@ -120,8 +119,9 @@ class CatalogStore:
         """Forget a catalog. Texts stay: other catalogs and runs may share them."""
         _refuse_shipped(catalog_id)
         with self._lock:
-            self.catalog(catalog_id)
-            self._path(catalog_id).unlink(missing_ok=True)
+            if not self._path(catalog_id).exists():
+                raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
+            self._path(catalog_id).unlink()
             self._looks.pop(catalog_id, None)
 
     def refresh(self, catalog_id: str) -> Shelf:
@@ -132,10 +132,7 @@ class CatalogStore:
         that cannot be read at all is an error of the catalog, not of the call.
         Files on this machine are followed at once.
         """
-        shelf = self._load(catalog_id) or (Shelf(SHIPPED) if catalog_id == SHIPPED.id else None)
-        if shelf is None:
-            raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
-        catalog = shelf.catalog
+        catalog = self._shelf(catalog_id).catalog
         mark = fingerprint(catalog)
         found: list[Entry] = []
         failure: ConvectError | None = None
@@ -151,7 +148,7 @@ class CatalogStore:
         finally:
             self.progress.pop(catalog_id, None)
         with self._lock:
-            shelf = self._load(catalog_id) or shelf
+            shelf = self._shelf(catalog_id)
             entries = merge(shelf.entries, found, follow=mark is not None, complete=failure is None)
             return self._save(
                 replace(
@@ -180,11 +177,17 @@ class CatalogStore:
             return self._save(replace(shelf, entries=entries))
 
     def difference(self, old: str, new: str) -> str:
-        """What changes between two texts, as a unified diff."""
-        lines = [self.text(digest).splitlines(keepends=True) for digest in (old, new)]
-        return "".join(
-            difflib.unified_diff(lines[0], lines[1], f"pinned ({old[:19]})", f"new ({new[:19]})")
-        )
+        """What changes between two components, as a unified diff.
+
+        Of their texts; of what they are made of where only a reference of a graph changed.
+        """
+        texts = [self.text(digest) for digest in (old, new)]
+        if texts[0] == texts[1] and old != new:
+            parts = [component_to_json(self.component(digest)) for digest in (old, new)]
+            texts = [json.dumps(part, indent=1, ensure_ascii=False) + "\n" for part in parts]
+        before, after = (text.splitlines(keepends=True) for text in texts)
+        names = (f"pinned ({old[:19]})", f"new ({new[:19]})")
+        return "".join(difflib.unified_diff(before, after, *names))
 
     def entries(
         self, text: str = "", catalog: str | None = None, category: str | None = None
@@ -242,13 +245,21 @@ class CatalogStore:
         write_json(self._content("components", component.digest), component_to_json(component))
         self._components.pop(component.digest, None)
 
+    def _shelf(self, catalog_id: str) -> Shelf:
+        """What is stored of a catalog; the one that ships is there even when it is not."""
+        shelf = self._load(catalog_id)
+        if shelf is None and catalog_id != SHIPPED.id:
+            raise Missing(f"There is no catalog “{catalog_id}”.", code="no-such-catalog")
+        return shelf or Shelf(SHIPPED)
+
     def _follow(self, shelf: Shelf) -> Shelf:
         """Files on this machine are watched: a change is seen by the next one who looks."""
         catalog_id = shelf.catalog.id
-        look = self._looks[catalog_id]
-        if catalog_id in self.progress or time.monotonic() - look.looked < LOOK_AGAIN:
-            return shelf
-        look.looked = time.monotonic()
+        look = self._looks.get(catalog_id)
+        if look is not None:
+            if catalog_id in self.progress or time.monotonic() - look.looked < LOOK_AGAIN:
+                return shelf
+            look.looked = time.monotonic()
         mark = fingerprint(shelf.catalog)
         return shelf if mark in (None, shelf.fingerprint) else self.refresh(catalog_id)
 
@@ -268,9 +279,8 @@ class CatalogStore:
     def _import(self, catalog: Catalog, text: Text | Unreadable, fetcher: Fetcher) -> list[Entry]:
         if isinstance(text, Unreadable):
             return [broken(catalog, text.file, 0, text)]
-        reading = read(
-            text.data, text.source, fetch=fetcher.many, replacements=catalog.replacements
-        )
+        fetch = reader(catalog, fetcher)
+        reading = read(text.data, text.source, fetch=fetch, replacements=catalog.replacements)
         entries = []
         for part, component in enumerate(reading.components):
             self.keep(component, reading.texts[part])

@@ -12,7 +12,7 @@ from tornado.web import authenticated
 
 from ..catalog.definition import component_from_json, component_to_json
 from ..catalog.engines import container_engine
-from ..catalog.entries import Shelf, catalog_from_json, new_catalog_id
+from ..catalog.entries import Entry, Shelf, catalog_from_json, new_catalog_id
 from ..catalog.model import Component, containers
 from ..catalog.preview import preview
 from ..catalog.sources import Catalog, kinds
@@ -171,7 +171,9 @@ class Components(CatalogHandler, Polled):
         categories = sorted({name for entry in everything for name in entry.categories})
         self.answer(
             {
-                "components": [asdict(entry) for entry in page],
+                "components": [
+                    {name: getattr(entry, name) for name in Entry.__slots__} for entry in page
+                ],
                 "total": len(found),
                 "categories": categories,
             }
@@ -219,6 +221,10 @@ class Approve(CatalogHandler):
                 self.store.approvals.give(part, self.user)
             else:
                 self.store.approvals.withdraw(part)
+
+
+def _summary(entry: Entry) -> dict[str, Json]:
+    return {name: getattr(entry, name) for name in Entry.__slots__}
 
 
 routes = [

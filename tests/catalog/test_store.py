@@ -362,3 +362,86 @@ def test_ids_come_from_names_and_differ() -> None:
     assert new_catalog_id("My Catalog!", []) == "my-catalog"
     assert new_catalog_id("My Catalog!", ["my-catalog"]) == "my-catalog-2"
     assert new_catalog_id("目录", []) == "catalog"
+
+
+def test_a_catalog_that_is_removed_while_it_is_read_stays_removed(
+    store: CatalogStore, site: Any, spec_text: SpecText
+) -> None:
+    store.add(Catalog(id="web", name="Web", urls=(site.put("/a.yaml", spec_text("A")),)))
+    real = store._import
+
+    def removed_meanwhile(*arguments: Any) -> Any:
+        store.remove("web")
+        return real(*arguments)
+
+    store._import = removed_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(Missing):
+        store.refresh("web")
+    assert [shelf.catalog.id for shelf in store.catalogs()] == ["shipped"]
+
+
+def test_a_damaged_catalog_leaves_the_others_alone(store: CatalogStore) -> None:
+    store.add(Catalog(id="a", name="A"))
+    (store.folder / "catalogs" / "a.json").write_text("{")
+    damaged = store.catalogs()[1]
+    assert damaged.error is not None
+    assert store.entries("split")
+    store.remove("a")
+    assert len(store.catalogs()) == 1
+
+
+def test_a_graph_whose_parts_changed_shows_what_changed(
+    store: CatalogStore, tmp_path: Path, site: Any, spec_text: SpecText
+) -> None:
+    leaf = site.put("/leaf.yaml", spec_text("Leaf", "old"))
+    tasks = {"t": {"componentRef": {"url": leaf}}}
+    graph = {"name": "G", "implementation": {"graph": {"tasks": tasks}}}
+    add_urls(store, site.put("/g.yaml", yaml.safe_dump(graph)))
+    site.put("/leaf.yaml", spec_text("Leaf", "new"))
+    (entry,) = store.refresh("web").entries
+    assert entry.update is not None
+    difference = store.difference(entry.digest, entry.update)
+    assert '-      "old"' in difference
+    assert '+      "new"' in difference
+
+
+def test_a_file_may_stand_in_for_a_dead_reference_of_a_file(
+    store: CatalogStore, tmp_path: Path, spec_text: SpecText
+) -> None:
+    dead = "https://host.invalid/x.yaml"
+    tasks = {"t": {"componentRef": {"url": dead}}}
+    graph = {"name": "G", "implementation": {"graph": {"tasks": tasks}}}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "g.yaml").write_text(yaml.safe_dump(graph))
+    (tmp_path / "mine" / "twin.yaml").write_text(spec_text("Twin"))
+    (tmp_path / "outside.yaml").write_text(spec_text("Outside"))
+    for name, works in (("twin.yaml", True), ("../outside.yaml", False)):
+        catalog = Catalog(
+            id="f" if works else "g",
+            name="F",
+            kind="file",
+            path=str(tmp_path / "mine" / "g.yaml"),
+            replacements={dead: name},
+        )
+        store.add(catalog)
+        (entry,) = store.refresh(catalog.id).entries
+        assert bool(entry.digest) is works
+
+
+def test_a_mistake_in_somebody_elses_source_is_an_error_of_the_catalog(
+    store: CatalogStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def theirs(catalog: Catalog, fetcher: Fetcher) -> list[Text]:
+        raise KeyError("oops")
+
+    class Found:
+        name = "theirs"
+
+        def load(self) -> Any:
+            return theirs
+
+    monkeypatch.setattr(sources, "entry_points", lambda group, name=None: [Found()])
+    store.add(Catalog(id="t", name="T", kind="theirs"))
+    shelf = store.refresh("t")
+    assert shelf.error is not None
+    assert "oops" in shelf.error["message"]
