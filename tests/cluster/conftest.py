@@ -27,6 +27,7 @@ import yaml
 from jupyterlab_convect.runtimes.kubernetes import KubernetesRuntime
 from jupyterlab_convect.runtimes.kubernetes.api import Api, ApiError, connect
 
+USER = 1000
 HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent
 
@@ -222,7 +223,16 @@ def _make_claim(bed: Bed) -> None:
     )
 
 
-Lab = suite.Lab
+class Lab(suite.Lab):  # type: ignore[misc,name-defined]
+    """On a volume where every file belongs to the pods' user, as one with `all_squash` has it.
+
+    We are root here, and the pods must not be.
+    """
+
+    async def start(self, *what: Any, **how: Any) -> Any:
+        for path in (self.root, *self.root.rglob("*")):
+            os.chown(path, USER, USER)
+        return await super().start(*what, **how)
 
 
 @pytest.fixture

@@ -405,9 +405,9 @@ def _is_over(pod: dict[str, Any] | None) -> bool:
 def _user(shared: bool, own: OwnPod | None) -> dict[str, Json]:
     """Restricted; and where files are shared, as the user whose files they are."""
     context: dict[str, Json] = {**RESTRICTED_POD, **(own.pod_security if own else {})}
-    user = os.getuid()
+    user = os.geteuid()
     if shared and (user != 0 or own is not None):
-        context |= {"runAsUser": user, "runAsGroup": os.getgid()}
+        context |= {"runAsUser": user, "runAsGroup": os.getegid()}
     if context.get("runAsUser") == 0:
         context["runAsNonRoot"] = False
     return context
