@@ -15,7 +15,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -229,13 +229,27 @@ def _session() -> Session:
         process = os.getpid()
         if process not in _sessions:
             _sessions[process] = Session(Workspace(load_settings()))
+            _before_threads_end(_leave)
         return _sessions[process]
 
 
-@atexit.register
+def _before_threads_end(work: Callable[[], None]) -> None:
+    """`atexit` comes too late: by then the pools of threads that the engine needs are closed.
+
+    What is registered last is called first, so the pools have to be registered by now.
+    """
+    import concurrent.futures.thread  # noqa: F401
+
+    getattr(threading, "_register_atexit", atexit.register)(work)
+
+
 def _leave() -> None:
-    session = _sessions.get(os.getpid())
-    if session is not None and session.is_busy():
+    session = _sessions.pop(os.getpid(), None)
+    if session is None:
+        return
+    busy = session.is_busy()
+    session.close()
+    if busy:
         hand_over(session.workspace.settings)
 
 
