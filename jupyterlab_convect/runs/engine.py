@@ -185,6 +185,7 @@ class Engine:
         driver.ended.set_result(None)
         with contextlib.suppress(OSError):
             driver.lease.end()
+        asyncio.get_running_loop().call_soon(self._news.flush)
         self._leave_gate(driver.run)
 
     def complain(self, message: str, error: BaseException) -> None:

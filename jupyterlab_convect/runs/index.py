@@ -38,6 +38,7 @@ class Index:
         self.path = local_place(path)
         self.generation = 0
         """Grows when all that was known is lost and has to be read from the folders again."""
+        self._closed = False
         self._lock = threading.RLock()
         self._database = self._open()
 
@@ -83,6 +84,7 @@ class Index:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             self._database.close()
 
     def _results(self, where: str, *arguments: str) -> list[Result]:
@@ -99,6 +101,8 @@ class Index:
     ) -> T:
         """Work in a transaction; a damaged file is made anew, for the store to fill."""
         with self._lock:
+            if self._closed:
+                raise ConvectError("The index of the runs is closed.", code="closed")
             try:
                 with _transaction(self._database, kind):
                     return work(self._database)

@@ -38,7 +38,7 @@ class News:
         loop = asyncio.get_running_loop()
         if not self._flushing:
             self._flushing = True
-            loop.call_later(FLUSH_AFTER, self._flush)
+            loop.call_later(FLUSH_AFTER, self.flush)
         if not self._listeners:
             return
         if not self._untold:
@@ -59,7 +59,7 @@ class News:
                 except Exception:
                     self._log.exception("A listener failed")
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         self._flushing = False
         try:
             self._store.flush()

@@ -29,8 +29,8 @@ from .retention import created_of, outlived, size_of, stale_leftovers
 ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{6}")
 ALL = Query()
 
-KEPT_OPEN = 512
-"""Runs whose state is kept in memory."""
+KEPT_OPEN, KEPT_STEPS = 512, 20_000
+"""Runs whose state is kept in memory, and how many steps they have together."""
 AT_ONCE = 200
 """Unknown runs that `find` reads before it answers; more are read behind its back."""
 BATCH = 100
@@ -71,9 +71,8 @@ class Store:
                 hint="Make room there, or choose another folder for the runs.",
             ) from None
         with self._lock:
-            self._dirty[run.id] = self._keep(run.id, OpenRun(folder, run))
-            self.flush()
-            return self._open[run.id].state
+            self._dirty[run.id] = opened = self._keep(run.id, OpenRun(folder, run))
+            return opened.state
 
     def read(self, run_id: str) -> Record:
         """The run and its state now. Missing when there is none, Conflict when it is damaged."""
@@ -234,8 +233,10 @@ class Store:
 
     def _keep(self, run_id: str, opened: OpenRun) -> OpenRun:
         self._open[run_id] = opened
-        while len(self._open) > KEPT_OPEN:
-            self._open.popitem(last=False)
+        self._open.move_to_end(run_id)
+        steps = sum(len(each.state.steps) for each in self._open.values())
+        while len(self._open) > 1 and (len(self._open) > KEPT_OPEN or steps > KEPT_STEPS):
+            steps -= len(self._open.popitem(last=False)[1].state.steps)
         return opened
 
     def _ask(self, run_id: str, *events: Event) -> RunState:

@@ -219,3 +219,15 @@ async def test_a_sweep_survives_its_host(store, runtime, make, request_):
     assert sorted(run["parameters"]["n"] for run in view["runs"]) == list(range(8))
     assert store.find().total == 8
     await engine.close()
+
+
+async def test_a_sweep_without_runs_is_cleared_away(sweeps, request_, store, monkeypatch):
+    monkeypatch.setattr("jupyterlab_convect.runs.retention.HOUR", -1.0)
+    kept = await sweeps.create(request_, {"x": [1]})
+    gone = await sweeps.create(request_, {"x": [1, 2]})
+    for sweep in (kept, gone):
+        await sweeps.wait(sweep, 10)
+    for run in sweeps.view(gone)["runs"]:
+        store.delete(run["id"])
+    store.prune(keep_days=1)
+    assert [found["id"] for found in sweeps.all()] == [kept]
