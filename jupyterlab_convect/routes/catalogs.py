@@ -12,7 +12,7 @@ from tornado.web import authenticated
 
 from ..catalog.definition import component_from_json, component_to_json
 from ..catalog.engines import container_engine
-from ..catalog.entries import Entry, Shelf, catalog_from_json, new_catalog_id
+from ..catalog.entries import Entry, Progress, Shelf, catalog_from_json, new_catalog_id
 from ..catalog.model import Component, containers
 from ..catalog.preview import preview
 from ..catalog.sources import Catalog, kinds
@@ -78,7 +78,11 @@ class CatalogHandler(Handler):
                 await self.aside(self.store.refresh, catalog_id)
             except ConvectError as error:
                 self.log.warning("The catalog %s: %s", catalog_id, error.sentence)
+            finally:
+                self.store.progress.pop(catalog_id, None)
 
+        # Said at once, so that nobody who looks meanwhile begins to read it as well.
+        self.store.progress.setdefault(catalog_id, Progress(0, 1))
         task = asyncio.ensure_future(refresh())
         _refreshing.add(task)
         task.add_done_callback(_refreshing.discard)
