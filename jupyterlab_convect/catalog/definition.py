@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -38,12 +39,11 @@ def component_from_json(value: Json) -> Component:
 
 def _check_shape(kind: Any, value: Json) -> None:
     """Does a JSON value have the types that a dataclass declares?"""
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         _expect(isinstance(value, dict))
-        hints = typing.get_type_hints(kind)
-        for field in dataclasses.fields(kind):
-            if field.name in value:
-                _check_shape(hints[field.name], value[field.name])
+        for name, hint in _hints(kind).items():
+            if name in value:
+                _check_shape(hint, value[name])
         return
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
@@ -61,6 +61,11 @@ def _check_shape(kind: Any, value: Json) -> None:
             _check_shape(arguments[1], item)
     elif kind in _SCALARS:
         _expect(isinstance(value, _SCALARS[kind]))
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def _check(component: Component) -> int:

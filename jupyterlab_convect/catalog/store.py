@@ -69,7 +69,6 @@ class CatalogStore:
         self.approvals = Approvals(folder)
         self._lock = threading.RLock()
         self._looks: dict[str, _Look] = {}
-        self._components: dict[str, Component] = {}
 
     def catalogs(self) -> list[Shelf]:
         """Every catalog, the one that ships first. Folders and files are looked at again."""
@@ -169,7 +168,7 @@ class CatalogStore:
             if wanted is not None and not wanted <= offered:
                 raise Missing("There is no such update.", code="no-such-update")
             entries = tuple(
-                self._describe(entry, entry.update)
+                _describe(entry, self.component(entry.update))
                 if entry.update and (wanted is None or entry.update in wanted)
                 else entry
                 for entry in shelf.entries
@@ -224,12 +223,10 @@ class CatalogStore:
 
     def component(self, digest: str) -> Component:
         """The complete definition of a component that was imported once."""
-        if digest not in self._components:
-            value = read_json(self._content("components", digest))
-            if value is None:
-                raise Missing(f"There is no component {digest[:19]}.", code="no-such-component")
-            self._components[digest] = component_from_json(value)
-        return self._components[digest]
+        value = read_json(self._content("components", digest))
+        if value is None:
+            raise Missing(f"There is no component {digest[:19]}.", code="no-such-component")
+        return component_from_json(value)
 
     def text(self, digest: str) -> str:
         try:
@@ -242,8 +239,11 @@ class CatalogStore:
         text = self._content("texts", component.digest)
         if not text.exists():
             write(text, data)
-        write_json(self._content("components", component.digest), component_to_json(component))
-        self._components.pop(component.digest, None)
+        definition = self._content("components", component.digest)
+        value = component_to_json(component)
+        # A newer version of ours may read the same text better.
+        if not definition.exists() or read_json(definition) != value:
+            write_json(definition, value)
 
     def _shelf(self, catalog_id: str) -> Shelf:
         """What is stored of a catalog; the one that ships is there even when it is not."""
@@ -285,27 +285,10 @@ class CatalogStore:
         for part, component in enumerate(reading.components):
             self.keep(component, reading.texts[part])
             entry = Entry(catalog.id, text.source, part, categories=catalog.categories)
-            entries.append(self._describe(entry, component.digest))
+            entries.append(_describe(entry, component))
         for number, error in enumerate(reading.errors, len(entries)):
             entries.append(broken(catalog, text.source, number, error))
         return entries
-
-    def _describe(self, entry: Entry, digest: str) -> Entry:
-        component = self.component(digest)
-        return replace(
-            entry,
-            digest=digest,
-            name=component.name,
-            description=component.description.strip()[:400],
-            format=component.format,
-            image=component.container.image if component.container else "",
-            inputs=tuple(item.name for item in component.inputs),
-            outputs=tuple(item.name for item in component.outputs),
-            categories=categories_of(component, entry.categories),
-            update=None,
-            gone=False,
-            error=None,
-        )
 
     def _load(self, catalog_id: str) -> Shelf | None:
         path = self._path(catalog_id)
@@ -341,6 +324,23 @@ class CatalogStore:
         if not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
             raise Missing(f"“{digest[:80]}” is not a digest.", code="no-such-component")
         return self.folder / kind / digest.removeprefix("sha256:")
+
+
+def _describe(entry: Entry, component: Component) -> Entry:
+    return replace(
+        entry,
+        digest=component.digest,
+        name=component.name,
+        description=component.description.strip()[:400],
+        format=component.format,
+        image=component.container.image if component.container else "",
+        inputs=tuple(item.name for item in component.inputs),
+        outputs=tuple(item.name for item in component.outputs),
+        categories=categories_of(component, entry.categories),
+        update=None,
+        gone=False,
+        error=None,
+    )
 
 
 def _refuse_shipped(catalog_id: str) -> None:

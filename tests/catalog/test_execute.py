@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,27 @@ def test_it_can_be_stopped(component: Make, tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     process.wait(30)
     assert attempt.outcome["state"] == "cancelled"
+
+
+def test_real_components_run(corpus: Path, tmp_path: Path) -> None:
+    def attempt(name: str, **given: Any) -> dict[str, Any]:
+        component = read((corpus / name).read_bytes(), name).components[0]
+        outcome = Attempt(tmp_path / name, component, **given).run()
+        assert outcome["state"] == "succeeded", outcome
+        values: dict[str, Any] = outcome["values"]
+        return values
+
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    given = {"file": str(table)}
+    hashed = attempt("v1-calculate-hash.yaml", Data=given)["Hash"]["file"]
+    assert Path(hashed).read_text().strip() == sha256(table.read_bytes()).hexdigest()
+    headless = attempt("v1-remove-header.yaml", table=given)["table"]["file"]
+    assert Path(headless).read_text() == "1,2\n"
+    listed = attempt("v1-list-items.yaml", Directory={"file": str(tmp_path)})["Items"]["file"]
+    assert "table.csv" in Path(listed).read_text()
+    built = attempt("v1-build-dict.yaml", key_1="x", value_1={"deep": [1]}, key_2="y", value_2={})
+    assert built == {"Output": {"x": {"deep": [1]}, "y": {}}}
 
 
 def test_a_compiled_container_component_runs(tmp_path: Path) -> None:
