@@ -1,5 +1,6 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { DocumentWidget } from '@jupyterlab/docregistry';
 import { FileDialog } from '@jupyterlab/filebrowser';
@@ -27,6 +28,13 @@ export class CatalogActions {
   async create(kind: string): Promise<void> {
     const { api } = this.model;
     const form = new CatalogForm(kind, this.trans, value => api.add(value));
+    if (kind === 'file' || kind === 'folder') {
+      const path = await this.browse(kind);
+      if (path === null) {
+        return;
+      }
+      form.set({ path, name: PathExt.basename(path, PathExt.extname(path)) });
+    }
     const catalog = await this.ask(form);
     if (catalog) {
       await this.app.commands.execute(CatalogCommands.show);
@@ -116,7 +124,7 @@ export class CatalogActions {
 
   /** Ask for a catalog's configuration; the answer is null when nobody wants it. */
   private async ask(form: CatalogForm): Promise<ICatalog | null> {
-    const dialog = new CatalogDialog(form, () => this.browse(form.kind));
+    const dialog = new CatalogDialog(form);
     const catalog = await dialog.ask();
     dialog.dispose();
     form.dispose();
@@ -163,7 +171,8 @@ export class CatalogActions {
     }
   }
 
-  private async browse(kind: string): Promise<string | null> {
+  /** Choose a file or a folder; null when nobody wants to. */
+  private async browse(kind: 'file' | 'folder'): Promise<string | null> {
     const { trans } = this;
     const options = { manager: this.documents };
     const result =
@@ -182,7 +191,7 @@ export class CatalogActions {
           });
     const path = result.value?.[0]?.path;
     return result.button.accept && path !== undefined
-      ? this.app.serviceManager.contents.localPath(path)
+      ? this.app.serviceManager.contents.localPath(path) || '.'
       : null;
   }
 

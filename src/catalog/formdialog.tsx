@@ -12,16 +12,13 @@ const ACCEPT = 1;
 
 /** Asks how a catalog is to be. It stays open until the server has taken it. */
 export class CatalogDialog extends Dialog<unknown> {
-  constructor(
-    private readonly form: CatalogForm,
-    browse: () => Promise<string | null>
-  ) {
+  constructor(private readonly form: CatalogForm) {
     const { trans, kind, catalog } = form;
     super({
       title: catalog
         ? trans.__('Configure %1', catalog.name)
         : newCatalogLabel(kind, trans),
-      body: new FormBody(form, browse),
+      body: new FormBody(form),
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
         Dialog.okButton({
@@ -62,10 +59,7 @@ export class CatalogDialog extends Dialog<unknown> {
 }
 
 class FormBody extends ReactWidget {
-  constructor(
-    private readonly form: CatalogForm,
-    private readonly browse: () => Promise<string | null>
-  ) {
+  constructor(private readonly form: CatalogForm) {
     super();
     this.addClass('jp-ConvectCatalog-dialogBody');
   }
@@ -73,17 +67,13 @@ class FormBody extends ReactWidget {
   protected override render(): JSX.Element {
     return (
       <TranslationProvider value={this.form.trans}>
-        <CatalogFormView form={this.form} browse={this.browse} />
+        <CatalogFormView form={this.form} />
       </TranslationProvider>
     );
   }
 }
 
-function CatalogFormView(props: {
-  form: CatalogForm;
-  browse: () => Promise<string | null>;
-}): JSX.Element {
-  const { browse } = props;
+function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
   const form = useModel(props.form);
   const trans = useTrans();
   return (
@@ -108,7 +98,16 @@ function CatalogFormView(props: {
             example="https://example.org/component.yaml"
           />
         ) : (
-          <PathField form={form} browse={browse} />
+          <TextField
+            form={form}
+            name="path"
+            label={form.kind === 'file' ? trans.__('File') : trans.__('Folder')}
+            hint={
+              form.kind === 'file'
+                ? trans.__('A component, or a list of components.')
+                : trans.__('All components in it and in the folders in it.')
+            }
+          />
         )}
         <TextField
           form={form}
@@ -204,40 +203,6 @@ function Replacements({ form }: { form: CatalogForm }): JSX.Element {
   );
 }
 
-function PathField(props: {
-  form: CatalogForm;
-  browse: () => Promise<string | null>;
-}): JSX.Element {
-  const { form, browse } = props;
-  const trans = useTrans();
-  const choose = async () => {
-    const path = await browse();
-    if (path !== null) {
-      form.set({ path });
-    }
-  };
-  return (
-    <TextField
-      form={form}
-      name="path"
-      label={form.kind === 'file' ? trans.__('File') : trans.__('Folder')}
-      hint={
-        form.kind === 'file'
-          ? trans.__('A component, or a list of components.')
-          : trans.__('All components in it and in the folders in it.')
-      }
-    >
-      <button
-        type="button"
-        className="jp-mod-styled"
-        onClick={() => void choose()}
-      >
-        {trans.__('Browse…')}
-      </button>
-    </TextField>
-  );
-}
-
 function TextField(props: {
   form: CatalogForm;
   name: Exclude<keyof IFormValues, 'auth'>;
@@ -245,9 +210,8 @@ function TextField(props: {
   hint?: string;
   example?: string;
   lines?: number;
-  children?: React.ReactNode;
 }): JSX.Element {
-  const { form, name, label, hint, example, lines, children } = props;
+  const { form, name, label, hint, example, lines } = props;
   const error = form.complaints[name];
   const common = {
     className: 'jp-mod-styled',
@@ -262,10 +226,7 @@ function TextField(props: {
   };
   return (
     <Field label={label} hint={hint} error={error}>
-      <span className="jp-ConvectCatalog-inline">
-        {lines ? <textarea rows={lines} {...common} /> : <input {...common} />}
-        {children}
-      </span>
+      {lines ? <textarea rows={lines} {...common} /> : <input {...common} />}
     </Field>
   );
 }
