@@ -118,6 +118,10 @@ def _stopping(
         yield came
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    except BrokenPipeError:
+        # Nobody reads any more, which is no reason to stop.
+        hand_over(workspace.settings)
+        raise
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)

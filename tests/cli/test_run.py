@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.cli import main
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CONVECT_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("CONVECT_INDEX_DIR", str(tmp_path / "index"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return work
+
+
+@pytest.fixture
+def train(folder: Path, write_notebook: Write) -> str:
+    write_notebook(
+        folder / "train.ipynb",
+        ("parameters", "lr: float = 0.1\nname = 'x'"),
+        "print('learning with', lr, name)",
+        ("outputs", "accuracy = 1 - lr"),
+    )
+    return "train.ipynb"
+
+
+def convect(*arguments: str) -> subprocess.Popen[str]:
+    code = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def only_run(capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert main(["runs", "show", "latest", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_notebook_runs_with_parameters_of_the_declared_types(
+    train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["-p", "lr=0.25", "-p", "name=7", "--name", "基线", "--label", "team=a"]
+    assert main(["run", train, *arguments]) == 0
+    shown = capsys.readouterr()
+    assert "succeeded" in shown.out
+    assert "accuracy = 0.75" in shown.out
+    assert "train: succeeded" in shown.err
+    run = only_run(capsys)
+    assert run["parameters"] == {"lr": 0.25, "name": "7"}
+    assert (run["name"], run["labels"]) == ("基线", {"team": "a"})
+
+
+def test_a_failed_run_says_why_and_where(
+    folder: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(folder / "bad.ipynb", "print('so far')", "raise ValueError('no such column')")
+    assert main(["run", "bad.ipynb"]) == 1
+    shown = capsys.readouterr()
+    assert "no such column" in shown.err
+    assert "so far" in shown.err
+    assert "executed.ipynb" in shown.err
+
+
+def test_scripts_and_pipelines_run_as_well(
+    folder: Path, train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "hello.py").write_text("print('hello from a script')")
+    assert main(["run", "hello.py", "--follow"]) == 0
+    assert "hello from a script" in capsys.readouterr().out
+    document = {
+        "convect": 1,
+        "nodes": {
+            "one": {"kind": "script", "path": "hello.py"},
+            "two": {"kind": "notebook", "path": train, "after": ["one"]},
+        },
+    }
+    (folder / "both.pipeline").write_text(json.dumps(document))
+    assert main(["run", "both.pipeline", "--json"]) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert [step["state"] for step in run["steps"].values()] == ["succeeded", "succeeded"]
+    assert main(["run", "both.pipeline", "--only", "two", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["request"]["of"] == run["id"]
+    assert again["steps"]["one"]["attempts"] == []
+
+
+def test_a_dry_run_shows_the_plan_and_leaves_nothing(
+    folder: Path, train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", train, "-p", "lr=0.5", "--dry-run", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["problems"] == []
+    assert shown["plan"]["steps"][0]["parameters"] == {"lr": 0.5}
+    assert main(["run", train, "--sweep", "lr=0.1,0.2", "--dry-run"]) == 0
+    assert "lr=0.2" in capsys.readouterr().out
+    assert main(["runs", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"] == 0
+
+
+def test_a_sweep_shows_its_points_and_the_best(
+    train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--sweep", "lr=0.1:0.3:0.1", "--select", "max:accuracy"]
+    assert main(["run", train, *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    (best,) = [line for line in lines if line.startswith("*")]
+    assert best.split()[1] == "0.1"
+
+
+def test_a_sweep_with_a_failed_run_is_no_success(folder: Path, write_notebook: Write) -> None:
+    write_notebook(folder / "half.ipynb", ("parameters", "n = 0"), "assert n != 2")
+    assert main(["run", "half.ipynb", "--sweep", "n=1,2"]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["none.ipynb"],
+        ["train.ipynb", "-p", "lr=fast"],
+        ["train.ipynb", "-p", "lr"],
+        ["train.ipynb", "--runtime", "moon"],
+        ["train.ipynb", "--label", "x"],
+        ["train.ipynb", "--sweep", "lr=fast"],
+        ["train.ipynb", "--select", "max:accuracy"],
+        ["train.ipynb", "--of", "latest"],
+        ["train.ipynb", "--only", "train"],
+        ["broken.ipynb"],
+        ["broken.pipeline"],
+        ["picture.png"],
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    folder: Path, train: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "broken.ipynb").write_text("{")
+    (folder / "broken.pipeline").write_text("{")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    assert main(["run", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("convect: ")
+    assert "Traceback" not in error
+    assert main(["run", *arguments, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+def test_ctrl_c_stops_the_run(
+    folder: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(
+        folder / "long.ipynb", "print('on it', flush=True)\nimport time; time.sleep(600)"
+    )
+    process = convect("run", "long.ipynb", "--follow")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on it\n"
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert only_run(capsys)["state"] == "cancelled"
+
+
+def test_a_detached_run_goes_on_without_the_terminal(
+    train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = convect("run", train, "--detach")
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    run_id = out.strip()
+    deadline = time.monotonic() + 60
+    while (run := only_run(capsys))["ended"] is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (run["id"], run["state"]) == (run_id, "succeeded")
+
+
+def test_what_is_wrong_with_a_detached_run_is_told_at_once(train: str) -> None:
+    process = convect("run", train, "--detach", "--runtime", "moon")
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "moon" in error
+
+
+def test_a_closed_terminal_leaves_the_run_to_others(
+    folder: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    go_on = folder / "go-on"
+    write_notebook(
+        folder / "wait.ipynb",
+        "print('on it', flush=True)\nimport pathlib, time\n"
+        f"while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.02)",
+    )
+    process = convect("run", "wait.ipynb", "--follow")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    go_on.touch()
+    deadline = time.monotonic() + 60
+    while (run := only_run(capsys))["ended"] is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert run["state"] == "succeeded"
+    assert len(run["steps"]["wait"]["attempts"]) == 1
