@@ -17,8 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
@@ -166,8 +165,7 @@ class Workspace:
     def make(self, request: Request, user: str | None = None) -> Run:
         """A run that can be submitted. Reads files: call it in a thread."""
         plan = self.plan(request)
-        if request.runtime == "local" and plan.components:
-            self.catalog.approvals.require(plan)
+        self._require_approval(request, plan)
         now = time.time()
         return Run(
             id=new_id(now),
@@ -228,11 +226,17 @@ class Workspace:
         runtime = self.runtimes[request.runtime]
         try:
             plan = await asyncio.to_thread(self.plan, request)
+            await asyncio.to_thread(self._require_approval, request, plan)
         except Missing:
             raise
         except ConvectError as error:
             return [Problem("error", error.code, error.sentence, hint=error.hint)]
         return await runtime.check(plan)
+
+    def _require_approval(self, request: Request, plan: Plan) -> None:
+        """Components run here without a container only when somebody has looked at them."""
+        if request.runtime == "local" and plan.components:
+            self.catalog.approvals.require(plan)
 
     async def log(self, results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
         """A piece of an attempt's log, from its folder or, while it is far away, its runtime."""

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..errors import Refused
+from ..errors import ConvectError, Refused
 from ..pipeline.expressions import Reference, as_text, substitute
 from ..pipeline.graph import order
-from ..pipeline.plan import Json, Plan, Resources, Secret, Step, digest_of
+from ..pipeline.plan import Amount, Json, Plan, Resources, Secret, Step, digest_of
+from ..pipeline.quantities import canonical
 from .definition import component_from_json, component_to_json
 from .model import Component, Graph, Task
 
@@ -95,7 +96,9 @@ class _Expansion:
         definition = component_to_json(component)
         key = component.digest or digest_of(definition)
         self.components[key] = definition
-        asked = step.resources if step.resources != Resources() else component.container.resources
+        asked = step.resources
+        if asked == Resources():
+            asked = _resources(component, component.container.resources)
         secrets = (*step.secrets, *_secrets(component))
         self.steps.append(
             replace(
@@ -201,6 +204,19 @@ def _step_ids(node: str, tasks: Iterable[str]) -> dict[str, str]:
             name, number = f"{node}.{slug}-{number}", number + 1
         found[key] = name
     return found
+
+
+def _resources(component: Component, asked: Resources) -> Resources:
+    def plain(amount: Amount | None) -> Amount | None:
+        if amount is None:
+            return None
+        request, limit = (text and canonical(text) for text in (amount.request, amount.limit))
+        return Amount(request, limit)
+
+    try:
+        return replace(asked, cpu=plain(asked.cpu), memory=plain(asked.memory))
+    except ConvectError:
+        raise _beyond(component, "an amount that is known only when it runs") from None
 
 
 def _secrets(component: Component) -> Iterator[Secret]:

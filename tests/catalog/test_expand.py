@@ -14,7 +14,7 @@ from jupyterlab_convect.catalog.expand import MAX_STEPS, expand, node_of
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.errors import ConvectError, Refused
-from jupyterlab_convect.pipeline.plan import Plan, Secret, Step
+from jupyterlab_convect.pipeline.plan import Amount, Plan, Resources, Secret, Step
 
 LEAF = {
     "name": "Leaf",
@@ -227,6 +227,28 @@ def test_a_constant_with_a_quoted_output_is_a_text_with_an_expression() -> None:
     step = expand(plan(made)).steps[-1]
     assert step.parameters == {"m": "n=${{ nodes.g.a.outputs.n }}!"}
     assert "g.a" in step.after
+
+
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    [("1.5", Resources(cpu=Amount(None, "1500m"))), ("{{$.inputs.parameters['n']}}", None)],
+)
+def test_resources_of_a_compiled_component_are_asked_for(
+    limit: str, found: Resources | None
+) -> None:
+    container = {"image": "i", "command": ["x"], "resources": {"resourceCpuLimit": limit}}
+    spec = {
+        "pipelineInfo": {"name": "p"},
+        "components": {"c": {"executorLabel": "e"}},
+        "deploymentSpec": {"executors": {"e": {"container": container}}},
+        "root": {"dag": {"tasks": {"t": {"componentRef": {"name": "c"}}}}},
+    }
+    made = plan(component(spec))
+    if found is None:
+        with pytest.raises(Refused, match="an amount that is known only when it runs"):
+            expand(made)
+    else:
+        assert expand(made).steps[1].resources == found
 
 
 def test_graphs_that_grow_beyond_measure_are_refused() -> None:
