@@ -7,43 +7,27 @@ could not write, is followed by a driver that reads the folder and goes on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json, Step
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
 from .attempts import Verdict, describe, judge, working_folder
 from .endings import conclusion, skipped_because
-from .events import (
-    AttemptChange,
-    AttemptEnd,
-    AttemptHandle,
-    AttemptStart,
-    AttemptStop,
-    Event,
-    RunStart,
-    StepEnd,
-    StepProgress,
-    StepWait,
-)
+from .events import AttemptEnd, AttemptStart, Event, RunStart, StepEnd, StepWait
 from .files import plain, write_json
 from .lease import Lease
-from .model import ENDED, GOOD, AttemptState, Progress, Run, StepState
+from .model import ENDED, GOOD, AttemptState, Run, StepState
 from .restoring import restore
 from .results import Results
 from .selection import Choice
-from .store import Store
-
-GRACE = 30.0
-"""Seconds that the runner has to end a step by itself after its timeout."""
-STOP_AGAIN = 5.0
-PROGRESS_EVERY = 0.5
+from .supervisor import Active, Host, Supervisor
 
 
 @dataclass(slots=True, eq=False)
@@ -55,37 +39,6 @@ class Ready:
     parts: dict[str, str]
     cache: str | None
     expected: float | None
-
-
-@dataclass(slots=True, eq=False)
-class Active:
-    """An attempt that is being started or that runs."""
-
-    driver: Driver
-    attempt: Attempt
-    task: asyncio.Task[None] | None = None
-    settled: bool = False
-    """It has been started (or found again), so that it makes sense to poll."""
-    over: bool = False
-    running_since: float | None = None
-    progress_told: float = 0.0
-
-
-class Host(Protocol):
-    """What a driver needs of the engine."""
-
-    store: Store
-
-    def enqueue(self, ready: Ready) -> None: ...
-    def watch(self, active: Active) -> None: ...
-    def unwatch(self, active: Active) -> None: ...
-    def poll_soon(self, runtime: StepRuntime) -> None: ...
-    def guarded(self, driver: Driver) -> AbstractContextManager[None]: ...
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
-    def later(self, delay: float, driver: Driver, work: Callable[[], None]) -> None: ...
-    def changed(self, run_id: str) -> None: ...
-    def finished(self, driver: Driver) -> None: ...
-    def complain(self, message: str, error: BaseException) -> None: ...
 
 
 class Driver:
@@ -117,6 +70,7 @@ class Driver:
         self._due: deque[str] = deque()
         """Steps that wait for nothing any more."""
         self._queued: dict[str, Ready] = {}
+        self._supervisor = Supervisor(host, self)
 
     def begin(self) -> None:
         """Start the run, or go on with it from whatever state it is in."""
@@ -125,7 +79,7 @@ class Driver:
             now = time.time()
             leave = [step.id for step in plan.steps if step.id in self._choice.leave]
             not_asked = [StepEnd(now, step_id, "skipped", "Not asked for.") for step_id in leave]
-            self._commit(RunStart(now), *not_asked)
+            self.commit(RunStart(now), *not_asked)
         self._left = sum(step.state not in ENDED for step in steps.values())
         for step in plan.steps:
             self._missing[step.id] = sum(
@@ -157,7 +111,7 @@ class Driver:
             self._end_steps(*(StepEnd(now, step_id, "cancelled", "Stopped.") for step_id in idle))
         for step in asked:
             if active := self.actives.get(step.id):
-                self._stop_attempt(active, "asked")
+                self._supervisor.stop(active, "asked")
         self._settle()
 
     def launch(self, ready: Ready) -> None:
@@ -166,7 +120,7 @@ class Driver:
         del self._queued[attempt.step.id]
         try:
             self._write_step(ready)
-            self._commit(
+            self.commit(
                 AttemptStart(
                     time.time(),
                     attempt.step.id,
@@ -184,9 +138,8 @@ class Driver:
         except BaseException:
             self.runtime.release(attempt)
             raise
-        active = Active(self, attempt)
-        self._activate(active)
-        active.task = self._host.spawn(self._start(active))
+        self.actives[attempt.step.id] = active = Active(self, attempt)
+        self._supervisor.start(active)
 
     def is_waiting(self, ready: Ready) -> bool:
         """Whether the step still wants to start."""
@@ -195,36 +148,27 @@ class Driver:
     def wait_for_room(self, ready: Ready, reason: str) -> None:
         step = self.state.steps[ready.attempt.step.id]
         if step.state != "queued" or step.reason != reason:
-            self._commit(StepWait(time.time(), step.id, "queued", reason))
+            self.commit(StepWait(time.time(), step.id, "queued", reason))
 
     def hear(self, active: Active, status: StepStatus) -> None:
         """Take in what the runtime says of an attempt."""
         if active.over:
             return
-        known, attempt = self._attempt_state(active), active.attempt
-        if status.state in ENDED:
-            verdict = judge(status, attempt.folder, known.stopping, attempt.step.timeout)
-            self._finish_attempt(active, verdict)
-            self._settle()
+        if status.state not in ENDED:
+            self._supervisor.note(active, status)
             return
-        if status.state == "running" and active.running_since is None:
-            active.running_since = time.time()
-        reason = status.reason
-        if reason is None and status.state in ("queued", "waiting"):
-            reason = "Waits for the runtime."
-        if (status.state, reason) != (known.state, known.reason):
-            step_id, number = attempt.step.id, attempt.number
-            self._commit(
-                AttemptChange(time.time(), step_id, number, status.state, reason, status.detail)
-            )
-        if status.progress is not None:
-            self._note_progress(active, status.progress)
+        attempt = active.attempt
+        verdict = judge(status, attempt.folder, active.known.stopping, attempt.step.timeout)
+        self.finish(active, verdict)
 
     def check_time(self, active: Active, now: float) -> None:
-        """Stop what has not ended by itself although its time is over."""
-        limit = active.attempt.step.timeout
-        if limit and active.running_since and now > active.running_since + limit + GRACE:
-            self._stop_attempt(active, "timeout")
+        self._supervisor.check_time(active, now)
+
+    def finish(self, active: Active, verdict: Verdict) -> None:
+        """An attempt has ended, this way."""
+        if not active.over:
+            self._finish_attempt(active, verdict)
+            self._settle()
 
     def starting(self) -> list[Active]:
         """The attempts that are just being started."""
@@ -242,7 +186,7 @@ class Driver:
             self._host.unwatch(active)
             self.runtime.release(active.attempt)
 
-    def _commit(self, *events: Event) -> None:
+    def commit(self, *events: Event) -> None:
         self.state = self._host.store.append(self.run.id, *events)
         self._host.changed(self.run.id)
 
@@ -251,7 +195,7 @@ class Driver:
         while self._due:
             self._make_ready(self._due.popleft())
         if self._left == 0 and not self.gone:
-            self._commit(conclusion(self.run, self.state, time.time()))
+            self.commit(conclusion(self.run, self.state, time.time()))
             self.gone = True
             self._host.finished(self)
 
@@ -267,7 +211,7 @@ class Driver:
             verdict = judge(status, attempt.folder, last.stopping, attempt.step.timeout)
             self._after_attempt(step.id, verdict, last.ended or time.time())
         else:
-            self._find_again(step, last)
+            self._find_again(step.id, last)
 
     def _make_ready(self, step_id: str) -> None:
         """All that the step waits for is there: bind it, reuse a result, or queue it."""
@@ -372,92 +316,13 @@ class Driver:
         folder = self._host.store.attempt_folder(self.run.id, step.id, number)
         return Attempt(self.run.id, step, number, folder, handle)
 
-    def _activate(self, active: Active) -> None:
-        self.actives[active.attempt.step.id] = active
-        self._host.watch(active)
-
-    async def _start(self, active: Active) -> None:
-        attempt = active.attempt
-        try:
-            async for handle in self.runtime.start(attempt):
-                with self._host.guarded(self):
-                    if not active.over:
-                        self._note_handle(active, handle)
-                if self.gone:
-                    return
-        except ConvectError as error:
-            self._could_not_start(active, error.sentence)
-        except Exception as error:  # A runtime's mistake must not take the run down with it.
-            self._host.complain(f"{attempt.key} could not be started", error)
-            await self._stop_quietly(active)
-            words = f"{type(error).__name__}: {error}".rstrip(": ")
-            self._could_not_start(active, f"It could not be started: {words}.")
-        else:
-            active.settled = True
-            self._host.poll_soon(self.runtime)
-
-    def _note_handle(self, active: Active, handle: Json) -> None:
-        active.attempt = replace(active.attempt, handle=handle)
-        step_id, number = active.attempt.step.id, active.attempt.number
-        self._commit(AttemptHandle(time.time(), step_id, number, handle))
-
-    def _could_not_start(self, active: Active, reason: str) -> None:
-        with self._host.guarded(self):
-            if not active.over:
-                self._finish_attempt(active, Verdict("failed", reason))
-                self._settle()
-
-    def _find_again(self, step: StepState, last: AttemptState) -> None:
-        """Take up an attempt that an earlier driver started, or was about to start."""
-        try:
-            bound = self._results.bind(self._steps[step.id], self.state)
-        except ConvectError:
-            bound = self._steps[step.id]
-        active = Active(self, self._attempt(bound, last.attempt, last.handle))
-        if last.state == "running":
-            active.running_since = last.started
-        self.runtime.admit(active.attempt)  # It has its room, whatever the answer is.
-        self._activate(active)
-        active.task = self._host.spawn(self._look_up(active))
-        if last.stopping:
-            self._host.spawn(self._stop(active))
-
-    async def _look_up(self, active: Active) -> None:
-        """Only an attempt that nobody has seen started is started (again)."""
-        if active.attempt.handle is None:
-            try:
-                found = await self.runtime.poll([active.attempt])
-            except Exception as error:
-                self._host.complain("The runtime could not be asked", error)
-                found = []
-            seen = found and found[0].state in ("starting", "running", *ENDED - {"lost"})
-            if not seen and self._attempt_state(active).stopping is None:
-                await self._start(active)
-                return
-        active.settled = True
-        self._host.poll_soon(self.runtime)
-
-    def _stop_attempt(self, active: Active, why: Literal["asked", "timeout"]) -> None:
-        if self._attempt_state(active).stopping is None:
-            step_id, number = active.attempt.step.id, active.attempt.number
-            self._commit(AttemptStop(time.time(), step_id, number, why))
-            self._host.spawn(self._stop(active))
-
-    async def _stop(self, active: Active) -> None:
-        if active.task is not None:
-            await asyncio.wait({active.task}, timeout=GRACE)
-        while not (active.over or await self._stop_quietly(active)):
-            await asyncio.sleep(STOP_AGAIN)
-        active.settled = True
-        self._host.poll_soon(self.runtime)
-
-    async def _stop_quietly(self, active: Active) -> bool:
-        try:
-            await self.runtime.stop(active.attempt)
-        except Exception as error:
-            self._host.complain(f"{active.attempt.key} could not be stopped", error)
-            return False
-        return True
+    def _find_again(self, step_id: str, last: AttemptState) -> None:
+        step = self._steps[step_id]
+        with contextlib.suppress(ConvectError):
+            step = self._results.bind(step, self.state)
+        attempt = self._attempt(step, last.attempt, last.handle)
+        self.actives[step_id] = active = Active(self, attempt)
+        self._supervisor.find_again(active)
 
     def _finish_attempt(self, active: Active, verdict: Verdict) -> None:
         step_id, number = active.attempt.step.id, active.attempt.number
@@ -491,7 +356,7 @@ class Driver:
                 f"Attempt {tried} of {retries.count + 1} failed: {verdict.reason} "
                 f"The next one starts in {delay:.3g} s."
             )
-            self._commit(*events, StepWait(now, step_id, "waiting", reason))
+            self.commit(*events, StepWait(now, step_id, "waiting", reason))
             self._host.later(delay, self, partial(self._try_again, step_id))
             return
         reason = verdict.reason or ""
@@ -508,7 +373,7 @@ class Driver:
 
     def _end_steps(self, *ends: StepEnd, before: tuple[Event, ...] = ()) -> None:
         """Write down how steps ended, and note what follows from it for `_settle`."""
-        self._commit(*before, *ends)
+        self.commit(*before, *ends)
         self._left -= len(ends)
         for end in ends:
             self._queued.pop(end.step, None)
@@ -531,23 +396,5 @@ class Driver:
                 ends[step_id] = StepEnd(now, step_id, "skipped", reason)
                 left += self._followers.get(step_id, ())
         if ends:
-            self._commit(*ends.values())
+            self.commit(*ends.values())
             self._left -= len(ends)
-
-    def _note_progress(self, active: Active, progress: Progress) -> None:
-        step_id, now = active.attempt.step.id, time.monotonic()
-        known = self.state.steps[step_id].progress or Progress()
-        if progress.cell == known.cell and progress.cells == known.cells:
-            return
-        if progress.cell < progress.cells and now < active.progress_told + PROGRESS_EVERY:
-            return
-        active.progress_told = now
-        expected = progress.expected or known.expected
-        self._commit(
-            StepProgress(
-                time.time(), step_id, progress.cell, progress.cells, progress.elapsed, expected
-            )
-        )
-
-    def _attempt_state(self, active: Active) -> AttemptState:
-        return self.state.steps[active.attempt.step.id].attempts[active.attempt.number - 1]

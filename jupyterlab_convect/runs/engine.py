@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import ConvectError, Missing, Refused
 from ..runtimes.base import Runtime, StepRuntime
 from .admission import Queue
-from .driver import Active, Driver, Ready
+from .driver import Driver, Ready
 from .events import RunEnd, RunWait, StepEnd
 from .files import plain
 from .gates import Gates
@@ -23,6 +23,7 @@ from .news import Listener, News
 from .open_run import place_of
 from .selection import Choice, choose
 from .store import Store
+from .supervisor import Active
 from .watching import Watch
 
 ADOPT_EVERY = 10.0
@@ -76,7 +77,9 @@ class Engine:
         if watch:
             self.spawn(self._resume_again())
         live = await asyncio.to_thread(self.store.live_runs)
-        return [run_id for run_id in live if self._adopt(run_id)]
+        return [
+            run_id for run_id in live if not self._gates.is_waiting(run_id) and self._adopt(run_id)
+        ]
 
     async def stop(self, run_id: str, step: str | None = None) -> None:
         """Stop a run or one step, wherever it is driven; `wait` for its end."""

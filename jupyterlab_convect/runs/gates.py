@@ -60,6 +60,10 @@ class Gates:
             self._close(sweep)
         return called
 
+    def is_waiting(self, run_id: str) -> bool:
+        """Whether the run is called up by itself."""
+        return any(run_id in gate.waiting for gate in self._gates.values())
+
     def renew(self) -> None:
         for sweep, gate in list(self._gates.items()):
             if not gate.lease.renew():

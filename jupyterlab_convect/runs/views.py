@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from ..pipeline.plan import Json, to_json
-from .model import ENDED, Run, RunState, StepState
+from .model import ENDED, AttemptState, Progress, Run, RunState, StepState
 
 
 def summary(run: Run, state: RunState) -> dict[str, Json]:
@@ -42,7 +42,15 @@ def view(run: Run, state: RunState) -> dict[str, Json]:
         "plan": to_json(run.plan),
         "request": to_json(run.request),
         "git": None if run.git is None else asdict(run.git),
-        "steps": {step_id: asdict(step) for step_id, step in state.steps.items()},
+        "steps": {step_id: step_view(step) for step_id, step in state.steps.items()},
+    }
+
+
+def step_view(step: StepState) -> dict[str, Json]:
+    return {
+        **_fields(step),
+        "attempts": [_fields(attempt) for attempt in step.attempts],
+        "progress": None if step.progress is None else _fields(step.progress),
     }
 
 
@@ -63,6 +71,11 @@ def progress_of(state: RunState) -> float:
     if state.state in ENDED or not state.steps:
         return 1.0 if state.state in ENDED else 0.0
     return sum(map(_share, state.steps.values())) / len(state.steps)
+
+
+def _fields(item: StepState | AttemptState | Progress) -> dict[str, Json]:
+    """`dataclasses.asdict`, without copies of all that is in it."""
+    return {name: getattr(item, name) for name in item.__slots__}
 
 
 def _share(step: StepState) -> float:

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ..runtimes.base import StepRuntime
-from .driver import Active, Driver
+from .driver import Driver
+from .supervisor import Active
 
 BREATH = 0.005
 """A poll that takes longer than this is followed by as long a pause."""

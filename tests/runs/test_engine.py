@@ -240,7 +240,7 @@ async def test_nan_does_not_get_out(finish, make_run, step, store):
 
 
 async def test_a_step_past_its_time_is_stopped_from_outside(finish, make_run, step, monkeypatch):
-    monkeypatch.setattr("jupyterlab_convect.runs.driver.GRACE", 0.0)
+    monkeypatch.setattr("jupyterlab_convect.runs.supervisor.GRACE", 0.0)
     state = await finish(make_run(step("a", "sleep", "30", timeout=0.1)))
     assert (state.steps["a"].state, state.steps["a"].reason) == (
         "failed",

@@ -93,7 +93,7 @@ async def test_a_stop_that_fails_is_tried_again(engine, make_run, step, runtime,
         await real(attempt)
 
     runtime.stop = stop
-    monkeypatch.setattr("jupyterlab_convect.runs.driver.STOP_AGAIN", 0.01)
+    monkeypatch.setattr("jupyterlab_convect.runs.supervisor.AGAIN", 0.01)
     run = make_run(step("a", "sleep", "30"))
     await engine.submit(run)
     await asyncio.sleep(0.05)

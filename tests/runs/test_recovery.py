@@ -67,6 +67,30 @@ async def test_what_was_about_to_start_but_did_is_found(store, engine, make_run,
     assert runtime.started == []
 
 
+async def test_nothing_is_started_while_the_runtime_cannot_say(
+    store, engine, make_run, step, runtime, monkeypatch
+):
+    monkeypatch.setattr("jupyterlab_convect.runs.supervisor.AGAIN", 0.02)
+    real, asked = runtime.poll, 0
+
+    async def poll(attempts):
+        nonlocal asked
+        asked += 1
+        if asked < 3:
+            raise ConnectionError("not now")
+        return await real(attempts)
+
+    runtime.poll = poll
+    run = make_run(step("a"))
+    store.create(run)
+    now = time.time()
+    store.append(run.id, e.RunStart(now), e.AttemptStart(now, "a", 1))
+    outcome(store, run, "a", 1, state="succeeded")
+    await engine.resume()
+    assert (await engine.wait(run.id, 5)).state == "succeeded"
+    assert runtime.started == []
+
+
 async def test_an_ended_attempt_whose_step_did_not_end(store, engine, make_run, step, runtime):
     run = make_run(step("a", retries=1), step("b", "value", retries=1))
     store.create(run)
