@@ -7,9 +7,18 @@ import { align, move } from './arrange';
 import type { IClip } from './clipboard';
 import { copy, paste, readClip } from './clipboard';
 import * as edits from './edits';
-import type { IPoint } from './graph';
+import type { IBox, IPoint } from './graph';
 import { isRunnable, kindOf } from './ids';
-import { isFolded, isGroup, isStep, nameOf, parentsOf, pointOf } from './graph';
+import {
+  isFolded,
+  isGroup,
+  isInside,
+  isOpenGroup,
+  isStep,
+  nameOf,
+  parentsOf,
+  pointOf
+} from './graph';
 import type { Json, Node } from './schema';
 import type { Session } from './session';
 import { WIDTH } from './views';
@@ -41,6 +50,58 @@ function focusedId(session: Session, kind: 'node' | 'edge'): string | null {
     : null;
 }
 
+/** The one node that the keyboard is on, or the first of the selected. */
+export function target(session: Session): string | undefined {
+  return focusedId(session, 'node') ?? [...session.state.value.selection][0];
+}
+
+/** Move by arrow keys; steps that follow each other are undone together. */
+export function nudge(session: Session, dx: number, dy: number): void {
+  const { document, boxes } = session;
+  const ids = targets(session);
+  const parents = parentsOf(document);
+  const all = [...boxes.keys()].filter(
+    id => ids.includes(id) || ids.some(outer => isInside(parents, id, outer))
+  );
+  const places = new Map(
+    all
+      .filter(id => !isOpenGroup(document, id))
+      .map(id => {
+        const { x, y } = boxes.get(id)!;
+        return [id, { x: x + dx, y: y + dy }];
+      })
+  );
+  move(session.doc, places, `nudge:${ids.join()}`);
+  const [first] = places.values();
+  if (first) {
+    session.announce(
+      session.trans.__(
+        'Moved to %1, %2.',
+        Math.round(first.x),
+        Math.round(first.y)
+      )
+    );
+  }
+}
+
+/** Select the node that the keyboard is on, or not any more. */
+export function toggleSelected(session: Session): void {
+  const id = focusedId(session, 'node');
+  if (id !== null) {
+    const selection = new Set(session.state.value.selection);
+    const wasSelected = selection.delete(id);
+    if (!wasSelected) {
+      selection.add(id);
+    }
+    session.state.update({ selection });
+    session.announce(
+      wasSelected
+        ? session.trans.__('Not selected.')
+        : session.trans.__('Selected.')
+    );
+  }
+}
+
 /** Add files of the server as nodes, side by side, and select them. */
 export function addPaths(
   session: Session,
@@ -65,7 +126,7 @@ export function addPaths(
     session.doc,
     runnable.map((path, index) => ({
       ...nodeForFile(session.relative(path)),
-      at: { x: start.x + index * 40, y: start.y + index * 80 }
+      at: { x: start.x, y: start.y + index * 130 }
     }))
   );
   session.select(ids);
@@ -108,15 +169,20 @@ export function freePlace(session: Session): IPoint {
   const center = session.canvas?.center() ?? { x: 0, y: 0 };
   const place = { x: snap(center.x - WIDTH / 2), y: snap(center.y - 30) };
   const taken = [...session.boxes.values()];
-  while (
-    taken.some(
-      box => Math.abs(box.x - place.x) < 30 && Math.abs(box.y - place.y) < 30
-    )
-  ) {
-    place.x += 40;
+  const size = { width: WIDTH, height: 110 };
+  while (taken.some(box => overlap(box, { ...place, ...size }))) {
     place.y += 40;
   }
   return place;
+}
+
+function overlap(one: IBox, two: IBox): boolean {
+  return (
+    one.x < two.x + two.width &&
+    two.x < one.x + one.width &&
+    one.y < two.y + two.height &&
+    two.y < one.y + one.height
+  );
 }
 
 function snap(value: number): number {
@@ -326,7 +392,7 @@ export function groupTargets(session: Session): void {
   }
   const at = session.boxes.get(ids[0]) ?? { x: 0, y: 0 };
   const id = edits.group(session.doc, ids, session.trans.__('Group'), at);
-  session.showProperties(id);
+  session.showProperties(id, ['name']);
 }
 
 export function ungroupTargets(session: Session): void {

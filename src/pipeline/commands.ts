@@ -14,6 +14,7 @@ import {
 } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import { Throttler } from '@lumino/polling';
 
 import * as actions from './actions';
 import type { Alignment } from './arrange';
@@ -39,7 +40,7 @@ export interface IEditorCommand {
   isEnabled?: (session: Session) => boolean;
   isVisible?: (session: Session) => boolean;
   isToggled?: (session: Session) => boolean;
-  args?: { [name: string]: { type: 'string'; enum?: string[] } };
+  args?: { [name: string]: { type: 'string' | 'number'; enum?: string[] } };
   execute: (session: Session, args: Args) => unknown;
 }
 
@@ -62,6 +63,7 @@ export function addEditorCommands(
   const current = (): Session | null =>
     tracker.currentWidget?.content.session ?? null;
   const all = { ...editorCommands(trans), ...runCommands(app, trans) };
+  followState(app.commands, tracker, Object.keys(all));
   for (const [id, command] of Object.entries(all)) {
     app.commands.addCommand(id, {
       label: args =>
@@ -99,6 +101,38 @@ export function addEditorCommands(
       }
     });
   }
+}
+
+/** Buttons and menus look again whenever the current editor has changed. */
+function followState(
+  commands: CommandRegistry,
+  tracker: IWidgetTracker<PipelineWidget>,
+  names: readonly string[]
+): void {
+  // It lives as long as the application.
+  // eslint-disable-next-line jupyter/require-disposable-ownership
+  const throttler = new Throttler(() => {
+    for (const name of [...names, 'docmanager:save']) {
+      commands.notifyCommandChanged(name);
+    }
+  }, 100);
+  const refresh = () => void throttler.invoke();
+  tracker.currentChanged.connect(refresh);
+  tracker.widgetAdded.connect((_, widget) => {
+    const { doc, runs, state } = widget.content.session;
+    doc.changed.connect(refresh);
+    runs.store.changed.connect(refresh);
+    state.changed.connect(refresh);
+  });
+}
+
+/** What had the keyboard may be gone; the canvas takes it then. */
+function keepFocus(session: Session): void {
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body) {
+      session.canvas?.focusPane();
+    }
+  });
 }
 
 const hasTargets = (session: Session) => actions.targets(session).length > 0;
@@ -189,14 +223,20 @@ function contentCommands(trans: TranslationBundle): {
       icon: undoIcon,
       edits: true,
       isEnabled: session => session.doc.canUndo(),
-      execute: session => session.doc.undo()
+      execute: session => {
+        session.doc.undo();
+        keepFocus(session);
+      }
     },
     [ids.redo]: {
       label: trans.__('Redo'),
       icon: redoIcon,
       edits: true,
       isEnabled: session => session.doc.canRedo(),
-      execute: session => session.doc.redo()
+      execute: session => {
+        session.doc.redo();
+        keepFocus(session);
+      }
     }
   };
 }
@@ -226,6 +266,14 @@ function arrangeCommands(trans: TranslationBundle): {
       isEnabled: session => actions.targets(session).length > 1,
       execute: (session, args) =>
         actions.alignTargets(session, (args.how as Alignment) ?? 'left')
+    },
+    [ids.nudge]: {
+      label: trans.__('Move'),
+      edits: true,
+      isEnabled: hasTargets,
+      args: { x: { type: 'number' }, y: { type: 'number' } },
+      execute: (session, args) =>
+        actions.nudge(session, Number(args.x ?? 0), Number(args.y ?? 0))
     },
     [ids.layout]: {
       label: trans.__('Lay Out Automatically'),
@@ -298,6 +346,10 @@ function viewCommands(trans: TranslationBundle): {
       execute: actions.selectAll
     },
     [ids.enter]: { label: trans.__('Open or Connect'), execute: enter },
+    [ids.toggleSelected]: {
+      label: trans.__('Select or Deselect'),
+      execute: actions.toggleSelected
+    },
     [ids.escape]: { label: trans.__('Deselect or Give Up'), execute: escape },
     [ids.go]: {
       label: trans.__('Go to Another Node'),

@@ -44,9 +44,14 @@ export class PipelineEditor extends BoxPanel {
 
   protected override onActivateRequest(msg: Message): void {
     super.onActivateRequest(msg);
-    if (!this.node.contains(document.activeElement)) {
-      this.node.querySelector<HTMLElement>('.jp-Pipeline-canvas')?.focus();
+    const { activeElement } = document;
+    if (activeElement === this.node || !this.node.contains(activeElement)) {
+      this.focusCanvas();
     }
+  }
+
+  private focusCanvas(): void {
+    this.node.querySelector<HTMLElement>('.jp-Pipeline-canvas')?.focus();
   }
 
   private onChange(): void {
@@ -90,17 +95,21 @@ export class PipelineEditor extends BoxPanel {
       return;
     }
     const { rendermime, session } = this;
-    this._split.addWidget(
-      new CanvasHost(
-        session,
-        <Canvas session={session} rendermime={rendermime} />
-      )
+    const canvas = new CanvasHost(
+      session,
+      <Canvas session={session} rendermime={rendermime} />
     );
+    this._split.addWidget(canvas);
     this._side = ReactWidget.create(<SidePanel session={session} />);
     this._side.addClass('jp-Pipeline-side');
     this._split.addWidget(this._side);
     this._split.setRelativeSizes([7, 3]);
     this.showSide();
+    // The tab may have been given the keyboard before there was a canvas.
+    await canvas.renderPromise;
+    if (document.activeElement === this.node) {
+      this.focusCanvas();
+    }
   }
 
   private showSide(): void {

@@ -99,11 +99,8 @@ export function connectValue(
 ): void {
   const node = doc.snapshot.nodes[target];
   if (isStep(node)) {
-    doc.edit(draft => {
-      const path: Path = ['nodes', target, wireProperty(node), name];
-      draft.set(path, outputExpression(source, output));
-      dropAfter(draft, doc.snapshot, target, new Set([source]));
-    });
+    const path: Path = ['nodes', target, wireProperty(node), name];
+    doc.edit(draft => draft.set(path, outputExpression(source, output)));
   }
 }
 

@@ -216,6 +216,11 @@ export function isFolded(document: IDocument, group: string): boolean {
   return !!place && !Array.isArray(place) && place.folded === true;
 }
 
+export function isOpenGroup(document: IDocument, id: string): boolean {
+  const node = document.nodes[id];
+  return node !== undefined && isGroup(node) && !isFolded(document, id);
+}
+
 /** For each node in a folded group, the outermost folded group that shows it. */
 export function foldedInto(document: IDocument): Map<string, string> {
   const parents = parentsOf(document);

@@ -6,6 +6,7 @@ export namespace EditorCommands {
   export const createFromFiles = 'convect:new-pipeline-from-files';
   export const addFiles = 'convect:pipeline-add-files';
   export const addComponent = 'convect:pipeline-add-component';
+  export const approve = 'convect:pipeline-approve-component';
   export const addCommand = 'convect:pipeline-add-command';
   export const addNote = 'convect:pipeline-add-note';
   export const properties = 'convect:pipeline-properties';
@@ -26,6 +27,8 @@ export namespace EditorCommands {
   export const connect = 'convect:pipeline-connect';
   export const enter = 'convect:pipeline-enter';
   export const escape = 'convect:pipeline-escape';
+  export const nudge = 'convect:pipeline-nudge';
+  export const toggleSelected = 'convect:pipeline-toggle-selected';
   export const go = 'convect:pipeline-go';
   export const zoom = 'convect:pipeline-zoom';
   export const undo = 'convect:pipeline-undo';

@@ -1,12 +1,12 @@
-import { focusLater, targets } from './actions';
+import { focusLater, target as targetOf } from './actions';
 import { connect } from './edits';
 import { isStep, nameOf, pathBetween, foldedInto } from './graph';
 import type { Session } from './session';
 
 /** Start a connection from the focused node; `enter` on another one makes it. */
 export function startConnecting(session: Session): void {
-  const [id] = targets(session);
-  if (isStep(session.document.nodes[id])) {
+  const id = targetOf(session);
+  if (id !== undefined && isStep(session.document.nodes[id])) {
     session.state.update({ connecting: id });
     session.announce(
       session.trans.__(
@@ -20,7 +20,7 @@ export function startConnecting(session: Session): void {
 /** End a connection, write a note, or show the properties. */
 export function enter(session: Session): void {
   const { connecting } = session.state.value;
-  const [id] = targets(session);
+  const id = targetOf(session);
   if (connecting !== null) {
     endConnecting(session, connecting, id);
   } else if (id !== undefined && session.document.comments?.[id]) {
@@ -75,8 +75,7 @@ export type Direction = 'before' | 'after' | 'up' | 'down' | 'first';
 
 /** Give the keyboard to a node before or after this one, or beside it. */
 export function go(session: Session, to: Direction): void {
-  const [from] = targets(session);
-  const next = neighbourOf(session, from, to);
+  const next = neighbourOf(session, targetOf(session), to);
   if (next !== null) {
     session.select([next]);
     focusLater(session, next);

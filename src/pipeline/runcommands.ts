@@ -10,11 +10,13 @@ import {
 
 import type { ISelection } from '../api';
 import { sentenceOf } from '../api';
+import { CatalogCommands } from '../catalog/ids';
 import { CommandIDs } from '../commands';
 import { targets } from './actions';
 import type { IEditorCommand } from './commands';
 import { isStep } from './graph';
 import { EditorCommands as ids } from './ids';
+import type { Json } from './schema';
 import type { Session } from './session';
 
 type Mode = 'all' | 'only' | 'from' | 'upto';
@@ -67,6 +69,14 @@ export function runCommands(
         }
       }
     },
+    [ids.approve]: {
+      label: trans.__('Approve to Run without a Container…'),
+      isVisible: session => definitionOf(session) !== undefined,
+      execute: session =>
+        app.commands.execute(CatalogCommands.approve, {
+          definition: JSON.stringify(definitionOf(session))
+        })
+    },
     [ids.exportPicture]: {
       label: args =>
         args.format === 'png'
@@ -80,6 +90,13 @@ export function runCommands(
       }
     }
   };
+}
+
+/** The definition of the component that is meant, if it is one. */
+function definitionOf(session: Session): Json | undefined {
+  const { nodes, components } = session.document;
+  const node = nodes[targets(session)[0]];
+  return node?.kind === 'component' ? components?.[node.component] : undefined;
 }
 
 /** The dialog asks what to run with; the run that comes of it is shown. */

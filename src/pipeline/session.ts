@@ -37,6 +37,8 @@ export interface ICanvas {
   zoom(step: 'in' | 'out' | 'reset'): void;
   /** Bring a node into view and give it the keyboard. */
   focus(id: string): void;
+  /** Take the keyboard, without a node. */
+  focusPane(): void;
   /** Bring a node into view. */
   reveal(id: string): void;
   /** Turn a note into a text field. */

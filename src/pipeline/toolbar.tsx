@@ -48,7 +48,7 @@ function ShownRun({ session }: { session: Session }): JSX.Element | null {
           {run && !isListed && <option value={run.id}>{run.name}</option>}
           {runs.map(item => (
             <option key={item.id} value={item.id}>
-              {`${stateLabel(trans, item.state)} · ${item.name} · ${formatAgo(item.created)}`}
+              {`${stateLabel(trans, item.state)} · ${formatAgo(item.created)}`}
             </option>
           ))}
         </HTMLSelect>

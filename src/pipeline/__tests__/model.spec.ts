@@ -140,7 +140,7 @@ describe('edits', () => {
     ).toEqual(['a-2', 'a-3', 'Größe-1']);
   });
 
-  it('connects once, and a value implies the order', () => {
+  it('connects once, and hands over values beside the order', () => {
     const doc = open();
     connect(doc, 'a', 'b');
     expect(doc.canUndo()).toBe(false);
@@ -148,7 +148,7 @@ describe('edits', () => {
     expect(doc.snapshot.nodes.c).toEqual({
       kind: 'script',
       path: 'c.py',
-      after: ['a'],
+      after: ['a', 'b'],
       parameters: { model: '${{ nodes.b.outputs.model }}' }
     });
   });

@@ -57,6 +57,8 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   useHandle(session, context.editNote);
 
   const { viewport } = session.state.value;
+  // An empty canvas is not fitted: what is dropped first should stay in its place.
+  const [isFirstLook] = React.useState(!viewport && flow.nodes.length > 0);
   const classes = ['jp-Pipeline-canvas'];
   if (isConnecting) {
     classes.push('jp-mod-connecting');
@@ -66,7 +68,16 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   }
   return (
     <CanvasContext.Provider value={context}>
-      <div className={classes.join(' ')} tabIndex={-1}>
+      <div
+        className={classes.join(' ')}
+        tabIndex={-1}
+        onFocus={event => {
+          const { dataset } = event.target as HTMLElement;
+          if (dataset.id && event.target.matches(':focus-visible')) {
+            session.canvas?.reveal(dataset.id);
+          }
+        }}
+      >
         <ReactFlow<FlowNode, FlowEdge>
           nodes={flow.nodes}
           edges={flow.edges}
@@ -111,7 +122,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           }
           onMoveEnd={(_, place) => session.state.update({ viewport: place })}
           defaultViewport={viewport ?? undefined}
-          fitView={!viewport}
+          fitView={isFirstLook}
           fitViewOptions={FIT}
           minZoom={0.05}
           maxZoom={2}
@@ -122,6 +133,8 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           edgesReconnectable={false}
           elevateNodesOnSelect={false}
           onlyRenderVisibleElements={flow.nodes.length > MANY}
+          // Keys are commands, which people can set; see schema/pipeline.json.
+          disableKeyboardA11y
           deleteKeyCode={null}
           selectionMode={SelectionMode.Partial}
           multiSelectionKeyCode={['Meta', 'Control', 'Shift']}
@@ -148,6 +161,11 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           <ConnectionHint session={session} />
         </ReactFlow>
         {flow.nodes.length === 0 && <EmptyHint session={session} />}
+        <div id={`${session.id}-keys`} hidden>
+          {trans.__(
+            'Enter shows the properties, Space selects, the arrow keys move it, C connects it, Delete removes it, the arrow keys with Control go to another node.'
+          )}
+        </div>
         <Announcer session={session} />
       </div>
     </CanvasContext.Provider>

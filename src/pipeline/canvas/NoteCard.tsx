@@ -56,7 +56,10 @@ function NoteField(props: { id: string; text: string }): JSX.Element {
       onKeyDown={event => {
         event.stopPropagation();
         if (event.key === 'Escape') {
-          close();
+          // Leaving the field writes the note.
+          event.currentTarget
+            .closest<HTMLElement>('.react-flow__node')
+            ?.focus();
         }
       }}
     />

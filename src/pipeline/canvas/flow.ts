@@ -31,6 +31,8 @@ export interface IFlowSource {
   selection: ReadonlySet<string>;
   selectedEdges: ReadonlySet<string>;
   trans: TranslationBundle;
+  /** The id of the element that explains the keys. */
+  describedBy?: string;
 }
 
 export const IN = 'in';
@@ -81,7 +83,8 @@ function flowNodes(
       position: { x: box.x, y: box.y },
       width: box.width,
       height: box.height,
-      selected: selection.has(id)
+      selected: selection.has(id),
+      domAttributes: { 'aria-describedby': source.describedBy }
     };
     const view = views.get(id);
     if (!view) {
@@ -178,7 +181,12 @@ function flowEdges(
       className: `jp-Pipeline-wire jp-mod-${edge.kind} ${stateClass(views.get(to))}`,
       markerEnd:
         edge.kind === 'order'
-          ? { type: MarkerType.ArrowClosed, width: 18, height: 18 }
+          ? {
+              type: MarkerType.ArrowClosed,
+              width: 16,
+              height: 16,
+              color: 'var(--jp-inverse-layout-color4)'
+            }
           : undefined,
       ariaLabel: edgeLabel(document, edge, trans),
       data: { edges: [edge] }

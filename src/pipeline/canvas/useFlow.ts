@@ -37,7 +37,8 @@ export function useFlow(session: Session): IFlowState {
         edges: session.edges,
         selection,
         selectedEdges,
-        trans: session.trans
+        trans: session.trans,
+        describedBy: `${session.id}-keys`
       }),
     // The session's views follow from these.
     // eslint-disable-next-line react-hooks/exhaustive-deps

@@ -74,6 +74,8 @@ function handleOf(
         : step === 'out'
           ? flow.zoomOut({ duration: 100 })
           : flow.zoomTo(1, { duration: 100 })),
+    focusPane: () =>
+      host()?.closest<HTMLElement>('.jp-Pipeline-canvas')?.focus(),
     reveal: id => void reveal(id),
     focus: id =>
       void reveal(id).then(() =>

@@ -24,9 +24,13 @@ export function Form(props: {
   const path = props.path ?? [];
   const value = props.value as { [key: string]: Json };
   const inherited = (props.inherited ?? {}) as { [key: string]: Json };
+  // Defaults have no file to take parameters, and components have inputs instead.
+  const isShown = (name: string) =>
+    name !== 'parameters' ||
+    (value.kind !== undefined && value.kind !== 'component');
   return (
     <>
-      {groupsOf(props.definition).map(group => (
+      {groupsOf(props.definition, isShown).map(group => (
         <Section
           key={group.name}
           group={group}
@@ -35,12 +39,6 @@ export function Form(props: {
           {group.name === 'general' && props.head}
           {group.fields.map(field => {
             const widget = field.schema['x-form']?.widget;
-            if (widget === 'parameters' && value.kind === undefined) {
-              return null;
-            }
-            if (widget === 'parameters' && value.kind === 'component') {
-              return null;
-            }
             return widget === 'parameters' || widget === 'inputs' ? (
               <Parameters
                 key={field.name}

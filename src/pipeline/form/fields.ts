@@ -76,8 +76,13 @@ const ORDER: readonly GroupName[] = [
 ];
 
 /** The form of a definition (`notebook`, `settings`, …), part by part. */
-export function groupsOf(definition: string): IFormGroup[] {
-  const fields = fieldsOf(definitionOf(definition));
+export function groupsOf(
+  definition: string,
+  isShown: (name: string) => boolean = () => true
+): IFormGroup[] {
+  const fields = fieldsOf(definitionOf(definition)).filter(field =>
+    isShown(field.name)
+  );
   return ORDER.map(name => ({
     name,
     title: GROUPS[name],

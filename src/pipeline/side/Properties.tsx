@@ -83,7 +83,7 @@ function useJump(session: Session): React.RefObject<HTMLDivElement> {
     field?.scrollIntoView({ block: 'center' });
     const target = field ?? host.current;
     target
-      ?.querySelector<HTMLElement>('input, select, textarea, button')
+      ?.querySelector<HTMLElement>('input, select, textarea')
       ?.focus();
   }, [jump]);
   return host;
