@@ -55,7 +55,7 @@ class ForkedSpare:
         except OSError as error:
             raise StepFailed(f"The kernel could not be started: {error}.") from error
         kernel = ForkedKernel(made, channel)
-        await kernel.listen(record)
+        kernel.listen(record)
         return kernel
 
     def discard(self) -> None:
@@ -75,21 +75,16 @@ class ForkedKernel(Kernel):
         self._channel = channel
         self._keeper: socket.socket | None = made.get("keeper")
 
-    async def listen(self, record: Record) -> None:
+    def listen(self, record: Record) -> None:
         loop = asyncio.get_running_loop()
         self._watched = self._keeper.fileno() if self._keeper else os.pidfd_open(self.pid)
         loop.add_reader(self._watched, self._on_end)
-        reader = asyncio.StreamReader()
-        protocol = asyncio.StreamReaderProtocol(reader)
-        pipe = os.fdopen(self._output, "rb")
-        self._pipe, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
-        self._reading = asyncio.ensure_future(copy_text(reader, record.log))
+        self._reading = asyncio.ensure_future(copy_text(self._output, record.log))
 
     def forget(self) -> None:
         if not self.ended.done():
             asyncio.get_running_loop().remove_reader(self._watched)
         self._reading.cancel()
-        self._pipe.close()
         self._channel.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

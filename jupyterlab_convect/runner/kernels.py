@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import json
 import os
@@ -12,7 +13,7 @@ import signal
 import socket
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,15 @@ class Kernel(ABC):
 class StartedKernel(Kernel):
     """A kernel started from its specification, as Jupyter does it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, connection: Any, folder: Path) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reading: asyncio.Future[None],
+        connection: Mapping[str, Any],
+        folder: Path,
+    ) -> None:
         self.connection = connection
+        self._reading = reading
         self.pid = process.pid
         self.ended = asyncio.ensure_future(process.wait())
         self._folder = folder
@@ -71,30 +79,18 @@ class StartedKernel(Kernel):
         command = spec.command(str(file))
         if spec.ipykernel is not None:
             command.append("--HistoryManager.hist_file=:memory:")
+        env = {**spec.environment(env), "JPY_PARENT_PID": str(os.getpid())}
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=cwd,
-                env={**spec.environment(env), "JPY_PARENT_PID": str(os.getpid())},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                preexec_fn=lambda: prepare_child(memory_limit),
-            )
+            process, reading = await start_process(command, cwd, env, memory_limit, log)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise StepFailed(
                 f"The kernel {spec.name} could not be started: {explain_os_error(error)}."
             ) from error
-        kernel = cls(process, connection, folder)
-        assert process.stdout is not None
-        kernel.reading = asyncio.ensure_future(copy_text(process.stdout, log))
-        return kernel
-
-    reading: asyncio.Future[None]
+        return cls(process, reading, connection, folder)
 
     def forget(self) -> None:
-        self.reading.cancel()
+        self._reading.cancel()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -144,13 +140,46 @@ def explain_os_error(error: OSError) -> str:
     return f"{what}: {why}" if what else why
 
 
-async def copy_text(source: asyncio.StreamReader, write: Callable[[str], None]) -> None:
-    """Hand on what a process prints, as text, as it comes."""
-    import codecs
+async def start_process(
+    command: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    memory_limit: int,
+    write: Callable[[str], None],
+) -> tuple[asyncio.subprocess.Process, asyncio.Future[None]]:
+    """A process in a group of its own, and the task that hands on what it prints.
 
+    The pipe is not asyncio's, which would wait for every process that has it open.
+    """
+    ours, theirs = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=cwd,
+            env=env,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            preexec_fn=lambda: prepare_child(memory_limit),
+        )
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return process, asyncio.ensure_future(copy_text(ours, write))
+
+
+async def copy_text(descriptor: int, write: Callable[[str], None]) -> None:
+    """Hand on what comes out of a pipe, as text, until everybody has closed it."""
+    reader = asyncio.StreamReader()
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+    )
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    while data := await source.read(1 << 16):
-        if text := decoder.decode(data):
-            write(text)
-    if text := decoder.decode(b"", final=True):
-        write(text)
+    try:
+        while data := await reader.read(1 << 16):
+            if text := decoder.decode(data):
+                write(text)
+    finally:
+        pipe.close()

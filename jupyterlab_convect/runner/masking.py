@@ -52,7 +52,11 @@ def secrets_in(environment: Mapping[str, str]) -> frozenset[str]:
 
 def _forms(secret: str) -> set[str]:
     lines = {secret, secret.strip(), *secret.splitlines()}
-    escaped = {json.dumps(line, ensure_ascii=False)[1:-1] for line in lines}
+    escaped = {
+        json.dumps(line, ensure_ascii=ascii_only)[1:-1]
+        for line in lines
+        for ascii_only in (False, True)
+    }
     escaped |= {repr(line)[1:-1] for line in lines}
     return {form for form in lines | escaped if len(form) >= SHORTEST}
 

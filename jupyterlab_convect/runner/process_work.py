@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .bundle import bundle_path
-from .kernels import copy_text, explain_os_error, prepare_child
+from .kernels import explain_os_error, start_process
 from .kernelspecs import find
 from .outcome import MemoryWatch, StepFailed, explain_end
 from .record import Record
@@ -37,22 +37,15 @@ class ProcessWork:
         step, memory = self._step, MemoryWatch()
         command = self._command()
         try:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=step.folder,
-                env=self._environment(command[0]),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                preexec_fn=lambda: prepare_child(self._settings.memory_limit),
+            env, limit = self._environment(command[0]), self._settings.memory_limit
+            self._process, reading = await start_process(
+                command, step.folder, env, limit, self._hear
             )
         except (OSError, ValueError) as error:
             why = explain_os_error(error) if isinstance(error, OSError) else str(error)
             raise StepFailed(f"{step.title} could not be started: {why}.") from error
-        assert process.stdout is not None
-        reading = asyncio.ensure_future(copy_text(process.stdout, self._hear))
         try:
-            code = await process.wait()
+            code = await self._process.wait()
         finally:
             self.kill()  # what it left running in the background
             # Someone outside the process group may keep the pipe open for ever.

@@ -99,7 +99,9 @@ class Record:
             raise ValueError(kind)
 
     def close(self) -> None:
+        """The end. What was reported is in the events now, masked, so its file goes."""
         self.read_values()
+        self.values_path.unlink(missing_ok=True)
         if self._line:
             self._find_metrics("\n")
         held, self._held = self._held, ""

@@ -68,6 +68,12 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
         outcome = Outcome("failed", failure.reason, failure.error)
     except OSError as error:
         outcome = Outcome("failed", _explain_trouble(error))
+    except ModuleNotFoundError as error:
+        outcome = Outcome(
+            "failed",
+            "Notebooks need papermill and ipykernel, which are not installed where the step runs: "
+            f"the module {error.name} is missing.",
+        )
     except Exception as error:  # a mistake of the runner, which must not leave the step without end
         traceback.print_exc()
         outcome = Outcome("failed", f"The runner failed: {type(error).__name__}: {error}")

@@ -31,7 +31,11 @@ def test_an_executed_notebook_with_its_events_and_log(bench):
     assert kinds[-1] == "step.end"
     assert ended.events[-1]["state"] == "succeeded"
     starts = ended.events_of("cell.start")
-    assert [(e["cell"], e["index"], e["total"]) for e in starts] == [(1, 0, 3), (2, 1, 3), (3, 2, 3)]
+    assert [(e["cell"], e["index"], e["total"]) for e in starts] == [
+        (1, 0, 3),
+        (2, 1, 3),
+        (3, 2, 3),
+    ]
     said = [(e["index"], e["kind"], e["text"]) for e in ended.events_of("cell.output")]
     assert said == [(0, "stdout", "one\n"), (1, "result", "42\n"), (2, "stderr", "three\n")]
     progress = ended.events_of("progress")
@@ -178,7 +182,7 @@ def test_paths_with_spaces_braces_and_letters_of_the_world(bench):
 
 def test_the_working_folder_and_environment(bench):
     ended = bench.cells(
-        "import os\nprint(os.getcwd() == r'%s')" % bench.work,
+        f"import os\nprint(os.getcwd() == {str(bench.work)!r})",
         "print(os.environ['A'], os.environ['CONVECT_STEP'], 'CONVECT_GRACE' in os.environ)",
         env={"A": "ä"},
     )
@@ -201,9 +205,10 @@ def test_old_notebooks_are_upgraded_in_memory(bench, minor):
 
 def test_a_notebook_of_version_3(bench):
     source = bench.work / "older.ipynb"
-    content = {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [
-        {"cells": [{"cell_type": "code", "input": ["print('older')"], "language": "python",
-                    "metadata": {}, "outputs": [], "collapsed": False}], "metadata": {}}]}  # fmt: skip
+    cell = {"cell_type": "code", "input": ["print('older')"], "language": "python"}
+    cell |= {"metadata": {}, "outputs": [], "collapsed": False}
+    sheets = [{"cells": [cell], "metadata": {}}]
+    content = {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": sheets}
     source.write_text(json.dumps(content))
     ended = bench.run(source, kernel="python3", parameters={"x": 1})
     assert ended.log == "older\n"

@@ -1,0 +1,97 @@
+"""What a run tells about itself, from inside."""
+
+import datetime
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import jupyterlab_convect
+from jupyterlab_convect.runner.record import Record
+
+
+@pytest.fixture
+def lines(tmp_path, monkeypatch):
+    path = tmp_path / "values.ndjson"
+    monkeypatch.setenv("CONVECT_VALUES", str(path))
+    return lambda: [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Tensor:
+    def item(self):
+        return 2.5
+
+    def __float__(self):
+        return 2.5
+
+
+def test_outputs_and_metrics(lines):
+    jupyterlab_convect.output("rows", 100)
+    jupyterlab_convect.metric("loss", 0.5, step=3)
+    jupyterlab_convect.metric("loss", Tensor())
+    jupyterlab_convect.metric("loss", math.inf)
+    found = [(line["kind"], line["name"], line["value"], line["step"]) for line in lines()]
+    assert found == [
+        ("output", "rows", 100, None),
+        ("metric", "loss", 0.5, 3),
+        ("metric", "loss", 2.5, None),
+        ("metric", "loss", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ({"a": (1, {2: None})}, {"a": [1, {"2": None}]}),
+        (Tensor(), 2.5),
+        (Path("a/b"), "a/b"),
+        (datetime.date(2026, 1, 2), "2026-01-02"),
+        (True, True),
+        (math.nan, None),
+    ],
+)
+def test_values_become_json(lines, value, plain):
+    jupyterlab_convect.output("x", value)
+    assert lines()[0]["value"] == plain
+
+
+def test_bad_values(lines):
+    with pytest.raises(TypeError, match="a value of type object cannot be written as JSON"):
+        jupyterlab_convect.output("x", object())
+    with pytest.raises(ValueError, match="write it to a file"):
+        jupyterlab_convect.output("x", "y" * 300_000)
+    with pytest.raises(TypeError, match="the name of an output"):
+        jupyterlab_convect.output("", 1)
+    with pytest.raises(ValueError, match="could not convert"):
+        jupyterlab_convect.metric("x", "y")
+
+
+def test_outside_a_run_nothing_happens(monkeypatch):
+    monkeypatch.delenv("CONVECT_VALUES", raising=False)
+    jupyterlab_convect.output("x", 1)
+    jupyterlab_convect.metric("x", 1)
+
+
+def test_only_what_exists_can_be_imported():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = jupyterlab_convect.nothing
+    assert jupyterlab_convect._jupyter_labextension_paths()[0]["dest"] == "jupyterlab-convect"
+    assert jupyterlab_convect._jupyter_server_extension_points()[0]["app"].__name__ == "Convect"
+
+
+def test_damaged_lines_are_told_and_passed_over(tmp_path):
+    record = Record(tmp_path)
+    with record.values_path.open("w") as file:
+        file.write('{"kind": "output", "name": "a", "value": 1}\nnonsense\n[]\n')
+        file.write('{"kind": "dance", "name": "a", "value": 1}\n')
+        file.write(json.dumps({"kind": "output", "name": "big", "value": "x" * 300_000}) + "\n")
+        file.write('{"kind": "output", "name": "b", "val')
+    record.read_values()
+    with record.values_path.open("a") as file:
+        file.write('ue": 2}\n')
+    record.close()
+    assert record.values == {"a": 1, "b": 2}
+    log = (tmp_path / "log.txt").read_text()
+    assert log.count("was not understood") == 3
+    assert "The value of big is larger than" in log
