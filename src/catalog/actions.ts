@@ -8,12 +8,12 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { EditorCommands } from '../pipeline/ids';
 import { askApproval, askWithdrawal } from './approval';
-import { CatalogCommands } from './commands';
+import { CatalogCommands } from './ids';
 import { dropOf } from './drag';
 import { CatalogForm } from './form';
 import { CatalogDialog } from './formdialog';
 import type { CatalogModel } from './model';
-import type { ICatalog } from './types';
+import type { ICatalog, IComponent, IDefinition } from './types';
 import { chooseUpdates } from './updates';
 
 /** What the commands do. Errors are for the one who calls. */
@@ -112,7 +112,15 @@ export class CatalogActions {
 
   /** Let a component run without a container once its command was seen, or no longer. */
   async approve(digest: string): Promise<void> {
-    const component = await this.model.component(digest);
+    await this.askAbout(await this.model.component(digest));
+  }
+
+  /** The same for a definition that a pipeline brings along. */
+  async approveDefinition(definition: IDefinition): Promise<void> {
+    await this.askAbout(await this.model.api.describe(definition));
+  }
+
+  private async askAbout(component: IComponent): Promise<void> {
     const { definition, approved } = component;
     const isSure = approved
       ? await askWithdrawal(definition, this.trans)

@@ -67,6 +67,11 @@ export class CatalogApi {
     return (await this.api.get<{ difference: string }>(path)).difference;
   }
 
+  /** A definition that a pipeline brings along, which no catalog may have. */
+  describe(definition: IDefinition): Promise<IComponent> {
+    return this.api.post('components/preview', { definition });
+  }
+
   /** Let a component run on this machine without a container, or no longer. */
   approve(definition: IDefinition, approved: boolean): Promise<IComponent> {
     return this.api.post('components/approve', { definition, approved });

@@ -9,7 +9,7 @@ import * as React from 'react';
 
 import type { Execute } from '../ui';
 import { Ago, useModel, useTrans } from '../ui';
-import { CatalogCommands } from './commands';
+import { CatalogCommands } from './ids';
 import type { CatalogModel } from './model';
 import type { ICatalog } from './types';
 
@@ -67,7 +67,14 @@ function CatalogItem(props: {
   const { id, name, progress } = catalog;
   const act = (command: string) => () => execute(command, { catalog: id });
   return (
-    <li className="jp-ConvectCatalog-catalog" data-catalog={id}>
+    <li
+      className={
+        catalog.counts.updates > 0
+          ? 'jp-ConvectCatalog-catalog jp-mod-updates'
+          : 'jp-ConvectCatalog-catalog'
+      }
+      data-catalog={id}
+    >
       <div className="jp-ConvectCatalog-line">
         <span className="jp-ConvectCatalog-name">{name}</span>
         {catalog.counts.updates > 0 && (
@@ -136,11 +143,11 @@ function Progress(props: {
   return (
     <div className="jp-ConvectCatalog-progress">
       <progress
-        value={done}
+        value={done || undefined}
         max={Math.max(1, total)}
         aria-label={trans.__('Import of %1', name)}
       />
-      <span>{trans.__('%1 of %2', done, total)}</span>
+      {done > 0 && <span>{trans.__('%1 of %2', done, total)}</span>}
     </div>
   );
 }

@@ -5,21 +5,7 @@ import { addIcon } from '@jupyterlab/ui-components';
 
 import { sentenceOf } from '../api';
 import type { CatalogActions } from './actions';
-
-/** The names of the commands about components and their catalogs. */
-export namespace CatalogCommands {
-  export const show = 'convect:show-components';
-  export const newCatalog = 'convect:new-catalog';
-  export const editCatalog = 'convect:edit-catalog';
-  export const refreshCatalog = 'convect:refresh-catalog';
-  export const removeCatalog = 'convect:remove-catalog';
-  export const showUpdates = 'convect:show-component-updates';
-  export const addToPipeline = 'convect:add-component-to-pipeline';
-  export const approve = 'convect:approve-component';
-}
-
-/** The kinds of catalogs that can be made in the panel. */
-export const KINDS = ['url', 'file', 'folder'] as const;
+import { CatalogCommands } from './ids';
 
 type Texts = { [name: string]: string };
 
@@ -54,7 +40,8 @@ export function addCatalogCommands(
       },
       execute: async args => {
         try {
-          await command.execute(await load(), args as Texts);
+          const actions = await load();
+          await command.execute(actions, { ...meant(app), ...(args as Texts) });
         } catch (error) {
           Notification.error(sentenceOf(error), { autoClose: 8000 });
         }
@@ -75,22 +62,22 @@ function catalogCommands(trans: TranslationBundle): {
       execute: (actions, args) => actions.create(args.kind ?? 'url')
     },
     [CatalogCommands.editCatalog]: {
-      label: trans.__('Configure Component Catalog'),
+      label: trans.__('Configure Catalog…'),
       args: { catalog },
       execute: (actions, args) => actions.configure(args.catalog)
     },
     [CatalogCommands.refreshCatalog]: {
-      label: trans.__('Refresh Component Catalog'),
+      label: trans.__('Refresh Catalog'),
       args: { catalog },
       execute: (actions, args) => actions.refresh(args.catalog)
     },
     [CatalogCommands.removeCatalog]: {
-      label: trans.__('Remove Component Catalog'),
+      label: trans.__('Remove Catalog'),
       args: { catalog },
       execute: (actions, args) => actions.remove(args.catalog)
     },
     [CatalogCommands.showUpdates]: {
-      label: trans.__('Show Component Updates'),
+      label: trans.__('Show Updates…'),
       args: {
         catalog,
         update: trans.__('The digest of one update; else all')
@@ -99,17 +86,32 @@ function catalogCommands(trans: TranslationBundle): {
         actions.chooseUpdates(args.catalog, args.update)
     },
     [CatalogCommands.addToPipeline]: {
-      label: trans.__('Add Component to Pipeline'),
+      label: trans.__('Add to Pipeline'),
       args: { catalog, digest },
       execute: (actions, args) =>
         actions.addToPipeline(args.digest, args.catalog)
     },
     [CatalogCommands.approve]: {
-      label: trans.__('Approve Component to Run without a Container'),
-      args: { digest },
-      execute: (actions, args) => actions.approve(args.digest)
+      label: trans.__('Approve to Run without a Container…'),
+      args: {
+        digest,
+        definition: trans.__('Its definition, as JSON, if no catalog has it')
+      },
+      execute: (actions, args) =>
+        args.definition
+          ? actions.approveDefinition(JSON.parse(args.definition))
+          : actions.approve(args.digest)
     }
   };
+}
+
+/** The component or catalog that a context menu was opened on. */
+function meant(app: JupyterFrontEnd): Texts {
+  const node = app.contextMenuHitTest(
+    item => !!item.dataset.digest || !!item.dataset.catalog
+  );
+  const { digest, catalog } = node?.dataset ?? {};
+  return { ...(digest && { digest }), ...(catalog && { catalog }) };
 }
 
 export function newCatalogLabel(

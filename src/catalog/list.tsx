@@ -122,12 +122,14 @@ export function ComponentList(props: {
               aria-posinset={isHeading ? undefined : row.position}
               aria-setsize={isHeading ? undefined : row.count}
               data-digest={isHeading ? undefined : row.entry.digest}
+              data-catalog={isHeading ? undefined : row.entry.catalog}
               onClick={() => {
                 model.moveTo(item.index);
                 if (isHeading) {
                   model.toggle(row.name);
                 }
               }}
+              onContextMenu={() => model.moveTo(item.index)}
               onDoubleClick={() => {
                 if (!isHeading) {
                   actions.add(row.entry);

@@ -15,7 +15,7 @@ import * as React from 'react';
 
 import type { Execute } from '../ui';
 import { TranslationProvider } from '../ui/hooks';
-import { CatalogCommands, KINDS } from './commands';
+import { CatalogCommands, KINDS } from './ids';
 import type { CatalogModel } from './model';
 import type { IEntry } from './types';
 
