@@ -13,9 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
 
 import test_conformance as suite
 
-globals().update(
-    {name: item for name, item in vars(suite).items() if name.startswith("test_")}
-)
+globals().update({name: item for name, item in vars(suite).items() if name.startswith("test_")})
 
 
 @pytest.mark.parametrize("kind", ["script", "notebook"])

@@ -26,6 +26,8 @@ IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 CONNECT, READ = 10.0, 30.0
 BUSY = frozenset((429, 500, 502, 503, 504))
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+DOUBT = 15.0
+"""Seconds until a refusal is believed."""
 
 
 class ApiError(Exception):
@@ -210,18 +212,26 @@ class Api:
 
 def patiently(call: Callable[[], T], seconds: float, given_up: Callable[[], bool]) -> T:
     """Ask again while the cluster is busy or away, ever more seldom, for so long."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     pause = FIRST_PAUSE
     while True:
         try:
             return call()
         except (Unreachable, ApiError) as error:
-            busy = isinstance(error, Unreachable) or error.status in BUSY
-            if not busy or given_up() or time.monotonic() > deadline:
+            if given_up() or time.monotonic() - began > _worth(error, seconds):
                 raise
             wanted = error.retry_after
         time.sleep(wanted if wanted is not None else pause * random.uniform(0.5, 1.0))  # noqa: S311
         pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _worth(error: ApiError | Unreachable, seconds: float) -> float:
+    """For how long to ask again after such an answer."""
+    if isinstance(error, Unreachable) or error.status in BUSY:
+        return seconds
+    # A server that has just started does not know its accounts and their rights yet.
+    starting = error.status == 401 or (error.status == 403 and "cannot" in error.message)
+    return min(seconds, DOUBT) if starting else 0.0
 
 
 def as_convect_error(error: ApiError | Unreachable, doing: str, namespace: str) -> ConvectError:

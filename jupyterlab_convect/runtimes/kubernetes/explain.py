@@ -191,7 +191,7 @@ def _unschedulable(words: str, why_it_does_not_fit: str | None) -> Finding:
 
 def _scheduler_words(words: str) -> str:
     """The scheduler's count of why each node will not do, without its vocabulary."""
-    head = re.match(r"0/(\d+) nodes are available: (.*?)(?:\. preemption:.*)?$", words, re.DOTALL)
+    head = re.match(r"0/(\d+) nodes are available: (.*?)(?:\. .*)?$", words, re.DOTALL)
     if head is None:
         return "Waiting for a node that can take it."
     parts = []

@@ -131,9 +131,7 @@ RUNNING = {"running": {"startedAt": "2026-11-16T08:00:00Z"}}
             "The node n1 does not answer; the step may still be running there.",
         ),
         (
-            pod(
-                "Running", state=RUNNING, metadata={"deletionTimestamp": "2026-11-16T08:00:00Z"}
-            ),
+            pod("Running", state=RUNNING, metadata={"deletionTimestamp": "2026-11-16T08:00:00Z"}),
             "failed",
             "does not confirm",
         ),
@@ -176,7 +174,7 @@ def test_a_pod_in_words(seen: Any, state: str, words: str | None) -> None:
             True,
         ),
         (
-            'no PriorityClass with name high was found',
+            "no PriorityClass with name high was found",
             "The cluster has no priority class high.",
             True,
         ),

@@ -18,7 +18,9 @@ A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
 
 def node(name: str, labels: Any = None, taints: Any = (), ready: str = "True", **total: Any) -> Any:
     allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    allocatable |= {key.replace("gpu", "nvidia.com/gpu"): str(value) for key, value in total.items()}
+    allocatable |= {
+        key.replace("gpu", "nvidia.com/gpu"): str(value) for key, value in total.items()
+    }
     return {
         "metadata": {"name": name, "labels": labels or {}},
         "spec": {"taints": list(taints)},
