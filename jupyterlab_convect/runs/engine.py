@@ -66,7 +66,11 @@ class Engine:
         self._runtime(run.runtime)
         choice = self._choose(run)
         self.store.create(run)
-        self._adopt(run.id, choice, asked=True)
+        try:
+            self._adopt(run.id, choice, asked=True)
+        except ConvectError:
+            self.store.withdraw(run.id)
+            raise
         return self.store.read(run.id).state
 
     async def resume(self, *, watch: bool = False) -> list[str]:

@@ -144,10 +144,14 @@ class Store:
 
     def delete(self, run_id: str) -> None:
         """Remove the run and all that it left. Conflict while it runs."""
+        self._refuse_while_running(run_id)
+        self.withdraw(run_id)
+
+    def withdraw(self, run_id: str) -> None:
+        """Remove a run that nobody drives, in whatever state it is."""
         folder = self.run_folder(run_id)
         beside = self.folder / f".old-{run_id}"
         with self._lock:
-            self._refuse_while_running(run_id)
             try:
                 folder.rename(beside)
             except OSError as error:

@@ -111,3 +111,16 @@ async def test_a_listener_that_fails_disturbs_nobody(engine, finish, make_run, s
     engine.on_change(lambda run_id, seq, state: heard.append(state))
     assert (await finish(make_run(step("a", "sleep", "0.1")))).state == "succeeded"
     assert heard
+
+
+async def test_a_run_that_cannot_be_driven_is_not_left_behind(
+    engine, make_run, step, store, monkeypatch
+):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("jupyterlab_convect.runs.lease._create", full)
+    with pytest.raises(ConvectError, match="no space left"):
+        await engine.submit(make_run(step("a")))
+    assert list(store.folder.iterdir()) == []
+    assert store.find().total == 0
