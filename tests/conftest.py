@@ -51,7 +51,7 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_notebook() -> Callable[..., Path]:
     """Write a notebook of code cells; a cell is its source, or `(tag, source)`."""
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,20 +17,9 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CONVECT_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("CONVECT_INDEX_DIR", str(tmp_path / "index"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    return work
-
-
-@pytest.fixture
-def train(folder: Path, write_notebook: Write) -> str:
+def train(work: Path, write_notebook: Write) -> str:
     write_notebook(
-        folder / "train.ipynb",
+        work / "train.ipynb",
         ("parameters", "lr: float = 0.1\nname = 'x'"),
         "print('learning with', lr, name)",
         ("outputs", "accuracy = 1 - lr"),
@@ -70,9 +58,9 @@ def test_a_notebook_runs_with_parameters_of_the_declared_types(
 
 
 def test_a_failed_run_says_why_and_where(
-    folder: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_notebook(folder / "bad.ipynb", "print('so far')", "raise ValueError('no such column')")
+    write_notebook(work / "bad.ipynb", "print('so far')", "raise ValueError('no such column')")
     assert main(["run", "bad.ipynb"]) == 1
     shown = capsys.readouterr()
     assert "no such column" in shown.err
@@ -81,9 +69,9 @@ def test_a_failed_run_says_why_and_where(
 
 
 def test_scripts_and_pipelines_run_as_well(
-    folder: Path, train: str, capsys: pytest.CaptureFixture[str]
+    work: Path, train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "hello.py").write_text("print('hello from a script')")
+    (work / "hello.py").write_text("print('hello from a script')")
     assert main(["run", "hello.py", "--follow"]) == 0
     assert "hello from a script" in capsys.readouterr().out
     document = {
@@ -93,7 +81,7 @@ def test_scripts_and_pipelines_run_as_well(
             "two": {"kind": "notebook", "path": train, "after": ["one"]},
         },
     }
-    (folder / "both.pipeline").write_text(json.dumps(document))
+    (work / "both.pipeline").write_text(json.dumps(document))
     assert main(["run", "both.pipeline", "--json"]) == 0
     run = json.loads(capsys.readouterr().out)
     assert [step["state"] for step in run["steps"].values()] == ["succeeded", "succeeded"]
@@ -104,7 +92,7 @@ def test_scripts_and_pipelines_run_as_well(
 
 
 def test_a_dry_run_shows_the_plan_and_leaves_nothing(
-    folder: Path, train: str, capsys: pytest.CaptureFixture[str]
+    work: Path, train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", train, "-p", "lr=0.5", "--dry-run", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -127,8 +115,8 @@ def test_a_sweep_shows_its_points_and_the_best(
     assert best.split()[1] == "0.1"
 
 
-def test_a_sweep_with_a_failed_run_is_no_success(folder: Path, write_notebook: Write) -> None:
-    write_notebook(folder / "half.ipynb", ("parameters", "n = 0"), "assert n != 2")
+def test_a_sweep_with_a_failed_run_is_no_success(work: Path, write_notebook: Write) -> None:
+    write_notebook(work / "half.ipynb", ("parameters", "n = 0"), "assert n != 2")
     assert main(["run", "half.ipynb", "--sweep", "n=1,2"]) == 1
 
 
@@ -151,11 +139,11 @@ def test_a_sweep_with_a_failed_run_is_no_success(folder: Path, write_notebook: W
     ids=" ".join,
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
-    folder: Path, train: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    work: Path, train: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "broken.ipynb").write_text("{")
-    (folder / "broken.pipeline").write_text("{")
-    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (work / "broken.ipynb").write_text("{")
+    (work / "broken.pipeline").write_text("{")
+    (work / "picture.png").write_bytes(b"\x89PNG")
     assert main(["run", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("convect: ")
@@ -165,11 +153,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 
 
 def test_ctrl_c_stops_the_run(
-    folder: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_notebook(
-        folder / "long.ipynb", "print('on it', flush=True)\nimport time; time.sleep(600)"
-    )
+    write_notebook(work / "long.ipynb", "print('on it', flush=True)\nimport time; time.sleep(600)")
     process = convect("run", "long.ipynb", "--follow")
     assert process.stdout is not None
     assert process.stdout.readline() == "on it\n"
@@ -201,11 +187,11 @@ def test_what_is_wrong_with_a_detached_run_is_told_at_once(train: str) -> None:
 
 
 def test_a_closed_terminal_leaves_the_run_to_others(
-    folder: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    go_on = folder / "go-on"
+    go_on = work / "go-on"
     write_notebook(
-        folder / "wait.ipynb",
+        work / "wait.ipynb",
         "print('on it', flush=True)\nimport pathlib, time\n"
         f"while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.02)",
     )

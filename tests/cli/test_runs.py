@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_convect.cli import main
+from jupyterlab_convect.cli.runs import size, when
+from jupyterlab_convect.errors import ConvectError
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, write_notebook: Write) -> Path:
+    """A folder with a notebook and `runs`, three of it, the last of which failed."""
+    folder = tmp_path_factory.mktemp("three")
+    write_notebook(
+        folder / "step.ipynb",
+        ("parameters", "n = 0"),
+        "print('number', n)",
+        "assert n < 3",
+        ("outputs", "square = n * n"),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        patch.chdir(folder)
+        for number in (1, 2, 3):
+            label = f"n={number}"
+            main(["run", "step.ipynb", "-p", f"n={number}", "--label", label])
+    return folder
+
+
+@pytest.fixture
+def three(made: Path, work: Path) -> list[str]:
+    """The ids of the three, in a copy that the test may spoil."""
+    runs = Path(os.environ["CONVECT_RUNS_DIR"])
+    shutil.copytree(made / "runs", runs)
+    return sorted(path.name for path in runs.glob("2*"))
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert main(["runs", "list", "--json", *arguments]) == 0
+    return [run["id"] for run in json.loads(capsys.readouterr().out)["runs"]]
+
+
+def test_runs_are_listed_and_filtered(three: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third = three
+    assert listed(capsys) == [third, second, first]
+    assert listed(capsys, "--sort", "created", "--limit", "1", "--offset", "1") == [second]
+    assert listed(capsys, "--state", "failed") == [third]
+    assert listed(capsys, "--label", "n=2") == [second]
+    assert listed(capsys, "--since", "1h", "--path", "step.ipynb") == [third, second, first]
+    assert listed(capsys, "--until", "1h") == []
+    assert main(["runs", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(run_id in shown for run_id in three)
+    assert "square=4" in shown
+
+
+def test_a_run_is_shown_by_any_of_its_names(
+    three: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (three[2], three[2][-6:], "latest"):
+        assert main(["runs", "show", name]) == 0
+        shown = capsys.readouterr().out
+        assert three[2] in shown
+        assert "AssertionError" in shown
+    assert main(["runs", "show", "2"]) == 2
+    assert "3 runs" in capsys.readouterr().err
+
+
+def test_logs_are_printed(three: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "logs", three[0]]) == 0
+    assert capsys.readouterr().out == "number 1\n"
+    assert main(["runs", "logs", three[0], "step", "-f"]) == 0
+    assert capsys.readouterr().out == "number 1\n"
+
+
+def test_a_run_is_run_again(three: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "rerun", three[1], "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["id"] not in three
+    assert again["parameters"] == {"n": 2}
+    assert main(["runs", "rerun", three[2], "--failed"]) == 1
+
+
+def test_a_run_is_stopped_whoever_drives_it(
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(work / "long.ipynb", "import time; time.sleep(600)")
+    assert main(["run", "long.ipynb", "--detach"]) == 0
+    run_id = capsys.readouterr().out.strip()
+    assert main(["runs", "stop", run_id]) == 0
+    assert "cancelled" in capsys.readouterr().out
+
+
+def test_everything_is_downloaded(
+    three: list[str], work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", "download", three[0]]) == 0
+    with zipfile.ZipFile(work / f"{three[0]}.zip") as archive:
+        assert f"{three[0]}/steps/step/1/executed.ipynb" in archive.namelist()
+    assert main(["runs", "download", three[0]]) == 2
+    assert main(["runs", "download", three[0], "--force", "-o", "all.zip"]) == 0
+    assert main(["runs", "download", three[0], "-o", "none/all.zip"]) == 2
+    assert [path.name for path in work.glob(".*")] == []
+
+
+def test_old_runs_are_pruned(three: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "prune", "--keep-runs", "1", "--dry-run"]) == 0
+    assert capsys.readouterr().out.split() == three[:2]
+    assert len(listed(capsys)) == 3
+    assert main(["runs", "prune"]) == 0
+    assert len(listed(capsys)) == 3, "without limits nothing goes"
+    assert main(["runs", "prune", "--keep-runs", "1"]) == 0
+    capsys.readouterr()
+    assert listed(capsys) == [three[2]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", "none"],
+        ["show", "latest"],
+        ["logs", "none"],
+        ["stop", "none"],
+        ["rerun", "none"],
+        ["download", "none"],
+        ["list", "--state", "odd"],
+        ["list", "--label", "odd"],
+        ["list", "--since", "yesterday"],
+        ["list", "--sort", "colour"],
+        ["list", "--limit", "-1"],
+        ["prune", "--keep-size", "much"],
+        ["prune", "--keep-days", "-1"],
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    work: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("convect: ")
+    assert "Traceback" not in error
+
+
+def test_times_and_sizes_are_read() -> None:
+    assert when("2h") == pytest.approx(time.time() - 7200, abs=5)
+    assert when("2026-11-16") < when("2026-11-17T08:00")
+    assert (size("500M"), size("1.5 GiB"), size("7")) == (500 << 20, 3 << 29, 7)
+    with pytest.raises(ConvectError):
+        when("2 fortnights")
+
+
+def test_a_person_sees_a_live_table(work: Path, write_notebook: Write) -> None:
+    write_notebook(work / "slow.ipynb", "1", "import time; time.sleep(1.5)", "3")
+    code = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "run", "slow.ipynb"],
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 4096)
+        except OSError:
+            break
+    os.close(ours)
+    assert process.wait(60) == 0, shown.decode()
+    assert "of 3" in shown.decode()
+    assert "succeeded" in shown.decode()
