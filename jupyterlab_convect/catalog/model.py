@@ -35,7 +35,7 @@ MAX_COMPONENTS = 2_000
 class Input:
     name: str
     type: Json = None
-    """As written: a word, a structure, or None."""
+    """As written: a word, a mapping, a list, or None."""
     description: str = ""
     default: Json = None
     optional: bool = False

@@ -51,6 +51,8 @@ def type_name(kind: Json) -> str:
     """A type in one word: `GcsPath` for `{GcsPath: {data_type: TSV}}`, empty when there is none."""
     if isinstance(kind, Mapping):
         return next(iter(kind), "")
+    if isinstance(kind, list):
+        return " or ".join(type_name(item) for item in kind)
     return "" if kind is None else str(kind)
 
 

@@ -94,8 +94,8 @@ def _type(item: At) -> Json:
     kind = item.get("type")
     if kind is None:
         return None
-    if not isinstance(kind.value, str | dict):
-        raise kind.fail("A type must be a word or a mapping.")
+    if not isinstance(kind.value, str | dict | list):
+        raise kind.fail("A type must be a word, a mapping or a list.")
     return kind.value
 
 
