@@ -23,7 +23,14 @@ class Runs(Polled):
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
         page = await self.aside(self.workspace.store.find, self._query())
-        self.answer({"runs": page.runs, "total": page.total, "counts": page.counts})
+        self.answer(
+            {
+                "runs": page.runs,
+                "total": page.total,
+                "counts": page.counts,
+                "exact": page.exact,
+            }
+        )
 
     @authenticated
     @authorized("execute", resource=RESOURCE)
