@@ -35,13 +35,8 @@ KERNEL_MODULES = (
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
     "ipykernel.debugger",
-    "ipykernel.codeutil",
-    "ipykernel.pickleutil",
-    "ipykernel.datapub",
-    "ipykernel.serialize",
     "IPython.extensions.storemagic",
     "IPython.core.completerlib",
-    "matplotlib_inline.config",
 )
 RUNNER_MODULES = (
     "jupyterlab_convect.runner.run",
@@ -206,8 +201,8 @@ def start_over(keep: set[int]) -> None:
         if int(place.name) > 2 and int(place.name) not in keep:
             with contextlib.suppress(OSError):
                 os.close(int(place.name))
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
 
 
 def spare(
