@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -19,16 +18,9 @@ from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runtimes.base import StepRuntime
 from jupyterlab_convect.runtimes.local import LocalRuntime
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from processes import Processes
-
 PATIENCE = 60.0
 
-RUNTIMES: dict[str, Callable[[], StepRuntime]] = {
-    "local": LocalRuntime,
-    "processes": Processes,
-}
+RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"local": LocalRuntime}
 
 
 class Lab:
