@@ -168,7 +168,7 @@ class Workspace:
         self._require_approval(request, plan)
         now = time.time()
         return Run(
-            id=new_id(now),
+            id=new_id(),
             name=request.name or plan.name,
             created=now,
             runtime=request.runtime,
