@@ -142,7 +142,7 @@ class Api:
         self._description = description
 
     async def __call__(
-        self, verb: str, path: str, body: Any = None, *, raw: bytes | None = None, **params: Any
+        self, verb: str, path: str, /, body: Any = None, *, raw: bytes | None = None, **params: Any
     ) -> tuple[int, Any]:
         response = await self.response(verb, path, body, raw=raw, params=params)
         self._check(verb, path, response)

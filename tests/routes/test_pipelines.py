@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCUMENT = {
+    "convect": 1,
+    "name": "p",
+    "parameters": {"lr": {"type": "number", "default": 0.1}},
+    "nodes": {"train": {"kind": "notebook", "path": "train.ipynb"}},
+}
+
+
+@pytest.fixture
+def train(jp_root_dir: Path, write_notebook: Callable[..., Path]) -> Path:
+    return write_notebook(jp_root_dir / "train.ipynb", ("parameters", "lr: float = 0.1  # speed"))
+
+
+async def test_a_file_tells_what_it_takes(api: Any, train: Path) -> None:
+    status, found = await api("GET", "discover", path="train.ipynb")
+    assert status == 200
+    assert (found["kind"], found["kernel"]) == ("notebook", "python3")
+    (parameter,) = found["parameters"]
+    assert (parameter["name"], parameter["type"], parameter["default"]) == ("lr", "number", 0.1)
+
+
+async def test_what_cannot_be_looked_into_is_refused(
+    api: Any, jp_root_dir: Path, tmp_path: Path
+) -> None:
+    (jp_root_dir / "picture.png").write_bytes(b"\x89PNG")
+    (jp_root_dir / "broken.ipynb").write_text("{")
+    (tmp_path / "secret.py").write_text("x = 1")
+    (jp_root_dir / "link.py").symlink_to(tmp_path / "secret.py")
+    (jp_root_dir / "loop.py").symlink_to(jp_root_dir / "loop.py")
+    for path, expected in (
+        (None, 400),
+        ("none.ipynb", 404),
+        ("picture.png", 400),
+        ("broken.ipynb", 400),
+        ("../x.py", 400),
+        ("link.py", 400),
+        ("loop.py", 404),
+        (".", 400),
+    ):
+        status, error = await api("GET", "discover", **({} if path is None else {"path": path}))
+        assert status == expected, f"{path}: {error}"
+
+
+async def test_a_pipeline_is_checked_as_it_is_being_edited(api: Any, train: Path) -> None:
+    status, found = await api("POST", "pipelines/validate", {"document": DOCUMENT})
+    assert (status, found) == (200, {"problems": []})
+    wrong = {**DOCUMENT, "nodes": {"a": {"kind": "notebook", "path": "none.ipynb"}}}
+    _, found = await api("POST", "pipelines/validate", {"document": wrong})
+    assert found["problems"][0]["node"] == "a"
+    body = {"document": DOCUMENT, "parameters": {"lr": "fast"}}
+    _, found = await api("POST", "pipelines/validate", body)
+    assert found["problems"][0]["severity"] == "error"
+
+
+async def test_a_pipeline_says_what_it_needs(api: Any, train: Path) -> None:
+    status, found = await api("POST", "pipelines/describe", {"document": DOCUMENT})
+    assert status == 200
+    assert found["files"][0]["path"] == "train.ipynb"
+
+
+async def test_a_runtime_says_what_it_would_not_do(api: Any, train: Path) -> None:
+    body = {"path": "train.ipynb", "settings": {"image": "ubuntu"}}
+    status, found = await api("POST", "runtimes/local/check", body)
+    assert status == 200
+    assert isinstance(found["problems"], list)
+    status, found = await api("POST", "runtimes/local/check", {"document": {"convect": 1}})
+    assert (status, found["problems"][0]["severity"]) == (200, "error")
+    for name, body in (("moon", {"path": "train.ipynb"}), ("local", {"path": "none.ipynb"})):
+        status, _ = await api("POST", f"runtimes/{name}/check", body)
+        assert status == 404
+
+
+async def test_runtimes_tell_what_they_can_do(api: Any) -> None:
+    _, found = await api("GET", "runtimes")
+    local = next(runtime for runtime in found["runtimes"] if runtime["name"] == "local")
+    assert "cpu" in local["features"]
+    assert local["options_schema"]["type"] == "object"
+
+
+async def test_an_elyra_pipeline_is_converted_and_nothing_written(
+    api: Any, jp_root_dir: Path
+) -> None:
+    (jp_root_dir / "old.pipeline").write_text(
+        '{"doc_type": "pipeline", "version": "3.0", "id": "x", "primary_pipeline": "p",'
+        ' "schemas": [], "pipelines": [{"id": "p", "nodes": [], "app_data": {"version": 8,'
+        ' "ui_data": {"comments": []}, "properties": {"name": "old"}}, "runtime_ref": ""}]}'
+    )
+    before = sorted(jp_root_dir.iterdir())
+    status, found = await api("POST", "pipelines/import", {"path": "old.pipeline"})
+    assert status == 200, found
+    assert found["document"]["convect"] == 1
+    assert sorted(jp_root_dir.iterdir()) == before
+    for body in ({}, {"path": 1}, {"path": "old.pipeline", "to": "x"}):
+        assert (await api("POST", "pipelines/import", body))[0] == 400
