@@ -97,9 +97,10 @@ function Report(props: { session: Session; report: IProblem[] }): JSX.Element {
   );
 }
 
-export function backupPath(path: string): string {
+function backupPath(path: string, count = 1): string {
   const suffix = PathExt.extname(path);
-  return `${path.slice(0, path.length - suffix.length)}.elyra${suffix}`;
+  const stem = path.slice(0, path.length - suffix.length);
+  return `${stem}.elyra${count > 1 ? `-${count}` : ''}${suffix}`;
 }
 
 /** Keep the original beside, then take over the document, unsaved. */
@@ -107,12 +108,24 @@ async function convertElyra(
   session: Session,
   document: IDocument
 ): Promise<void> {
-  const { contents, context, doc } = session;
-  await contents.save(backupPath(context.path), {
+  const { contents, doc } = session;
+  await contents.save(await freeBackup(session), {
     type: 'file',
     format: 'text',
     content: doc.getSource()
   });
   doc.setSource(dumps(document));
   doc.dirty = true;
+}
+
+/** An earlier backup is never overwritten. */
+async function freeBackup({ contents, context }: Session): Promise<string> {
+  for (let count = 1; ; count++) {
+    const path = backupPath(context.path, count);
+    try {
+      await contents.get(path, { content: false });
+    } catch {
+      return path;
+    }
+  }
 }

@@ -32,6 +32,8 @@ import { pipelineIcon } from './icons';
 import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
 import { PipelineDoc } from './model';
 import { PlanViewFactory } from './planview';
+import type { IOpenPipeline } from './renames';
+import { followRenames } from './renames';
 import { addToolbarItems } from './toolbar';
 /* eslint-enable jupyter/prefer-lazy-imports */
 import type { PipelineWidget } from './widget';
@@ -131,6 +133,17 @@ const editor: JupyterFrontEndPlugin<void> = {
     if (toolbars) {
       addToolbarItems(toolbars);
     }
+    followRenames(
+      app.serviceManager.contents,
+      () => {
+        const open: IOpenPipeline[] = [];
+        tracker.forEach(({ context, content }) =>
+          open.push({ path: context.localPath, doc: content.session.doc })
+        );
+        return open;
+      },
+      trans
+    );
     for (const key of ['undo', 'redo'] as const) {
       menu?.editMenu.undoers[key].add({
         id: EditorCommands[key],

@@ -82,9 +82,7 @@ function useJump(session: Session): React.RefObject<HTMLDivElement> {
     }
     field?.scrollIntoView({ block: 'center' });
     const target = field ?? host.current;
-    target
-      ?.querySelector<HTMLElement>('input, select, textarea')
-      ?.focus();
+    target?.querySelector<HTMLElement>('input, select, textarea')?.focus();
   }, [jump]);
   return host;
 }
