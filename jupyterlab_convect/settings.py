@@ -10,8 +10,10 @@ import os
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Float, Int, List, Unicode, default
+from traitlets import Float, Int, List, TraitError, Unicode, default
 from traitlets.config import Config, Configurable
+
+from .errors import ConvectError
 
 FILE = "jupyter_jupyterlab_convect_config"
 
@@ -78,11 +80,21 @@ def load_settings() -> Settings:
         for suffix in (".json", ".py"):
             if Path(folder, FILE + suffix).is_file():
                 config.merge(_load(FILE + suffix, folder))
-    return Settings(config=config)
+    try:
+        return Settings(config=config)
+    except TraitError as error:
+        raise ConvectError(f"The configuration is wrong: {error}", code="bad-config") from None
 
 
 def _load(name: str, folder: str) -> Config:
     from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
 
     kind = PyFileConfigLoader if name.endswith(".py") else JSONFileConfigLoader
-    return kind(name, path=folder).load_config()
+    try:
+        return kind(name, path=folder).load_config()
+    except Exception as error:
+        # It is a program of somebody else's: anything can go wrong in it.
+        raise ConvectError(
+            f"The configuration file {Path(folder, name)} cannot be read: {error}.",
+            code="bad-config",
+        ) from error

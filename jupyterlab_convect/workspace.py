@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from traitlets import TraitError
+
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
 from .pipeline.document import parse
@@ -91,7 +93,7 @@ class Runtimes(Mapping[str, Runtime]):
         try:
             kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
             return kind(parent=self._settings, log=self._log)
-        except (ImportError, AttributeError) as error:
+        except (ImportError, AttributeError, TraitError) as error:
             raise Refused(
                 f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable"
             ) from error

@@ -7,6 +7,7 @@ import asyncio
 import re
 import sys
 import time
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,6 +16,7 @@ from ..errors import ConvectError, Missing
 from . import output
 from .arguments import add_json
 from .run import add_following, leave_to_host
+from .shell import add_shell
 
 if TYPE_CHECKING:
     from ..workspace import Workspace
@@ -41,6 +43,8 @@ def add(subparsers: Any) -> None:
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
     logs.add_argument("--attempt", type=int, metavar="N", help="one attempt alone")
     logs.set_defaults(handler=_logs)
+
+    add_shell(verbs)
 
     stop = verbs.add_parser("stop", help="stop a run or one step of it")
     stop.add_argument("run", help=RUN)
@@ -129,7 +133,7 @@ def _list(options: argparse.Namespace) -> int:
     )
     page = _workspace().store.find(query)
     if options.json:
-        output.say_json({"runs": page.runs, "total": page.total, "counts": page.counts})
+        output.say_json(asdict(page))
         return 0
     rows = [
         [
@@ -147,7 +151,8 @@ def _list(options: argparse.Namespace) -> int:
         header = ("run", "name", "state", "runtime", "made", "parameters", "metrics")
         output.say(output.table(rows, header))
     if page.total > len(rows):
-        output.note(f"{len(rows)} of {page.total}; see more with --limit and --offset.")
+        total = f"{page.total}" if page.exact else f"more than {page.total}"
+        output.note(f"{len(rows)} of {total}; see more with --limit and --offset.")
     return 0
 
 

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_convect.pipeline.plan import Step
+from jupyterlab_convect.results import Results, list_files, read_events, read_log
+from jupyterlab_convect.runtimes.base import Attempt
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    attempt = Attempt("run", Step("a", "script", "a"), 1, tmp_path)
+    return Results(attempt, tmp_path, ended=True)
+
+
+def test_a_log_is_read_piece_by_piece_and_never_inside_a_character(results: Results) -> None:
+    text = "naïve 你好 🚀\n" * 50
+    (results.folder / "log.txt").write_text(text, encoding="utf-8")
+    for limit in (4, 5, 7, 64, 10_000):
+        read, offset, complete = "", 0, False
+        while not complete:
+            chunk = read_log(results, offset, limit)
+            assert chunk.offset > offset or chunk.complete
+            read, offset, complete = read + chunk.text, chunk.offset, chunk.complete
+        assert read == text
+        assert offset == len(text.encode())
+
+
+def test_half_a_character_waits_for_its_other_half(results: Results) -> None:
+    going = Results(results.attempt, results.folder, ended=False)
+    log = results.folder / "log.txt"
+    log.write_bytes("好".encode()[:2])
+    assert read_log(going) == read_log(going)
+    assert (read_log(going).text, read_log(going).offset, read_log(going).complete) == (
+        "",
+        0,
+        False,
+    )
+    assert read_log(results).text == "\ufffd", "unless it never comes"
+    log.write_bytes(b"\xff\xfe binary \x00")
+    assert "binary" in read_log(going).text
+
+
+def test_nothing_yet_is_nothing(results: Results) -> None:
+    going = Results(results.attempt, results.folder, ended=False)
+    assert (read_log(going).text, read_log(going).complete) == ("", False)
+    assert (read_events(going).events, read_events(going).complete) == ([], False)
+    assert list_files(going) == []
+
+
+def test_events_are_whole_and_damaged_ones_passed_over(results: Results) -> None:
+    lines = [{"time": 1.0, "type": "beat", "n": n, "text": "x" * 100} for n in range(20)]
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    file = results.folder / "events.ndjson"
+    file.write_bytes(data + b'{"half": \n[1]\n{"time": 2, "type": "step.end"}\n{"time": 3, "ty')
+    read, offset, complete = [], 0, False
+    while not complete:
+        chunk = read_events(results, offset, limit=50)
+        read, offset, complete = read + chunk.events, chunk.offset, chunk.complete
+    assert read == [*lines, {"time": 2, "type": "step.end"}]
+
+
+def test_files_are_listed_also_before_the_end(results: Results) -> None:
+    (results.folder / "files" / "data").mkdir(parents=True)
+    (results.folder / "files" / "data" / "x.csv").write_text("1,2")
+    assert list_files(results) == [{"path": "data/x.csv", "size": 3, "digest": None}]
