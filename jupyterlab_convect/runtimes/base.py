@@ -9,8 +9,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from traitlets import MetaHasTraits
 from traitlets.config import LoggingConfigurable
 
+from ..errors import Refused
 from ..pipeline.plan import Json, Plan, Step
 from ..pipeline.problems import Problem
 from ..runs.model import Progress, State
@@ -71,7 +73,7 @@ class LogChunk:
     """True when the attempt has ended and this chunk reaches the end."""
 
 
-class RuntimeMeta(ABCMeta, type(LoggingConfigurable)):  # type: ignore[misc]
+class RuntimeMeta(ABCMeta, MetaHasTraits):
     """Lets abstract methods bind on a configurable class."""
 
 
@@ -92,6 +94,14 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
     @abstractmethod
     async def check(self, plan: Plan) -> list[Problem]:
         """Would it run here? Every property is honoured or refused aloud."""
+
+    async def top(self) -> dict[str, Json] | None:
+        """What there is, what of it is free, and who holds the rest; None when it cannot tell.
+
+        `{namespace, nodes, gpus, quotas, holders, unknown}`: see `Overview` in the OpenAPI
+        document. What we may not know is null, and said in `unknown`.
+        """
+        return None
 
     async def close(self) -> None:
         """Let go of connections and helpers; running steps go on."""
@@ -130,3 +140,10 @@ class StepRuntime(Runtime):
     async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         """The log from `offset` on, at most `limit` bytes; by default `log.txt` in the folder."""
         raise NotImplementedError
+
+    def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
+        """Run a command (or a shell) where the attempt runs, tied to this terminal.
+
+        Blocks; the command's exit code. For runtimes with `Feature.SHELL`.
+        """
+        raise Refused(f"{self.display_name} has no shell to open.", code="no-shell")
