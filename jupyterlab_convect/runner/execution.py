@@ -42,8 +42,7 @@ class Execution(NotebookClient):
         self.done = 0
         self.number = 0
         """Of the code cell at work, counted from 1: what the notebook shows as `[n]`."""
-        self.heard = 0
-        """Outputs so far."""
+        self._outputs = 0
         self._kernel: Kernel
         self._wire: Wire | None = None
         self.client: Any = None
@@ -57,6 +56,11 @@ class Execution(NotebookClient):
         self._stream: list[str] = []
         self._stream_output: Any = None
         self._narrator = _Narrator(record)
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """Changes whenever the notebook does."""
+        return self.number, self.done, self._outputs
 
     async def connect(self, kernel: Kernel, timeout: float) -> None:
         """Wait until the kernel answers on all its channels."""
@@ -235,7 +239,7 @@ class Execution(NotebookClient):
 
     def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
         if msg["msg_type"] in OUTPUT_MESSAGES:
-            self.heard += 1
+            self._outputs += 1
             self._tell_output(msg, cell_index)
             room = self._output_limit - self._kept.get(cell_index, 0)
             if room < 0:

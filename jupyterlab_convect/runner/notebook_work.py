@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,6 +62,7 @@ class NotebookWork:
         self._kernel: Kernel | None = None
         self._execution: Execution | None = None
         self._ready = False
+        self._saved: object = None
 
     async def run(self) -> None:
         step = self._step
@@ -99,8 +101,9 @@ class NotebookWork:
             self._kernel.kill()
 
     def tick(self) -> None:
-        if self._execution is not None and self._pace.due():
-            self._execution.settle(final=False)
+        execution = self._execution
+        if execution is not None and execution.version != self._saved and self._pace.due():
+            execution.settle(final=False)
             self._save()
 
     def progress(self, done: int, total: int) -> None:
@@ -120,6 +123,7 @@ class NotebookWork:
             )
         env = child_environment(step, self._record.values_path)
         if self._spare is not None and self._spare.fits(spec, env):
+            env = spec.environment(env)
             return await self._spare.assign(step.folder, env, limit, self._record)
         return await StartedKernel.start(spec, step.folder, env, limit, self._record.log)
 
@@ -139,7 +143,8 @@ class NotebookWork:
             raise
         self._ready = True
         python = self._spec.language.lower() == "python"
-        if python and isinstance(self._kernel, StartedKernel):
+        foreign = self._spec.interpreter != sys.executable
+        if python and (foreign or isinstance(self._kernel, StartedKernel)):
             await self._offer_reporting()
         self.progress(0, self._execution.total)
         await self._execution.execute_cells(self.progress)
@@ -181,9 +186,8 @@ class NotebookWork:
                 ending = asyncio.ensure_future(self._execution.shut_down())
                 await asyncio.sleep(0)
                 self._save()
-                heard = self._execution.heard
                 await ending
-                if self._execution.heard != heard:
+                if self._execution.version != self._saved:
                     self._save()
             elif self._notebook is not None:
                 self._save()
@@ -199,6 +203,7 @@ class NotebookWork:
         def write() -> None:
             write_whole(self._target, notebooks.dump(self._notebook, self._record.mask))
 
+        self._saved = self._execution.version if self._execution else None
         try:
             self._pace.save(write)
         except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import sys
 import time
 from collections.abc import Mapping
@@ -88,6 +89,8 @@ def prepare(data: dict[str, Any], title: str) -> Notebook:
 def inject(notebook: Notebook, parameters: Mapping[str, Any], spec: KernelSpec) -> Notebook:
     """Add papermill's cell of parameters, in the language of the kernel."""
     quick_nbformat()
+    # It warns about a missing `parameters` cell, which is nothing to warn about.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
     from papermill.exceptions import PapermillException
     from papermill.parameterize import parameterize_notebook
 

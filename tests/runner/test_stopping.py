@@ -96,9 +96,9 @@ def test_a_long_cell_is_saved_and_told_about_while_it_runs(bench, wait_for):
     )
     folder = bench.attempt(source)
     process = bench.start(folder)
-    wait_for(lambda: (folder / "executed.ipynb").exists())
     ended = Ended(folder, None)
-    assert ended.printed(0) == "early\n"
+    saved = folder / "executed.ipynb"
+    wait_for(lambda: saved.exists() and ended.printed(0) == "early\n")
     assert ended.notebook.cells[0].metadata.papermill["status"] == "running"
     wait_for(lambda: ended.events_of("metric"))
     process.send_signal(signal.SIGTERM)

@@ -47,6 +47,8 @@ RUNNER_MODULES = (
 )
 COURTESY = 0.1
 """Seconds after an order in which its step has the processors for itself."""
+BASE = dict(os.environ)
+"""The environment in which this process was started."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 
@@ -105,7 +107,7 @@ class Forge:
         """Import what the children need, the kernel's part first."""
         # Loads for a second, for a check of addresses that nobody makes here.
         sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-        os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+        os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or it prints a warning
         for name in KERNEL_MODULES:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
@@ -226,7 +228,6 @@ def run_step(order: dict[str, Any], descriptors: list[int], kernel: dict[str, An
     from jupyterlab_convect.runner.forked import ForkedSpare
     from jupyterlab_convect.runner.run import run
 
-    base = dict(os.environ)
     os.environ.clear()
     os.environ.update(order["env"])
     time.tzset()
@@ -240,7 +241,7 @@ def run_step(order: dict[str, Any], descriptors: list[int], kernel: dict[str, An
         keeper = socket.socket(fileno=descriptors[0])
         found, rights = receive(keeper)
         kernel = found and dict(found, channel=rights[0], output=rights[1], keeper=keeper)
-    offer = ForkedSpare(kernel, base, order["flags"]) if kernel else None
+    offer = ForkedSpare(kernel, BASE, order["flags"]) if kernel else None
     code = run(folder, offer)
     if offer is not None:
         offer.discard()
@@ -374,9 +375,13 @@ def be_kernel(
 
 
 def adopt(assignment: dict[str, Any]) -> None:
-    """Take over the environment, the folder and the limit of the step."""
+    """Take over the environment, the folder and the limit of the step.
+
+    Variables that ipykernel has set meanwhile, it would set in any environment.
+    """
+    own = {name: value for name, value in os.environ.items() if BASE.get(name) != value}
     os.environ.clear()
-    os.environ.update(assignment["env"])
+    os.environ.update({**assignment["env"], **own})
     time.tzset()
     os.chdir(assignment["cwd"])
     if assignment["memory_limit"]:

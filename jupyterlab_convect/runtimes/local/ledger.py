@@ -86,7 +86,7 @@ class Ledger:
         """From now on the room belongs to another process."""
         with self._change() as entries:
             if key in entries:
-                entries[key]["holder"] = dict(holder)
+                entries[key] = {**entries[key], "holder": dict(holder)}
 
     def give_back(self, key: str) -> None:
         with self._change() as entries:
