@@ -10,7 +10,6 @@ from tornado.web import authenticated
 from ..errors import ConvectError
 from ..pipeline.describe import describe
 from ..pipeline.discovery import discover
-from ..pipeline.elyra import import_elyra
 from ..pipeline.plan import to_json
 from ..pipeline.validate import validate
 from ..workspace import read_pipeline
@@ -68,6 +67,8 @@ class Import(Handler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self) -> None:
+        from ..pipeline.elyra import import_elyra  # Seldom used, and not small.
+
         path = self.body("ImportBody")["path"]
         file = await self.aside(existing, self.root, path)
         data = await self.aside(file.read_bytes)
