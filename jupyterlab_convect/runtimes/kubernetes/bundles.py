@@ -5,7 +5,6 @@ The pod sees `/convect/root` (the tree of the sources) and `/convect/attempt`.
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import lzma
@@ -116,9 +115,8 @@ def _left_by(step: Step, asked: Asked) -> Iterable[Path]:
         home = asked.root / step.working_folder
     for pattern in step.outputs:
         literal = home / pattern
-        names = [pattern] if literal.exists() else glob.glob(pattern, root_dir=home, recursive=True)
-        for name in names:
-            yield from _below(home / name)
+        for path in [literal] if literal.exists() else home.glob(pattern):
+            yield from _below(path)
 
 
 def _below(path: Path) -> Iterator[Path]:

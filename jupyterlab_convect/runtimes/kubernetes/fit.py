@@ -63,7 +63,7 @@ def nodes_of(nodes: Iterable[Json], pods: Iterable[Json] | None) -> list[Node]:
         place = pod["spec"].get("nodeName")
         if place and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
             held = taken.setdefault(place, {})
-            for name, value in _pod_requests(pod["spec"]).items():
+            for name, value in pod_requests(pod["spec"]).items():
                 held[name] = held.get(name, Decimal(0)) + value
             held["pods"] = held.get("pods", Decimal(0)) + 1
     return [_node(item, None if pods is None else taken) for item in nodes]
@@ -79,7 +79,7 @@ def needs_of(pod_spec: Json, gpu_type: str | None = None) -> Needs:
     for container in pod_spec.get("containers", ()):
         limits |= _amounts(container.get("resources", {}).get("limits", {}))
     return Needs(
-        requests={**_pod_requests(pod_spec), "pods": Decimal(1)},
+        requests={**pod_requests(pod_spec), "pods": Decimal(1)},
         selector=pod_spec.get("nodeSelector", {}),
         labels_in=tuple((item["key"], tuple(item["values"])) for item in expressions),
         nodes=tuple(name for item in fields for name in item["values"]),
@@ -298,7 +298,7 @@ def _node(item: Json, taken: dict[str, Amounts] | None) -> Node:
     )
 
 
-def _pod_requests(spec: Json) -> Amounts:
+def pod_requests(spec: Json) -> Amounts:
     """As the scheduler counts: containers together, or the largest of those that come before."""
     total: Amounts = {}
     for container in spec.get("containers", ()):

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from traitlets import Dict, Enum, Int, List, Unicode
 
-from ...errors import ConvectError
+from ...errors import Conflict, ConvectError
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ...runner.saving import write_whole
@@ -29,7 +29,9 @@ from .cluster import Cluster, Seen
 from .delivery import INTERRUPTED, Parcel, choose_way, make_parcel, write_stop
 from .explain import Finding, explain, explain_gone
 from .follower import Follower
+from .overview import overview
 from .shares import OwnPod, access_modes, find_own_pod, share_from_config, take_over
+from .shell import run_in_pod
 from .site import (
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
@@ -142,6 +144,10 @@ class KubernetesRuntime(StepRuntime):
     def release(self, attempt: Attempt) -> None:
         self._held.discard(attempt.key)
         self._forget(attempt.key)
+        if _travelled(attempt) and (attempt.folder / "outputs.json").exists():
+            # All is home: nobody has to fetch anything from its log any more.
+            with contextlib.suppress(RuntimeError):
+                self._pool.submit(self._clean_up, attempt)
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
         cluster = await self._aside(self._cluster)
@@ -166,6 +172,20 @@ class KubernetesRuntime(StepRuntime):
             return LogChunk("", offset, complete=False)
         text = data.decode(errors="ignore")
         return LogChunk(text, offset + len(text.encode()), complete=False)
+
+    async def top(self) -> dict[str, Json] | None:
+        try:
+            return await self._aside(self._overview)
+        except (ApiError, Unreachable) as error:
+            raise as_convect_error(error, "be looked at", self.namespace) from None
+
+    def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
+        api = Api(connect(self.context, self.config_file, self.namespace))
+        try:
+            pod = _running_pod(api, _name(attempt))
+        except (ApiError, Unreachable) as error:
+            raise as_convect_error(error, "look at pods", api.namespace) from None
+        return run_in_pod(api, pod, command)
 
     async def close(self) -> None:
         for follower in self._followers.values():
@@ -261,7 +281,7 @@ class KubernetesRuntime(StepRuntime):
         for attempt in attempts:
             finding = self._find(cluster, attempt, seen[_name(attempt)])
             if finding.hopeless:
-                finding = self._lose_patience(cluster, attempt, finding)
+                finding = self._lose_patience(attempt, finding)
             else:
                 self._hopeless.pop(attempt.key, None)
             if trouble and finding.state == "running" and time.time() - trouble[1] > SILENT:
@@ -303,11 +323,6 @@ class KubernetesRuntime(StepRuntime):
             return None
         if reason == INTERRUPTED:
             _tell_why(path, outcome, attempt, seen)
-        if attempt.handle and attempt.handle.get("way") == "bundle":
-            follower = self._followers.get(attempt.key)
-            if follower is not None and follower.done and self._opened is not None:
-                with contextlib.suppress(ApiError, Unreachable):
-                    _delete(self._opened.api, _name(attempt))
         return Finding(state, reason)
 
     def _fit(self, cluster: Cluster, attempt: Attempt, seen: Seen) -> str | None:
@@ -329,7 +344,7 @@ class KubernetesRuntime(StepRuntime):
         self, cluster: Cluster, attempt: Attempt, seen: Seen, finding: Finding
     ) -> Finding:
         """Without a shared volume, nothing has ended before its results are home."""
-        if not attempt.handle or attempt.handle.get("way") != "bundle":
+        if not _travelled(attempt):
             return finding
         pod = seen.pod
         over = finding.state in ("succeeded", "failed", "cancelled", "lost")
@@ -352,12 +367,11 @@ class KubernetesRuntime(StepRuntime):
             return replace(finding, detail=finding.detail or said)
         return finding
 
-    def _lose_patience(self, cluster: Cluster, attempt: Attempt, finding: Finding) -> Finding:
+    def _lose_patience(self, attempt: Attempt, finding: Finding) -> Finding:
         since = self._hopeless.setdefault(attempt.key, time.monotonic())
         if time.monotonic() - since < self.patience:
             return finding
-        with contextlib.suppress(ApiError, Unreachable):
-            _delete(cluster.api, _name(attempt))
+        self._clean_up(attempt)
         return replace(finding, state="failed", hopeless=False)
 
     def _stop(self, cluster: Cluster, attempt: Attempt) -> None:
@@ -366,8 +380,17 @@ class KubernetesRuntime(StepRuntime):
                 write_stop(attempt.folder, "cancelled", "Stopped.")
         patiently(lambda: _delete(cluster.api, _name(attempt)), STOP_PATIENCE, lambda: False)
 
+    def _clean_up(self, attempt: Attempt) -> None:
+        with contextlib.suppress(ApiError, Unreachable):
+            _delete(self._cluster().api, _name(attempt))
+
     def _tell(self) -> None:
         self.changed()
+
+    def _overview(self) -> dict[str, Json]:
+        cluster = self._cluster()
+        own = cluster.pods.now()[0].values() if cluster.is_synced(5.0) else ()
+        return overview(cluster.api.namespace, cluster.capacity(), cluster.site.gpus, own)
 
     def _forget(self, key: Key) -> None:
         self._progresses.forget(key)
@@ -376,6 +399,11 @@ class KubernetesRuntime(StepRuntime):
         follower = self._followers.pop(key, None)
         if follower is not None:
             follower.close()
+
+
+def _travelled(attempt: Attempt) -> bool:
+    """Whether its files went without a shared volume."""
+    return bool(attempt.handle) and attempt.handle.get("way") == "bundle"
 
 
 def _name(attempt: Attempt) -> str:
@@ -392,6 +420,13 @@ def _create_or_find(api: Api, kind: str, manifest: manifests.Manifest) -> manife
             return manifest
         made = api.get(api.place(kind, manifest["metadata"]["name"]))
     return made
+
+
+def _running_pod(api: Api, job: str) -> str:
+    for pod in api.list(api.place("pods"), labelSelector=f"{names.JOB}={job}"):
+        if pod["status"].get("phase") == "Running":
+            return str(pod["metadata"]["name"])
+    raise Conflict("The step is not running in the cluster now.", code="not-running")
 
 
 def _delete(api: Api, name: str) -> None:

@@ -155,7 +155,7 @@ def test_a_pod_in_words(seen: Any, state: str, words: str | None) -> None:
         (
             "exceeded quota: team, requested: requests.memory=8Gi,requests.cpu=1, "
             "used: requests.memory=0,requests.cpu=0, limited: requests.memory=4Gi,requests.cpu=4",
-            "Waiting for the quota team: it needs 8 GiB of memory, but 4 GiB is all that it allows.",
+            "it needs 8 GiB of memory, but 4 GiB is all that it allows.",
             True,
         ),
         (

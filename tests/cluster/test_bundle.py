@@ -1,0 +1,153 @@
+"""Without a shared volume: files travel in a Secret, and everything comes home through the log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
+
+import test_conformance as suite
+
+# What needs no files but those that are declared.
+for name in (
+    "test_parameters_keep_their_types",
+    "test_values_between_steps",
+    "test_metrics",
+    "test_files",
+    "test_a_file_that_was_promised_and_not_made",
+    "test_scripts",
+    "test_commands_and_environment",
+    "test_timeout",
+    "test_failure_isolation",
+    "test_a_kernel_that_dies",
+    "test_the_source_is_never_written",
+    "test_any_path",
+    "test_big_outputs",
+    "test_two_runs_of_one_file_at_once",
+):
+    globals()[name] = getattr(suite, name)
+
+
+@pytest.fixture
+async def lab(make_lab: Callable[..., Any]) -> Any:
+    return make_lab(shared=False)
+
+
+async def until(check: Callable[[], Any], seconds: float = 60) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < deadline, "It never happened."
+        await asyncio.sleep(0.05)
+    return found
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+LONG = "print('first', flush=True)\nimport time\nfor n in range(600): time.sleep(0.1)"
+
+
+async def test_log_events_and_notebook_can_be_followed(lab: Any) -> None:
+    lab.notebook("a.ipynb", "print('hello')", LONG)
+    run = await lab.start("a.ipynb")
+    folder = lab.store.attempt_folder(run.id, "a", 1)
+    await until(lambda: "first" in read(folder / "log.txt"))
+    await until(lambda: '"cell.end"' in read(folder / "events.ndjson"))
+    await until(lambda: "hello" in read(folder / "executed.ipynb"))
+    json.loads(read(folder / "executed.ipynb"))
+    await until(lambda: lab.store.read(run.id).state.steps["a"].progress)
+    await lab.engine.stop(run.id)
+    state = await lab.engine.wait(run.id, 60)
+    assert state.steps["a"].state == "cancelled"
+    assert json.loads(read(folder / "outputs.json"))["state"] == "cancelled"
+    assert "first" in read(folder / "executed.ipynb")
+
+
+async def test_the_next_server_reads_the_log_again(lab: Any) -> None:
+    lab.write("a.py", "import time\nfor n in range(60): print(n, flush=True); time.sleep(0.1)\n")
+    run = await lab.start("a.py")
+    log = lab.store.attempt_folder(run.id, "a", 1) / "log.txt"
+    await until(lambda: "3\n" in read(log))
+    await lab.close()
+    lab.open()
+    assert await lab.engine.resume() == [run.id]
+    state = await lab.engine.wait(run.id, 60)
+    assert state.state == "succeeded", state.reason
+    assert read(log).split() == [str(n) for n in range(60)]
+
+
+async def test_what_ended_while_nobody_listened(lab: Any, bed: Any) -> None:
+    lab.write("a.py", "import time; time.sleep(1); open('x.txt', 'w').write('1')")
+    run = await lab.start({"a": {"kind": "script", "path": "a.py", "outputs": ["x.txt"]}})
+    step = lab.store.read(run.id).state.steps["a"]
+    await until(lambda: step.attempts and step.attempts[0].handle)
+    await lab.close()
+    await until(lambda: bed.pods(run.id)[0]["status"]["phase"] == "Succeeded")
+    lab.open()
+    await lab.engine.resume()
+    assert (await lab.engine.wait(run.id, 60)).state == "succeeded"
+    assert read(lab.root / "x.txt") == "1"
+
+
+async def test_files_of_earlier_steps_travel(lab: Any) -> None:
+    lab.write("make.py", "import os; os.makedirs('data'); open('data/x', 'w').write('42')")
+    lab.write("helper.py", "def read(): return open('data/x').read()")
+    lab.write("use.py", "import helper; print(helper.read())")
+    run, _ = await lab.succeed(
+        {
+            "make": {"kind": "script", "path": "make.py", "outputs": ["data"]},
+            "between": {"kind": "command", "command": ["true"], "after": ["make"]},
+            "use": {
+                "kind": "script",
+                "path": "use.py",
+                "after": ["between"],
+                "dependencies": ["helper.py"],
+            },
+        }
+    )
+    assert read(lab.root / "data" / "x") == "42"
+    assert read(lab.result(run, "use") / "log.txt") == "42\n"
+
+
+async def test_nothing_is_left_in_the_cluster(lab: Any, bed: Any) -> None:
+    lab.write("a.py", "pass")
+    run, _ = await lab.succeed("a.py")
+    await until(lambda: not bed.pods(run.id))
+    secrets = await asyncio.to_thread(bed.admin.list, bed.admin.place("secrets"))
+    assert run.id not in " ".join(item["metadata"]["name"] for item in secrets)
+
+
+async def test_more_than_fits_into_a_secret_is_refused(lab: Any) -> None:
+    lab.write("a.py", "pass")
+    (lab.root / "big.bin").write_bytes(os.urandom(2_000_000))
+    _, state = await lab.finish(
+        {"a": {"kind": "script", "path": "a.py", "dependencies": ["big.bin"]}}
+    )
+    assert state.state == "failed"
+    assert "too large to travel with the run" in state.steps["a"].reason
+
+
+async def test_more_than_fits_through_the_log_fails_aloud(make_lab: Any) -> None:
+    lab = make_lab(shared=False, carry_limit=400_000)
+    lab.write(
+        "a.py",
+        "import os; open('small', 'w').write('1'); open('big', 'wb').write(os.urandom(10**6))",
+    )
+    run, state = await lab.finish(
+        {"a": {"kind": "script", "path": "a.py", "outputs": ["small", "big"]}}
+    )
+    assert state.state == "failed"
+    assert state.steps["a"].reason == (
+        "The results are too large to come home without a shared volume: big."
+    )
+    assert read(lab.store.attempt_folder(run.id, "a", 1) / "files" / "small") == "1"

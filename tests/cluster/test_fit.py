@@ -1,0 +1,168 @@
+"""What is said before a run, against what the scheduler then does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.pipeline.plan import Kubernetes
+from jupyterlab_convect.pipeline.resolve import plan_for_file
+
+
+async def problems(lab: Any, **settings: Any) -> dict[str, tuple[str, str]]:
+    """By code: severity and words."""
+    lab.write("a.py", "pass")
+    found = await lab.runtime.check(plan_for_file("a.py", lab.root, {}, settings))
+    return {item.code: (item.severity, item.message) for item in found}
+
+
+async def scheduled(bed: Any, lab: Any, **settings: Any) -> bool:
+    """Whether the real scheduler finds a node for it."""
+    run = await lab.start("a.py", settings=settings)
+
+    def verdict() -> bool | None:
+        for pod in bed.pods(run.id):
+            for condition in pod["status"].get("conditions") or ():
+                if condition["type"] == "PodScheduled":
+                    return bool(condition["status"] == "True")
+        return None
+
+    while (answer := await asyncio.to_thread(verdict)) is None:
+        await asyncio.sleep(0.1)
+    await lab.engine.stop(run.id)
+    await lab.engine.wait(run.id, 60)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"resources": {"gpu": {"count": 1, "type": "a100"}}}, None),
+        ({"resources": {"gpu": 64}}, "no-such-node"),
+        ({"resources": {"gpu": {"count": 1, "type": "H100"}}}, "no-such-node"),
+        ({"resources": {"memory": "900Ti"}}, "no-such-node"),
+        ({"kubernetes": {"node_selector": {"no": "such"}}}, "no-such-node"),
+    ],
+)
+async def test_our_verdict_is_the_scheduler_s(
+    make_lab: Any, bed: Any, settings: Any, code: str | None
+) -> None:
+    lab = make_lab("viewer")
+    said = await problems(lab, **settings)
+    assert said.keys() == ({code} if code else set())
+    assert await scheduled(bed, lab, **settings) is (code is None)
+
+
+async def test_without_rights_it_is_unknown(lab: Any) -> None:
+    said = await problems(lab, resources={"gpu": 64})
+    assert said["unknown"][0] == "info"
+
+
+async def test_refusals_of_the_cluster_itself(make_lab: Any) -> None:
+    lab = make_lab("viewer")
+    lab.write("a.py", "pass")
+    plan = plan_for_file("a.py", lab.root, {}, {})
+    step = replace(plan.steps[0], kubernetes=Kubernetes(service_account="Not A Name"))
+    found = await lab.runtime.check(replace(plan, steps=(step,)))
+    assert [item.code for item in found] == ["refused"]
+    said = await problems(lab, volumes=[{"claim": "no-such", "path": "/data"}])
+    assert said["no-claim"][0] == "error"
+    said = await problems(lab, resources={"gpu": 0.5})
+    assert said["whole-gpus"][0] == "error"
+
+
+async def test_what_one_may_not_do_is_said(bed: Any, make_lab: Any) -> None:
+    bed.create("ServiceAccount", "nobody")
+    lab = make_lab(config_file=bed._kubeconfig("nobody"))
+    said = await problems(lab)
+    assert said["not-allowed"][0] == "error"
+
+
+async def test_a_cluster_that_is_not_there(make_lab: Any, tmp_path: Any) -> None:
+    lab = make_lab(config_file=tmp_path / "none")
+    said = await problems(lab)
+    assert said["no-cluster"][0] == "error"
+
+
+async def test_quotas_are_counted(bed: Any, make_lab: Any) -> None:
+    lab = make_lab("viewer")
+    bed.create("ResourceQuota", "two", spec={"hard": {"requests.nvidia.com/gpu": "2"}})
+    try:
+        await asyncio.sleep(0)
+        deadline = asyncio.get_running_loop().time() + 20
+        while "quota" not in (said := await problems(lab, resources={"gpu": 3})):
+            assert asyncio.get_running_loop().time() < deadline
+            await asyncio.sleep(0.5)
+        assert said["quota"] == ("error", "It needs 3 GPUs, but the quota two allows 2 in all.")
+    finally:
+        bed.admin.delete(bed.admin.place("resourcequotas", "two"))
+
+
+async def test_top(bed: Any, make_lab: Any) -> None:
+    lab = make_lab("viewer")
+    lab.write("a.py", "import time\ntime.sleep(60)")
+    run = await lab.start("a.py", settings={"resources": {"gpu": 1}})
+    deadline = asyncio.get_running_loop().time() + 40
+    while run.id not in [(await lab.runtime.top())["holders"] or [{}]][0][0].get("run", ""):
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.5)
+    top = await lab.runtime.top()
+    gpu = next(item for item in top["gpus"] if item["resource"] == "nvidia.com/gpu")
+    assert gpu["free"] == gpu["total"] - 1
+    assert top["unknown"] == []
+    await lab.engine.stop(run.id)
+    await lab.engine.wait(run.id, 60)
+
+
+async def test_top_without_rights_shows_our_own(lab: Any) -> None:
+    top = await lab.runtime.top()
+    assert top["nodes"] is None
+    assert top["gpus"] is None
+    assert top["quotas"] == []
+    assert len(top["unknown"]) == 2
+
+
+async def test_top_and_shell_on_the_command_line(bed: Any, lab: Any, tmp_path: Any) -> None:
+    config = tmp_path / "jupyter_jupyterlab_convect_config.py"
+    config.write_text(f"c.KubernetesRuntime.config_file = {str(bed.account('convect'))!r}\n")
+    env = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(tmp_path),
+        "CONVECT_RUNS_DIR": str(lab.store.folder),
+        "CONVECT_INDEX_DIR": str(tmp_path),
+    }
+
+    async def convect(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("convect")), *words]
+        return await asyncio.to_thread(
+            subprocess.run,
+            command,
+            env=env,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    done = await convect("top", "kubernetes")
+    assert done.returncode == 0, done.stderr
+    assert bed.namespace in done.stdout
+    lab.write("a.py", "open('up', 'w'); import time; time.sleep(60)")
+    run = await lab.start("a.py")
+    while not (lab.root / "up").exists():
+        await asyncio.sleep(0.1)
+    done = await convect(
+        "runs", "shell", run.id, "-c", "sh", "-c", "echo $CONVECT_SECRETS $0; exit 3"
+    )
+    assert (done.returncode, done.stdout.strip()) == (3, "sh"), done.stderr
+    await lab.engine.stop(run.id)
+    await lab.engine.wait(run.id, 60)
+    done = await convect("runs", "shell", run.id)
+    assert done.returncode == 2
+    assert "running now" in done.stderr
