@@ -51,7 +51,12 @@ class Convect(ExtensionApp, Settings):
         return Path(getattr(contents, "root_dir", "") or self.serverapp.root_dir).expanduser()
 
     async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
-        self.workspace.engine.on_change(self.tell)
+        try:
+            self.workspace.engine.on_change(self.tell)
+        except ConvectError as error:
+            # Every request will be answered with it; the rest of the server works.
+            self.log.error("%s %s", error.sentence, error.hint)
+            return
         work = (self.workspace.start(), self._report_activity(), self._prune_now_and_then())
         self._tasks = [asyncio.create_task(task) for task in work]
         for task in self._tasks:

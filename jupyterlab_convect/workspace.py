@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -57,11 +58,13 @@ class Runtimes(Mapping[str, Runtime]):
         self._settings = settings
         self._log = log
         self._made: dict[str, Runtime] = {}
+        self._making = threading.Lock()
 
     def __getitem__(self, name: str) -> Runtime:
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
+        with self._making:
+            if name not in self._made:
+                self._made[name] = self._make(name)
+            return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
         offered = self._settings.runtimes

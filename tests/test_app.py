@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from jupyterlab_convect.errors import ConvectError
+
 HEAVY = ("dask_gateway", "kfp", "kubernetes", "nbclient", "papermill", "rich")
 
 
@@ -59,6 +63,19 @@ async def test_the_server_keeps_itself_alive_while_runs_run_here(
     await api("POST", f"runs/{run['id']}/stop")
     await eventually(lambda: not server.extension_manager.any_activity())
     assert (await api("GET", f"runs/{run['id']}"))[1]["state"] == "cancelled"
+
+
+async def test_a_server_without_a_place_for_runs_says_so(
+    jp_server_config: Any, jp_configurable_serverapp: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    jp_server_config.Convect.runs_dir = str(tmp_path / "file" / "runs")
+    server = jp_configurable_serverapp(config=jp_server_config)
+    await server.extension_manager.start_all_extensions()
+    with pytest.raises(ConvectError, match="runs folder"):
+        _ = server.web_app.settings["jupyterlab_convect"].workspace.store
+    await server._cleanup()
+    server.clear_instance()
 
 
 async def test_polling_is_no_activity_but_starting_is(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Iterator
 from http.client import responses
 from pathlib import Path
@@ -60,6 +61,7 @@ class Handler(APIHandler):
         """The request's JSON, checked against the schema `kind` of the OpenAPI document."""
         try:
             value = json.loads(self.request.body or b"{}", parse_constant=_refuse_constant)
+            json.dumps(value, ensure_ascii=False).encode()  # Refuses half a character.
         except (ValueError, RecursionError) as error:
             raise ConvectError(f"The request is not JSON: {error}.") from None
         schema.check(value, kind)
@@ -115,7 +117,7 @@ class Handler(APIHandler):
 
     def answer(self, value: Json, status: int = 200) -> None:
         self.set_status(status)
-        self.finish(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        self.finish(encode(value))
 
     async def stream(self, name: str, chunks: Iterator[bytes], kind: str = BYTES) -> None:
         """Send a file piece by piece, in a way that no browser shows or runs it."""
@@ -168,6 +170,23 @@ class Polled(Handler):
     def update_api_activity(self) -> None:
         if self.request.method != "GET":
             super().update_api_activity()
+
+
+def encode(value: Json) -> bytes:
+    """JSON that every browser reads, whatever a notebook has put into it."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode()
+    except ValueError:  # Half a character, which has to be an escape, or a number without end.
+        return json.dumps(_finite(value), separators=(",", ":")).encode()
+
+
+def _finite(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_chunks(file: Path, size: int) -> Iterator[bytes]:

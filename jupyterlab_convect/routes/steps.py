@@ -86,7 +86,7 @@ class File(StepHandler):
         await self.stream_file(file, file.name)
 
 
-ATTEMPT = r"runs/([^/]+)/steps/([^/]+)/([1-9][0-9]{0,8})"
+ATTEMPT = r"runs/([^/]+)/steps/([^/]+)/([0-9]{1,9})"
 
 routes = [
     (f"{ATTEMPT}/log", Log),
