@@ -17,7 +17,6 @@ from typing import Any
 
 from .kernels import Kernel, copy_text
 from .kernelspecs import KernelSpec
-from .outcome import StepFailed
 from .record import Record
 
 EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "IPYTHON", "JUPYTER", "HOME")
@@ -41,7 +40,7 @@ class ForkedSpare:
 
     async def assign(
         self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
-    ) -> Kernel:
+    ) -> Kernel | None:
         self._taken = True
         made = self._made
         channel = socket.socket(fileno=made["channel"])
@@ -50,10 +49,10 @@ class ForkedSpare:
         try:
             channel.settimeout(30)
             if channel.recv(1) != b"r":
-                raise OSError("it ended while it started")
+                return None
             channel.sendall(struct.pack("!I", len(data)) + data)
-        except OSError as error:
-            raise StepFailed(f"The kernel could not be started: {error}.") from error
+        except OSError:
+            return None
         kernel = ForkedKernel(made, channel)
         kernel.listen(record)
         return kernel

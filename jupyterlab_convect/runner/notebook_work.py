@@ -43,7 +43,8 @@ class SpareKernel(Protocol):
 
     async def assign(
         self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
-    ) -> Kernel: ...
+    ) -> Kernel | None:
+        """The kernel, with everything it needs; None when it has died meanwhile."""
 
 
 class NotebookWork:
@@ -123,8 +124,10 @@ class NotebookWork:
             )
         env = child_environment(step, self._record.values_path)
         if self._spare is not None and self._spare.fits(spec, env):
-            env = spec.environment(env)
-            return await self._spare.assign(step.folder, env, limit, self._record)
+            complete = spec.environment(env)
+            kernel = await self._spare.assign(step.folder, complete, limit, self._record)
+            if kernel is not None:
+                return kernel
         return await StartedKernel.start(spec, step.folder, env, limit, self._record.log)
 
     async def _execute(self) -> None:

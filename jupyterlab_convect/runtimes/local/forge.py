@@ -43,8 +43,9 @@ RUNNER_MODULES = (
     "jupyterlab_convect.runner.execution",
     "jupyterlab_convect.runner.forked",
     "asyncio.subprocess",
-    "papermill.parameterize",
 )
+LATER = ("papermill.parameterize",)
+"""Imported when there is nothing else to do: only parameters need it, and it takes long."""
 COURTESY = 0.1
 """Seconds after an order in which its step has the processors for itself."""
 BASE = dict(os.environ)
@@ -95,6 +96,7 @@ class Forge:
         self.control = control
         self.options = options
         self.spares: list[tuple[int, socket.socket]] = []
+        self.later: list[str] = []
         self.plain: set[str] = set()
         """The modules an ordinary kernel has; only these go into a kernel."""
         self.wake, wakeup = os.pipe()
@@ -117,19 +119,25 @@ class Forge:
         if self.options.get("runner"):
             for name in RUNNER_MODULES:
                 importlib.import_module(name)
-            sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
-        gc.collect()
-        gc.freeze()
+            self.later = list(LATER)
+        freeze()
+
+    def preload_more(self) -> None:
+        importlib.import_module(self.later.pop())
+        sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
+        freeze()
 
     def serve(self) -> None:
         used = time.monotonic()
         waiting: list[Any] = [self.control, self.wake]
         while True:
             missing = self.options["spares"] - len(self.spares)
-            pause = COURTESY if missing else self.options["idle"]
+            pause = COURTESY if missing or self.later else self.options["idle"]
             left = used + pause - time.monotonic()
             ready, _, _ = select.select(waiting, [], [], max(left, 0))
-            if not ready and missing:
+            if not ready and self.later:
+                self.preload_more()
+            elif not ready and missing:
                 self.spares.append(self.fork(kernel=True))
             elif not ready:
                 return
@@ -152,13 +160,14 @@ class Forge:
                 pid, channel = self.spares.pop() if self.spares else self.fork(kernel=True)
             else:
                 pid, channel = self.fork(kernel=False)
-            try:
-                send(channel, order, descriptors)
-            except OSError:  # the spare has died meanwhile
-                channel.close()
-                continue
-            channel.close()
-            return pid
+            with channel:
+                try:
+                    send(channel, order, descriptors)
+                    taken = channel.recv(1)
+                except OSError:
+                    taken = b""
+            if taken:  # else it has died meanwhile
+                return pid
 
     def fork(self, kernel: bool) -> tuple[int, socket.socket]:
         ours, theirs = socket.socketpair()
@@ -193,6 +202,12 @@ class Forge:
             found[1].close()
 
 
+def freeze() -> None:
+    """Have what is there now not looked at, and so not copied, when a child collects garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 def start_over(keep: set[int]) -> None:
     """In a child: forget what belongs to the parent."""
     signal.set_wakeup_fd(-1)
@@ -215,6 +230,7 @@ def spare(
     order, descriptors = receive(channel)
     if order is None:
         os._exit(0)
+    channel.send(b"t")
     channel.close()
     if order["kind"] == "step":
         os._exit(run_step(order, descriptors, kernel))

@@ -157,8 +157,7 @@ class LocalRuntime(StepRuntime):
         return await asyncio.to_thread(_read_log, attempt, offset, limit)
 
     async def close(self) -> None:
-        for warm in self._warm.values():
-            warm.close()
+        await asyncio.gather(*(warm.close() for warm in self._warm.values()))
         self._warm.clear()
         for forget in list(self._watched.values()):
             forget()

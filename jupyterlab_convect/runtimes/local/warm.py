@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from ...runner.forked import own_launch
 from .forge import receive, send
 
 SCRIPT = Path(__file__).with_name("forge.py")
+PATIENCE = 60.0
+"""Seconds it may take to get ready."""
 GIVE_UP = 3
 """Times it may fail to start before it is not tried any more."""
 
@@ -92,7 +94,8 @@ class WarmProcess:
         self.warm_up()
         if self._control is None or not (self._ready.done() or wait):
             return None
-        if not await asyncio.shield(self._ready) or self._control is None:
+        ready, _ = await asyncio.wait({self._ready}, timeout=PATIENCE)
+        if not ready or not self._ready.result() or self._control is None:
             return None
         self._count += 1
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -103,9 +106,15 @@ class WarmProcess:
         except (OSError, EOFError):
             return None
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let it end; what it has started goes on."""
+        process = self._process
         self._forget()
+        deadline = time.monotonic() + 2
+        while process is not None and process.poll() is None:
+            if time.monotonic() > deadline:
+                process.kill()
+            await asyncio.sleep(0.005)
 
     def _on_message(self) -> None:
         assert self._control is not None
@@ -122,11 +131,11 @@ class WarmProcess:
             answer.set_result(message["pid"])
 
     def _forget(self) -> None:
-        if self._control is not None:
-            with contextlib.suppress(ValueError, RuntimeError):
-                asyncio.get_running_loop().remove_reader(self._control)
-            self._control.close()
-            self._control = None
+        if self._control is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._control)
+        self._control.close()
+        self._control = None
         if not self._ready.done():
             self._ready.set_result(False)
         for answer in self._answers.values():
@@ -134,6 +143,5 @@ class WarmProcess:
                 answer.set_exception(EOFError())
         self._answers.clear()
         if self._process is not None:
-            # It ends by itself; the zombie is reaped by the next process that is started.
-            self._process.poll()
+            asyncio.get_running_loop().call_later(1, self._process.poll)
             self._process = None
