@@ -6,13 +6,23 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src style schema -type f 2>/dev/null) tsconfig.json package.json
 
-.PHONY: lab test check bench watch clean
+.PHONY: lab test test-cluster check bench watch clean cluster-up cluster-down
 
 lab: .make/extension
 	@python scripts/lab.py --port $(PORT)
 
 test: .make/extension .make/browser
 	@python scripts/suites.py
+
+# On the cluster of KUBECONFIG, or on one that is started here: see tests/cluster/conftest.py.
+test-cluster: .make/python
+	@CONVECT_TEST_CLUSTER=1 python -m pytest tests/cluster
+
+cluster-up: .make/python
+	@python tests/testbed/cluster.py up
+
+cluster-down:
+	@python tests/testbed/cluster.py down
 
 check: .make/extension
 	@python scripts/suites.py --without-browser

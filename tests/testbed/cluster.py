@@ -287,6 +287,7 @@ def _import_images(programs: Path) -> None:
         images.PAUSE: lambda: images.pause_image(programs / "pause", folder),
         images.NOTEBOOK: lambda: images.python_image(folder, images.NOTEBOOK, images.PACKAGES),
         images.BARE: lambda: images.python_image(folder, images.BARE, ()),
+        images.SERVER: lambda: images.python_image(folder, images.SERVER, images.SERVER_PACKAGES),
     }
     for name, make in makers.items():
         if name in present:

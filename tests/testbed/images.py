@@ -18,8 +18,19 @@ PAUSE = "local/pause:1"
 NOTEBOOK = "local/notebook:2"
 BARE = "local/bare:2"
 """Python without papermill: what a step says there is tested too."""
+SERVER = "local/server:2"
+"""All that the server needs but the package itself."""
 
 PACKAGES = ("papermill", "ipykernel")
+SERVER_PACKAGES = (
+    *PACKAGES,
+    "jsonschema",
+    "jupyter-server",
+    "jupyter-ydoc",
+    "kubernetes",
+    "pyyaml",
+    "rich",
+)
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 USER = 1000
 

@@ -1,0 +1,128 @@
+"""The cluster of the tests: what an administrator does there, and accounts with fewer rights."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+from jupyterlab_convect.runtimes.kubernetes import KubernetesRuntime
+from jupyterlab_convect.runtimes.kubernetes.api import Api
+
+PROJECT = Path(__file__).parent.parent.parent
+USER = 1000
+"""Whom the pods run as."""
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+@dataclass
+class Bed:
+    """The cluster, as an administrator sees it, and a namespace for these tests."""
+
+    kubeconfig: Path
+    admin: Api
+    namespace: str
+    image: str
+    bare: str | None
+    claim: str | None
+    shared: Path | None
+    """The folder of the claim on this machine."""
+    folder: Path
+    """For kubeconfigs of others."""
+    testbed: ModuleType | None = None
+    accounts: dict[str, Path] = field(default_factory=dict)
+
+    def create(self, kind: str, name: str, **content: Any) -> Any:
+        group = {"Job": "/apis/batch/v1", "Role": RBAC, "RoleBinding": RBAC}.get(kind, "/api/v1")
+        manifest = {"kind": kind, "metadata": {"name": name}, **content}
+        version = group.removeprefix("/apis/").removeprefix("/api/")
+        path = f"{group}/namespaces/{self.namespace}/{kind.lower()}s"
+        return self.admin.create(path, {"apiVersion": version, **manifest})
+
+    def pods(self, run: str = "") -> list[Any]:
+        selector = f"jupyterlab-convect.dev/run={run}" if run else None
+        return self.admin.list(self.admin.place("pods"), labelSelector=selector)
+
+    def account(self, name: str, *, capacity: bool = False) -> Path:
+        """The kubeconfig of an account with exactly the Role of `deploy/`."""
+        if name not in self.accounts:
+            self.create("ServiceAccount", name)
+            subject = {"kind": "ServiceAccount", "name": name, "namespace": self.namespace}
+            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role"}
+            self.create(
+                "RoleBinding",
+                name,
+                roleRef={**reference, "name": "jupyterlab-convect"},
+                subjects=[subject],
+            )
+            if capacity:
+                self._bind_everywhere(name, subject)
+            self.accounts[name] = self._kubeconfig(name)
+        return self.accounts[name]
+
+    def _bind_everywhere(self, name: str, subject: Any) -> None:
+        role = yaml.safe_load((PROJECT / "deploy" / "cluster-role.yaml").read_text())
+        role["metadata"]["name"] += f"-{self.namespace}"
+        binding = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"{self.namespace}-{name}"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": role["metadata"]["name"],
+            },
+            "subjects": [subject],
+        }
+        self.admin.create(f"{RBAC}/clusterroles", role)
+        self.admin.create(f"{RBAC}/clusterrolebindings", binding)
+
+    def _kubeconfig(self, name: str) -> Path:
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 7200},
+        }
+        place = self.admin.place("serviceaccounts", name)
+        token = self.admin.create(f"{place}/token", request)["status"]["token"]
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"] = [{"name": name, "user": {"token": token}}]
+        for item in config["contexts"]:
+            item["context"].update(user=name, namespace=self.namespace)
+        path = self.folder / f"{name}.conf"
+        path.write_text(json.dumps(config))
+        return path
+
+    def runtime(self, account: str = "convect", **traits: Any) -> KubernetesRuntime:
+        """A runtime with the rights of `deploy/role.yaml` and no others."""
+        if self.claim and "volumes" not in traits:
+            traits["volumes"] = [{"path": str(self.shared), "claim": self.claim}]
+        given = {"image": self.image, "patience": 2, "grace": 5, **traits}
+        config_file = given.pop("config_file", None) or self.account(
+            account, capacity=account == "viewer"
+        )
+        return KubernetesRuntime(config_file=str(config_file), **given)
+
+    def close(self) -> None:
+        for kind in ("clusterrolebindings", "clusterroles"):
+            for item in self.admin.list(f"{RBAC}/{kind}"):
+                if self.namespace in item["metadata"]["name"]:
+                    self.admin.delete(f"{RBAC}/{kind}/{item['metadata']['name']}")
+        self.admin.delete(f"/api/v1/namespaces/{self.namespace}")
+        if self.testbed is not None:
+            self.admin.delete(f"/api/v1/persistentvolumes/{self.namespace}")
+
+
+def until(check: Callable[[], Any], what: str, seconds: float = 40) -> Any:
+    """What `check` gives, once it gives something. For use in a thread."""
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < deadline, f"{what} never happened"
+        time.sleep(0.1)
+    return found

@@ -1,0 +1,142 @@
+"""The server itself in a pod with a volume: it finds its volume, and steps see the same files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import PROJECT, RBAC, USER, until
+
+HOME = "/home/ana"
+TOKEN = "a-token-for-the-test"
+SECURITY = {
+    "runAsUser": USER,
+    "runAsGroup": USER,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+class Server:
+    def __init__(self, address: str) -> None:
+        self._address = f"http://{address}:8888/jupyterlab-convect/api/v1/"
+
+    def __call__(self, verb: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(
+            self._address + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"},
+            method=verb,
+        )
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=30) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from None
+
+    def answers(self) -> bool:
+        try:
+            return bool(self("GET", "about"))
+        except (OSError, AssertionError):
+            return False
+
+
+def _copy_package(target: Path) -> None:
+    """The package as an installation has it, where the pod can import it."""
+    own = Path(str(distribution("jupyterlab-convect").locate_file("")))
+    facts = next(own.glob("jupyterlab_convect-*.dist-info"))
+    shutil.copytree(facts, target / facts.name)
+    skip = shutil.ignore_patterns("labextension", "__pycache__")
+    shutil.copytree(PROJECT / "jupyterlab_convect", target / "jupyterlab_convect", ignore=skip)
+
+
+@pytest.fixture
+def server(bed: Any) -> Iterator[Server]:
+    if bed.testbed is None:
+        pytest.skip("It needs the image of the test bed.")
+    import images
+
+    _copy_package(bed.shared / "site")
+    (bed.shared / "home").mkdir()
+    binding = yaml.safe_load((PROJECT / "deploy" / "binding.yaml").read_text())
+    bed.admin.create(f"{RBAC}/namespaces/{bed.namespace}/rolebindings", binding)
+    extensions = "--ServerApp.jpserver_extensions={'jupyterlab_convect': True}"
+    bed.create(
+        "Pod",
+        "jupyter-ana",
+        spec={
+            "securityContext": SECURITY,
+            "containers": [
+                {
+                    "name": "notebook",
+                    "image": images.SERVER,
+                    "command": [
+                        *("python3", "-m", "jupyter_server", "--ServerApp.ip=0.0.0.0"),
+                        f"--IdentityProvider.token={TOKEN}",
+                        f"--ServerApp.root_dir={HOME}",
+                        extensions,
+                    ],
+                    "env": [
+                        {"name": "PYTHONPATH", "value": "/site"},
+                        {"name": "CONVECT_RUNS_DIR", "value": f"{HOME}/.convect"},
+                        {"name": "HOME", "value": "/tmp"},
+                    ],
+                    "volumeMounts": [
+                        {"name": "volume", "mountPath": HOME, "subPath": "home"},
+                        {"name": "volume", "mountPath": "/site", "subPath": "site"},
+                    ],
+                    "securityContext": {
+                        "allowPrivilegeEscalation": False,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
+                }
+            ],
+            "volumes": [{"name": "volume", "persistentVolumeClaim": {"claimName": "shared"}}],
+        },
+    )
+    place = bed.admin.place("pods", "jupyter-ana")
+    address = until(lambda: bed.admin.get(place)["status"].get("podIP"), "an address")
+    server = Server(address)
+    until(server.answers, "an answer of the server", 60)
+    yield server
+    bed.admin.delete(place, gracePeriodSeconds=0)
+
+
+def test_a_notebook_runs_through_a_server_in_a_pod(
+    bed: Any, server: Server, write_notebook: Any
+) -> None:
+    home = bed.shared / "home"
+    (home / "data.txt").write_text("a neighbour")
+    write_notebook(
+        home / "项目" / "a.ipynb",
+        ("parameters", "n = 1"),
+        "import os; print(open('../data.txt').read(), os.getcwd(), os.getuid())",
+        ("outputs", "twice = n * 2"),
+    )
+    body = {"path": "项目/a.ipynb", "runtime": "kubernetes", "parameters": {"n": 21}}
+    assert server("POST", "runtimes/kubernetes/check", body)["problems"][-1]["code"] == "unknown"
+    run = server("POST", "runs", body)
+    deadline = time.monotonic() + 60
+    while (seen := server("GET", f"runs/{run['id']}"))["ended"] is None:
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.2)
+    assert seen["state"] == "succeeded", seen
+    (step,) = seen["steps"].values()
+    assert step["outputs"] == {"twice": 42}
+    log = server("GET", f"runs/{run['id']}/steps/{step['id']}/1/log")["text"]
+    assert log == f"a neighbour {HOME}/项目 {USER}\n"
+    pod = bed.pods(run["id"])[0]["spec"]
+    own = bed.admin.get(bed.admin.place("pods", "jupyter-ana"))["spec"]
+    assert pod["containers"][0]["image"] == own["containers"][0]["image"]
+    top = server("GET", "runtimes/kubernetes/top")
+    assert top["namespace"] == bed.namespace
