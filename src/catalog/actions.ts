@@ -141,14 +141,16 @@ export class CatalogActions {
 
   /** Wait until a catalog has been read, and tell what came of it. */
   private async follow(begun: ICatalog): Promise<void> {
-    const { trans } = this;
-    const catalog = await this.model.follow(begun);
+    const { trans, model } = this;
+    const before = model.lookedAt;
+    const catalog = await model.follow(begun);
     if (!catalog) {
       return;
     }
     const { name, counts, error } = catalog;
-    if (begun.refreshed === null) {
-      this.model.reveal(catalog.id);
+    // Unless somebody looks at something else by now.
+    if (begun.refreshed === null && model.lookedAt === before) {
+      model.reveal(catalog.id);
     }
     if (error) {
       Notification.error(`${name}: ${error.message} ${error.hint ?? ''}`, {
@@ -156,11 +158,11 @@ export class CatalogActions {
       });
     } else if (counts.errors > 0) {
       Notification.warning(
-        trans.__(
-          '%1: %2 components could be read, %3 could not. The panel says why.',
-          name,
-          counts.components,
-          counts.errors
+        trans._n(
+          '%2: %1 component could not be read. The panel says why.',
+          '%2: %1 components could not be read. The panel says why.',
+          counts.errors,
+          name
         ),
         { autoClose: 10000 }
       );

@@ -89,6 +89,11 @@ export class CatalogModel extends Observable {
     return this._preview;
   }
 
+  /** The key of the component that is looked at. */
+  get lookedAt(): string | null {
+    return this._preview && keyOf(this._preview.entry);
+  }
+
   /** Somebody looks, or nobody does any more. */
   set isShown(value: boolean) {
     this._isShown = value;
@@ -250,7 +255,7 @@ export class CatalogModel extends Observable {
   /** The component that is looked at may have changed, or be gone. */
   private lookAgain(): void {
     if (this._preview) {
-      const key = keyOf(this._preview.entry);
+      const key = this.lookedAt;
       const entry = this._entries.find(item => keyOf(item) === key);
       if (!entry) {
         this._preview = null;
