@@ -9,3 +9,8 @@ configure_jupyter_server(c)
 
 c.ServerApp.allow_root = True
 c.ServerApp.port = int(os.environ["CONVECT_UI_PORT"])
+# Without live collaboration, unless a test asks for it.
+c.YDocExtension.disable_rtc = os.environ.get("CONVECT_UI_RTC") != "1"
+# The web servers that tests start; and components run as processes, whatever the machine has.
+c.Convect.catalog_hosts = ["127.0.0.1"]
+os.environ["CONVECT_CONTAINER_ENGINE"] = ""

@@ -2,7 +2,6 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import {
   caretRightIcon,
   errorIcon,
-  extensionIcon,
   folderIcon,
   notebookIcon,
   pythonIcon,
@@ -13,6 +12,7 @@ import type { NodeProps } from '@xyflow/react';
 import { Handle, Position } from '@xyflow/react';
 import * as React from 'react';
 
+import { componentIcon } from '../../catalog/icons';
 import type { IPort } from '../ports';
 import type { IBadge, INodeView } from '../views';
 import { ORDER_OFFSET, portOffset } from '../views';
@@ -241,7 +241,7 @@ export function iconOf(view: Pick<INodeView, 'kind' | 'subtitle'>): LabIcon {
     case 'notebook':
       return notebookIcon;
     case 'component':
-      return extensionIcon;
+      return componentIcon;
     case 'group':
       return folderIcon;
     case 'command':
