@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -19,15 +19,8 @@ sys.path.insert(0, str(ROOT))
 from jupyterlab_convect.pipeline.schema import VERSION, Schema, schema, target  # noqa: E402
 
 NOTICE = "Generated from pipeline/schema.json by scripts/generate_schema.py."
-GROUPS = {
-    "general": "General",
-    "environment": "Environment",
-    "resources": "Resources",
-    "parameters": "Parameters",
-    "data": "Data",
-    "behaviour": "Behaviour",
-    "kubernetes": "Kubernetes",
-}
+GROUPS: Schema = schema()["x-groups"]
+SETTINGS: Schema = schema()["$defs"]["settings"]["properties"]
 KINDS = [target(option) for option in schema()["$defs"]["node"]["oneOf"]]
 CLASSES = {
     "spot": "GroupPlace",
@@ -44,6 +37,7 @@ WORDS = {
     "array": "list",
     "object": "object",
 }
+SPREAD = "..."
 GUIDE = """# The pipeline document
 
 A pipeline is a JSON file that ends in `.pipeline`. It can be written by hand; the editor and the
@@ -109,7 +103,8 @@ def main() -> int:
     check = parser.parse_args().check
     stale = {path: text for path, text in generated().items() if read(path) != text}
     for path, text in stale.items():
-        print(f"{'stale' if check else 'written'}: {path.relative_to(ROOT)}")
+        name = path.relative_to(ROOT)
+        print(f"{name} is stale: run scripts/generate_schema.py" if check else f"{name} written")
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -159,16 +154,29 @@ def python_types() -> str:
         "",
     ]
     for name, item in objects():
-        lines += ["", f"class {name}(TypedDict, total=False):"]
+        base = "Settings" if has_settings(item) else "TypedDict"
+        lines += ["", f"class {name}({base}, total=False):"]
         if "description" in item:
             lines += [f'    """{item["description"]}"""', ""]
-        for key, value in item["properties"].items():
+        for key, value in own_properties(item).items():
             kind = python_type(value)
             lines.append(f"    {key}: {f'Required[{kind}]' if is_required(key, item) else kind}")
         lines.append("")
     for name, item in alternatives():
         lines += ["", f'{name}: TypeAlias = "{python_type(item)}"']
     return "\n".join(lines) + "\n"
+
+
+def has_settings(item: Schema) -> bool:
+    """Whether it is an object that has all settings beside properties of its own."""
+    return bool(item["properties"].keys() > SETTINGS.keys())
+
+
+def own_properties(item: Schema) -> Schema:
+    """The properties that are not settings, unless it is the settings themselves."""
+    if not has_settings(item):
+        return cast(Schema, item["properties"])
+    return {key: value for key, value in item["properties"].items() if key not in SETTINGS}
 
 
 def is_required(key: str, item: Schema) -> bool:
@@ -210,10 +218,11 @@ def typescript() -> str:
     for name, item in objects():
         if "description" in item:
             lines += [f"/** {item['description']} */"]
-        lines += [f"export interface I{name} {{"]
-        for key, value in item["properties"].items():
-            if "description" in value:
-                lines.append(f"  /** {value['description']} */")
+        base = " extends ISettings" if has_settings(item) else ""
+        lines += [f"export interface I{name}{base} {{"]
+        for key, value in own_properties(item).items():
+            if description(value):
+                lines.append(f"  /** {description(value)} */")
             lines.append(f"  {key}{'' if is_required(key, item) else '?'}: {ts_type(value)};")
         lines += ["}", ""]
     for name, item in alternatives():
@@ -226,10 +235,23 @@ def typescript() -> str:
         "/** Titles of the parts of a form, in order. */",
         f"export const GROUPS = {ts_value(GROUPS, '')} as const;",
         "",
+        f"const SETTINGS = {ts_value(SETTINGS, '')} as const;",
+        "",
         "/** JSON Schema, with mixins merged in. */",
-        f"export const SCHEMA = {ts_value(schema(), '')} as const;",
+        f"export const SCHEMA = {ts_value(schema_for_forms(), '')} as const;",
     ]
     return "\n".join(lines) + "\n"
+
+
+def schema_for_forms() -> Schema:
+    """The schema with the settings, which most nodes have, spread where they belong."""
+    definitions = dict(schema()["$defs"])
+    for name, item in definitions.items():
+        if name == "settings" or ("properties" in item and has_settings(item)):
+            own = {} if name == "settings" else own_properties(item)
+            definitions[name] = {**item, "properties": {**own, SPREAD: "SETTINGS"}}
+    shown = {key: item for key, item in schema().items() if key != "x-groups"}
+    return {**shown, "$defs": definitions}
 
 
 def ts_type(item: Schema) -> str:
@@ -274,6 +296,8 @@ def ts_value(value: Any, indent: str, before: int = 0) -> str:
 
 
 def ts_property(key: str, value: Any, indent: str) -> str:
+    if key == SPREAD:
+        return f"{indent}...{value}"
     label = key if key.replace("$", "_").isidentifier() else f"'{key}'"
     text = ts_value(value, indent, len(indent) + len(label) + 2)
     if isinstance(value, str) and len(indent) + len(label) + len(text) + 3 > 80:
@@ -286,11 +310,7 @@ def reference_page() -> str:
     parts = [GUIDE, "# Reference", ""]
     parts += [f"{NOTICE}", "", "## Pipeline", "", *property_table(schema())]
     for kind in KINDS:
-        own = {
-            key: item
-            for key, item in definitions[kind]["properties"].items()
-            if key not in definitions["settings"]["properties"]
-        }
+        own = own_properties(definitions[kind])
         parts += ["", f"## {definitions[kind]['title']}", "", definitions[kind]["description"], ""]
         parts += property_table({**definitions[kind], "properties": own})
         if kind != "group":
@@ -299,7 +319,7 @@ def reference_page() -> str:
     for group, title in GROUPS.items():
         properties = {
             key: item
-            for key, item in definitions["settings"]["properties"].items()
+            for key, item in SETTINGS.items()
             if item.get("x-form", {}).get("group") == group
         }
         if properties:
@@ -316,14 +336,19 @@ def reference_page() -> str:
 
 
 def heading(name: str) -> str:
-    title: str = schema()["$defs"][name]["title"]
-    return title
+    return cast(str, schema()["$defs"][name]["title"])
+
+
+def description(item: Schema) -> str:
+    """What a property means: its own words, else those of what it refers to."""
+    referred = schema()["$defs"][target(item)] if "$ref" in item else {}
+    return cast(str, item.get("description") or referred.get("description", ""))
 
 
 def property_table(item: Schema) -> list[str]:
     rows = ["| property | type | meaning |", "|---|---|---|"]
     for key, value in item["properties"].items():
-        meaning = value.get("description", "")
+        meaning = description(value)
         if is_required(key, item):
             meaning += " Required."
         if "default" in value:

@@ -41,7 +41,7 @@ class Settings(TypedDict, total=False):
     extra: dict[str, Any]
 
 
-class NotebookNode(TypedDict, total=False):
+class NotebookNode(Settings, total=False):
     """Executes a notebook, in any language that has a kernel."""
 
     kind: Required[Literal["notebook"]]
@@ -49,26 +49,9 @@ class NotebookNode(TypedDict, total=False):
     description: str
     path: Required[str]
     after: list[str]
-    image: str
-    pull_policy: Literal["Always", "IfNotPresent", "Never"]
-    kernel: str
-    env: dict[str, str]
-    secrets: list[Secret]
-    resources: Resources
-    parameters: dict[str, Any]
-    volumes: list[Volume]
-    dependencies: list[str]
-    outputs: list[str]
-    metrics: dict[str, str]
-    retries: int | Retries
-    timeout: float | str
-    cache: bool
-    working_folder: str
-    kubernetes: Kubernetes
-    extra: dict[str, Any]
 
 
-class ScriptNode(TypedDict, total=False):
+class ScriptNode(Settings, total=False):
     """Executes a script: `.py`, `.R` or `.sh`."""
 
     kind: Required[Literal["script"]]
@@ -76,26 +59,9 @@ class ScriptNode(TypedDict, total=False):
     description: str
     path: Required[str]
     after: list[str]
-    image: str
-    pull_policy: Literal["Always", "IfNotPresent", "Never"]
-    kernel: str
-    env: dict[str, str]
-    secrets: list[Secret]
-    resources: Resources
-    parameters: dict[str, Any]
-    volumes: list[Volume]
-    dependencies: list[str]
-    outputs: list[str]
-    metrics: dict[str, str]
-    retries: int | Retries
-    timeout: float | str
-    cache: bool
-    working_folder: str
-    kubernetes: Kubernetes
-    extra: dict[str, Any]
 
 
-class CommandNode(TypedDict, total=False):
+class CommandNode(Settings, total=False):
     """Executes a program with arguments. There is no shell in between."""
 
     kind: Required[Literal["command"]]
@@ -103,26 +69,9 @@ class CommandNode(TypedDict, total=False):
     description: str
     command: Required[list[str]]
     after: list[str]
-    image: str
-    pull_policy: Literal["Always", "IfNotPresent", "Never"]
-    kernel: str
-    env: dict[str, str]
-    secrets: list[Secret]
-    resources: Resources
-    parameters: dict[str, Any]
-    volumes: list[Volume]
-    dependencies: list[str]
-    outputs: list[str]
-    metrics: dict[str, str]
-    retries: int | Retries
-    timeout: float | str
-    cache: bool
-    working_folder: str
-    kubernetes: Kubernetes
-    extra: dict[str, Any]
 
 
-class ComponentNode(TypedDict, total=False):
+class ComponentNode(Settings, total=False):
     """Executes a ready-made component, whose definition is in the file."""
 
     kind: Required[Literal["component"]]
@@ -132,23 +81,6 @@ class ComponentNode(TypedDict, total=False):
     source: str
     inputs: dict[str, Any]
     after: list[str]
-    image: str
-    pull_policy: Literal["Always", "IfNotPresent", "Never"]
-    kernel: str
-    env: dict[str, str]
-    secrets: list[Secret]
-    resources: Resources
-    parameters: dict[str, Any]
-    volumes: list[Volume]
-    dependencies: list[str]
-    outputs: list[str]
-    metrics: dict[str, str]
-    retries: int | Retries
-    timeout: float | str
-    cache: bool
-    working_folder: str
-    kubernetes: Kubernetes
-    extra: dict[str, Any]
 
 
 class GroupNode(TypedDict, total=False):

@@ -20,6 +20,7 @@ export interface IParameter {
   required?: boolean;
   /** The only values allowed. */
   choices?: Json[];
+  /** What other programs keep here. It is never read and never lost. */
   extra?: { [key: string]: Json };
 }
 
@@ -62,7 +63,7 @@ export interface ISettings {
 }
 
 /** Executes a notebook, in any language that has a kernel. */
-export interface INotebookNode {
+export interface INotebookNode extends ISettings {
   /** What sort of node it is. */
   kind: 'notebook';
   /** What people see. The id when it is missing. */
@@ -73,44 +74,10 @@ export interface INotebookNode {
   path: string;
   /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
-  /** The container image. A component has its own, which this replaces; the defaults leave it alone. */
-  image?: string;
-  /** When to fetch the image. */
-  pull_policy?: 'Always' | 'IfNotPresent' | 'Never';
-  /** The kernel that executes a notebook. The one that the notebook names when it is missing. */
-  kernel?: string;
-  /** Values may hold expressions. */
-  env?: { [key: string]: string };
-  /** Environment variables whose values are looked up when the step starts and are stored nowhere. */
-  secrets?: ISecret[];
-  /** How much of the machine the node needs. */
-  resources?: IResources;
-  /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions. */
-  parameters?: { [key: string]: Json };
-  /** Existing volume claims to mount. */
-  volumes?: IVolume[];
-  /** Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it. */
-  dependencies?: string[];
-  /** Globs, relative to the working folder. They are kept with the run and handed to the nodes after it. */
-  outputs?: string[];
-  /** Numbers to read from the log: a regular expression with one group for each metric. */
-  metrics?: { [key: string]: string };
-  /** How often to try again after a failure. */
-  retries?: number | IRetries;
-  /** Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never. */
-  timeout?: number | string;
-  /** Take over the result of an earlier run when nothing it depends on has changed. */
-  cache?: boolean;
-  /** `source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's. */
-  working_folder?: string;
-  /** Details of the pod, where the runtime has pods. */
-  kubernetes?: IKubernetes;
-  /** What other programs keep here. It is never read and never lost. */
-  extra?: { [key: string]: Json };
 }
 
 /** Executes a script: `.py`, `.R` or `.sh`. */
-export interface IScriptNode {
+export interface IScriptNode extends ISettings {
   /** What sort of node it is. */
   kind: 'script';
   /** What people see. The id when it is missing. */
@@ -121,44 +88,10 @@ export interface IScriptNode {
   path: string;
   /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
-  /** The container image. A component has its own, which this replaces; the defaults leave it alone. */
-  image?: string;
-  /** When to fetch the image. */
-  pull_policy?: 'Always' | 'IfNotPresent' | 'Never';
-  /** The kernel that executes a notebook. The one that the notebook names when it is missing. */
-  kernel?: string;
-  /** Values may hold expressions. */
-  env?: { [key: string]: string };
-  /** Environment variables whose values are looked up when the step starts and are stored nowhere. */
-  secrets?: ISecret[];
-  /** How much of the machine the node needs. */
-  resources?: IResources;
-  /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions. */
-  parameters?: { [key: string]: Json };
-  /** Existing volume claims to mount. */
-  volumes?: IVolume[];
-  /** Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it. */
-  dependencies?: string[];
-  /** Globs, relative to the working folder. They are kept with the run and handed to the nodes after it. */
-  outputs?: string[];
-  /** Numbers to read from the log: a regular expression with one group for each metric. */
-  metrics?: { [key: string]: string };
-  /** How often to try again after a failure. */
-  retries?: number | IRetries;
-  /** Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never. */
-  timeout?: number | string;
-  /** Take over the result of an earlier run when nothing it depends on has changed. */
-  cache?: boolean;
-  /** `source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's. */
-  working_folder?: string;
-  /** Details of the pod, where the runtime has pods. */
-  kubernetes?: IKubernetes;
-  /** What other programs keep here. It is never read and never lost. */
-  extra?: { [key: string]: Json };
 }
 
 /** Executes a program with arguments. There is no shell in between. */
-export interface ICommandNode {
+export interface ICommandNode extends ISettings {
   /** What sort of node it is. */
   kind: 'command';
   /** What people see. The id when it is missing. */
@@ -169,44 +102,10 @@ export interface ICommandNode {
   command: string[];
   /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
-  /** The container image. A component has its own, which this replaces; the defaults leave it alone. */
-  image?: string;
-  /** When to fetch the image. */
-  pull_policy?: 'Always' | 'IfNotPresent' | 'Never';
-  /** The kernel that executes a notebook. The one that the notebook names when it is missing. */
-  kernel?: string;
-  /** Values may hold expressions. */
-  env?: { [key: string]: string };
-  /** Environment variables whose values are looked up when the step starts and are stored nowhere. */
-  secrets?: ISecret[];
-  /** How much of the machine the node needs. */
-  resources?: IResources;
-  /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions. */
-  parameters?: { [key: string]: Json };
-  /** Existing volume claims to mount. */
-  volumes?: IVolume[];
-  /** Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it. */
-  dependencies?: string[];
-  /** Globs, relative to the working folder. They are kept with the run and handed to the nodes after it. */
-  outputs?: string[];
-  /** Numbers to read from the log: a regular expression with one group for each metric. */
-  metrics?: { [key: string]: string };
-  /** How often to try again after a failure. */
-  retries?: number | IRetries;
-  /** Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never. */
-  timeout?: number | string;
-  /** Take over the result of an earlier run when nothing it depends on has changed. */
-  cache?: boolean;
-  /** `source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's. */
-  working_folder?: string;
-  /** Details of the pod, where the runtime has pods. */
-  kubernetes?: IKubernetes;
-  /** What other programs keep here. It is never read and never lost. */
-  extra?: { [key: string]: Json };
 }
 
 /** Executes a ready-made component, whose definition is in the file. */
-export interface IComponentNode {
+export interface IComponentNode extends ISettings {
   /** What sort of node it is. */
   kind: 'component';
   /** What people see. The id when it is missing. */
@@ -221,40 +120,6 @@ export interface IComponentNode {
   inputs?: { [key: string]: Json };
   /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
-  /** The container image. A component has its own, which this replaces; the defaults leave it alone. */
-  image?: string;
-  /** When to fetch the image. */
-  pull_policy?: 'Always' | 'IfNotPresent' | 'Never';
-  /** The kernel that executes a notebook. The one that the notebook names when it is missing. */
-  kernel?: string;
-  /** Values may hold expressions. */
-  env?: { [key: string]: string };
-  /** Environment variables whose values are looked up when the step starts and are stored nowhere. */
-  secrets?: ISecret[];
-  /** How much of the machine the node needs. */
-  resources?: IResources;
-  /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions. */
-  parameters?: { [key: string]: Json };
-  /** Existing volume claims to mount. */
-  volumes?: IVolume[];
-  /** Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it. */
-  dependencies?: string[];
-  /** Globs, relative to the working folder. They are kept with the run and handed to the nodes after it. */
-  outputs?: string[];
-  /** Numbers to read from the log: a regular expression with one group for each metric. */
-  metrics?: { [key: string]: string };
-  /** How often to try again after a failure. */
-  retries?: number | IRetries;
-  /** Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never. */
-  timeout?: number | string;
-  /** Take over the result of an earlier run when nothing it depends on has changed. */
-  cache?: boolean;
-  /** `source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's. */
-  working_folder?: string;
-  /** Details of the pod, where the runtime has pods. */
-  kubernetes?: IKubernetes;
-  /** What other programs keep here. It is never read and never lost. */
-  extra?: { [key: string]: Json };
 }
 
 /** A part of the graph that can be folded. It has no meaning for a run. */
@@ -267,6 +132,7 @@ export interface IGroupNode {
   description?: string;
   /** Ids of the nodes and groups in it. */
   members: string[];
+  /** What other programs keep here. It is never read and never lost. */
   extra?: { [key: string]: Json };
 }
 
@@ -367,6 +233,7 @@ export interface IComment {
   text: string;
   /** Ids of the nodes that it belongs to. */
   about?: string[];
+  /** What other programs keep here. It is never read and never lost. */
   extra?: { [key: string]: Json };
 }
 
@@ -421,6 +288,205 @@ export const GROUPS = {
   data: 'Data',
   behaviour: 'Behaviour',
   kubernetes: 'Kubernetes'
+} as const;
+
+const SETTINGS = {
+  image: {
+    title: 'Image',
+    description:
+      'The container image. A component has its own, which this replaces; the defaults leave it alone.',
+    type: 'string',
+    minLength: 1,
+    'x-form': {
+      group: 'environment',
+      widget: 'image',
+      placeholder: 'registry/image:tag'
+    }
+  },
+  pull_policy: {
+    title: 'Pull policy',
+    description: 'When to fetch the image.',
+    enum: ['Always', 'IfNotPresent', 'Never'],
+    'x-form': {
+      group: 'environment'
+    }
+  },
+  kernel: {
+    title: 'Kernel',
+    description:
+      'The kernel that executes a notebook. The one that the notebook names when it is missing.',
+    type: 'string',
+    minLength: 1,
+    'x-form': {
+      group: 'environment',
+      widget: 'kernel'
+    }
+  },
+  env: {
+    title: 'Environment variables',
+    description: 'Values may hold expressions.',
+    type: 'object',
+    additionalProperties: {
+      type: 'string'
+    },
+    'x-form': {
+      group: 'environment',
+      widget: 'pairs'
+    }
+  },
+  secrets: {
+    title: 'Secrets',
+    description:
+      'Environment variables whose values are looked up when the step starts and are stored nowhere.',
+    type: 'array',
+    items: {
+      $ref: '#/$defs/secret'
+    },
+    'x-form': {
+      group: 'environment'
+    }
+  },
+  resources: {
+    title: 'Resources',
+    description: 'How much of the machine the node needs.',
+    $ref: '#/$defs/resources',
+    'x-form': {
+      group: 'resources'
+    }
+  },
+  parameters: {
+    title: 'Parameters',
+    description:
+      "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
+    type: 'object',
+    additionalProperties: true,
+    'x-form': {
+      group: 'parameters',
+      widget: 'parameters'
+    }
+  },
+  volumes: {
+    title: 'Volumes',
+    description: 'Existing volume claims to mount.',
+    type: 'array',
+    items: {
+      $ref: '#/$defs/volume'
+    },
+    'x-form': {
+      group: 'data'
+    }
+  },
+  dependencies: {
+    title: 'Files it needs',
+    description:
+      "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
+    type: 'array',
+    items: {
+      type: 'string',
+      minLength: 1
+    },
+    'x-form': {
+      group: 'data',
+      widget: 'globs'
+    }
+  },
+  outputs: {
+    title: 'Files it makes',
+    description:
+      'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
+    type: 'array',
+    items: {
+      type: 'string',
+      minLength: 1
+    },
+    'x-form': {
+      group: 'data',
+      widget: 'globs'
+    }
+  },
+  metrics: {
+    title: 'Metrics',
+    description:
+      'Numbers to read from the log: a regular expression with one group for each metric.',
+    type: 'object',
+    additionalProperties: {
+      type: 'string',
+      minLength: 1
+    },
+    'x-form': {
+      group: 'data',
+      widget: 'pairs'
+    }
+  },
+  retries: {
+    title: 'Retries',
+    description: 'How often to try again after a failure.',
+    oneOf: [
+      {
+        type: 'integer',
+        minimum: 0
+      },
+      {
+        $ref: '#/$defs/retries'
+      }
+    ],
+    'x-form': {
+      group: 'behaviour'
+    }
+  },
+  timeout: {
+    title: 'Timeout',
+    description:
+      'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
+    oneOf: [
+      {
+        type: 'number',
+        minimum: 0
+      },
+      {
+        type: 'string',
+        format: 'duration'
+      }
+    ],
+    'x-form': {
+      group: 'behaviour',
+      placeholder: '2h'
+    }
+  },
+  cache: {
+    title: 'Reuse results',
+    description:
+      'Take over the result of an earlier run when nothing it depends on has changed.',
+    type: 'boolean',
+    default: false,
+    'x-form': {
+      group: 'behaviour'
+    }
+  },
+  working_folder: {
+    title: 'Working folder',
+    description:
+      "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
+    type: 'string',
+    minLength: 1,
+    default: 'source',
+    examples: ['source', 'isolated'],
+    'x-form': {
+      group: 'behaviour',
+      widget: 'folder'
+    }
+  },
+  kubernetes: {
+    title: 'Kubernetes',
+    description: 'Details of the pod, where the runtime has pods.',
+    $ref: '#/$defs/kubernetes',
+    'x-form': {
+      group: 'kubernetes'
+    }
+  },
+  extra: {
+    $ref: '#/$defs/free'
+  }
 } as const;
 
 /** JSON Schema, with mixins merged in. */
@@ -504,9 +570,6 @@ export const SCHEMA = {
       }
     },
     extra: {
-      title: 'Extra',
-      description:
-        'What other programs keep here. It is never read and never lost.',
       $ref: '#/$defs/free'
     }
   },
@@ -514,7 +577,9 @@ export const SCHEMA = {
   additionalProperties: false,
   $defs: {
     free: {
-      title: 'Free-form',
+      title: 'Extra',
+      description:
+        'What other programs keep here. It is never read and never lost.',
       type: 'object',
       additionalProperties: true
     },
@@ -560,205 +625,7 @@ export const SCHEMA = {
       description: 'What a node needs to run. Everything is optional.',
       type: 'object',
       properties: {
-        image: {
-          title: 'Image',
-          description:
-            'The container image. A component has its own, which this replaces; the defaults leave it alone.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'image',
-            placeholder: 'registry/image:tag'
-          }
-        },
-        pull_policy: {
-          title: 'Pull policy',
-          description: 'When to fetch the image.',
-          enum: ['Always', 'IfNotPresent', 'Never'],
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        kernel: {
-          title: 'Kernel',
-          description:
-            'The kernel that executes a notebook. The one that the notebook names when it is missing.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'kernel'
-          }
-        },
-        env: {
-          title: 'Environment variables',
-          description: 'Values may hold expressions.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            group: 'environment',
-            widget: 'pairs'
-          }
-        },
-        secrets: {
-          title: 'Secrets',
-          description:
-            'Environment variables whose values are looked up when the step starts and are stored nowhere.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/secret'
-          },
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        resources: {
-          title: 'Resources',
-          description: 'How much of the machine the node needs.',
-          $ref: '#/$defs/resources',
-          'x-form': {
-            group: 'resources'
-          }
-        },
-        parameters: {
-          title: 'Parameters',
-          description:
-            "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
-          type: 'object',
-          additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'parameters'
-          }
-        },
-        volumes: {
-          title: 'Volumes',
-          description: 'Existing volume claims to mount.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/volume'
-          },
-          'x-form': {
-            group: 'data'
-          }
-        },
-        dependencies: {
-          title: 'Files it needs',
-          description:
-            "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        outputs: {
-          title: 'Files it makes',
-          description:
-            'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        metrics: {
-          title: 'Metrics',
-          description:
-            'Numbers to read from the log: a regular expression with one group for each metric.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'pairs'
-          }
-        },
-        retries: {
-          title: 'Retries',
-          description: 'How often to try again after a failure.',
-          oneOf: [
-            {
-              type: 'integer',
-              minimum: 0
-            },
-            {
-              $ref: '#/$defs/retries'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        timeout: {
-          title: 'Timeout',
-          description:
-            'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
-          oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'duration'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour',
-            placeholder: '2h'
-          }
-        },
-        cache: {
-          title: 'Reuse results',
-          description:
-            'Take over the result of an earlier run when nothing it depends on has changed.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        working_folder: {
-          title: 'Working folder',
-          description:
-            "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
-          type: 'string',
-          minLength: 1,
-          default: 'source',
-          examples: ['source', 'isolated'],
-          'x-form': {
-            group: 'behaviour',
-            widget: 'folder'
-          }
-        },
-        kubernetes: {
-          title: 'Kubernetes',
-          description: 'Details of the pod, where the runtime has pods.',
-          $ref: '#/$defs/kubernetes',
-          'x-form': {
-            group: 'kubernetes'
-          }
-        },
-        extra: {
-          title: 'Extra',
-          description:
-            'What other programs keep here. It is never read and never lost.',
-          $ref: '#/$defs/free'
-        }
+        ...SETTINGS
       },
       required: [],
       additionalProperties: false
@@ -834,205 +701,7 @@ export const SCHEMA = {
             widget: 'nodes'
           }
         },
-        image: {
-          title: 'Image',
-          description:
-            'The container image. A component has its own, which this replaces; the defaults leave it alone.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'image',
-            placeholder: 'registry/image:tag'
-          }
-        },
-        pull_policy: {
-          title: 'Pull policy',
-          description: 'When to fetch the image.',
-          enum: ['Always', 'IfNotPresent', 'Never'],
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        kernel: {
-          title: 'Kernel',
-          description:
-            'The kernel that executes a notebook. The one that the notebook names when it is missing.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'kernel'
-          }
-        },
-        env: {
-          title: 'Environment variables',
-          description: 'Values may hold expressions.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            group: 'environment',
-            widget: 'pairs'
-          }
-        },
-        secrets: {
-          title: 'Secrets',
-          description:
-            'Environment variables whose values are looked up when the step starts and are stored nowhere.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/secret'
-          },
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        resources: {
-          title: 'Resources',
-          description: 'How much of the machine the node needs.',
-          $ref: '#/$defs/resources',
-          'x-form': {
-            group: 'resources'
-          }
-        },
-        parameters: {
-          title: 'Parameters',
-          description:
-            "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
-          type: 'object',
-          additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'parameters'
-          }
-        },
-        volumes: {
-          title: 'Volumes',
-          description: 'Existing volume claims to mount.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/volume'
-          },
-          'x-form': {
-            group: 'data'
-          }
-        },
-        dependencies: {
-          title: 'Files it needs',
-          description:
-            "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        outputs: {
-          title: 'Files it makes',
-          description:
-            'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        metrics: {
-          title: 'Metrics',
-          description:
-            'Numbers to read from the log: a regular expression with one group for each metric.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'pairs'
-          }
-        },
-        retries: {
-          title: 'Retries',
-          description: 'How often to try again after a failure.',
-          oneOf: [
-            {
-              type: 'integer',
-              minimum: 0
-            },
-            {
-              $ref: '#/$defs/retries'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        timeout: {
-          title: 'Timeout',
-          description:
-            'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
-          oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'duration'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour',
-            placeholder: '2h'
-          }
-        },
-        cache: {
-          title: 'Reuse results',
-          description:
-            'Take over the result of an earlier run when nothing it depends on has changed.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        working_folder: {
-          title: 'Working folder',
-          description:
-            "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
-          type: 'string',
-          minLength: 1,
-          default: 'source',
-          examples: ['source', 'isolated'],
-          'x-form': {
-            group: 'behaviour',
-            widget: 'folder'
-          }
-        },
-        kubernetes: {
-          title: 'Kubernetes',
-          description: 'Details of the pod, where the runtime has pods.',
-          $ref: '#/$defs/kubernetes',
-          'x-form': {
-            group: 'kubernetes'
-          }
-        },
-        extra: {
-          title: 'Extra',
-          description:
-            'What other programs keep here. It is never read and never lost.',
-          $ref: '#/$defs/free'
-        }
+        ...SETTINGS
       },
       required: ['kind', 'path'],
       additionalProperties: false
@@ -1088,205 +757,7 @@ export const SCHEMA = {
             widget: 'nodes'
           }
         },
-        image: {
-          title: 'Image',
-          description:
-            'The container image. A component has its own, which this replaces; the defaults leave it alone.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'image',
-            placeholder: 'registry/image:tag'
-          }
-        },
-        pull_policy: {
-          title: 'Pull policy',
-          description: 'When to fetch the image.',
-          enum: ['Always', 'IfNotPresent', 'Never'],
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        kernel: {
-          title: 'Kernel',
-          description:
-            'The kernel that executes a notebook. The one that the notebook names when it is missing.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'kernel'
-          }
-        },
-        env: {
-          title: 'Environment variables',
-          description: 'Values may hold expressions.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            group: 'environment',
-            widget: 'pairs'
-          }
-        },
-        secrets: {
-          title: 'Secrets',
-          description:
-            'Environment variables whose values are looked up when the step starts and are stored nowhere.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/secret'
-          },
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        resources: {
-          title: 'Resources',
-          description: 'How much of the machine the node needs.',
-          $ref: '#/$defs/resources',
-          'x-form': {
-            group: 'resources'
-          }
-        },
-        parameters: {
-          title: 'Parameters',
-          description:
-            "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
-          type: 'object',
-          additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'parameters'
-          }
-        },
-        volumes: {
-          title: 'Volumes',
-          description: 'Existing volume claims to mount.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/volume'
-          },
-          'x-form': {
-            group: 'data'
-          }
-        },
-        dependencies: {
-          title: 'Files it needs',
-          description:
-            "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        outputs: {
-          title: 'Files it makes',
-          description:
-            'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        metrics: {
-          title: 'Metrics',
-          description:
-            'Numbers to read from the log: a regular expression with one group for each metric.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'pairs'
-          }
-        },
-        retries: {
-          title: 'Retries',
-          description: 'How often to try again after a failure.',
-          oneOf: [
-            {
-              type: 'integer',
-              minimum: 0
-            },
-            {
-              $ref: '#/$defs/retries'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        timeout: {
-          title: 'Timeout',
-          description:
-            'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
-          oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'duration'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour',
-            placeholder: '2h'
-          }
-        },
-        cache: {
-          title: 'Reuse results',
-          description:
-            'Take over the result of an earlier run when nothing it depends on has changed.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        working_folder: {
-          title: 'Working folder',
-          description:
-            "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
-          type: 'string',
-          minLength: 1,
-          default: 'source',
-          examples: ['source', 'isolated'],
-          'x-form': {
-            group: 'behaviour',
-            widget: 'folder'
-          }
-        },
-        kubernetes: {
-          title: 'Kubernetes',
-          description: 'Details of the pod, where the runtime has pods.',
-          $ref: '#/$defs/kubernetes',
-          'x-form': {
-            group: 'kubernetes'
-          }
-        },
-        extra: {
-          title: 'Extra',
-          description:
-            'What other programs keep here. It is never read and never lost.',
-          $ref: '#/$defs/free'
-        }
+        ...SETTINGS
       },
       required: ['kind', 'path'],
       additionalProperties: false
@@ -1347,205 +818,7 @@ export const SCHEMA = {
             widget: 'nodes'
           }
         },
-        image: {
-          title: 'Image',
-          description:
-            'The container image. A component has its own, which this replaces; the defaults leave it alone.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'image',
-            placeholder: 'registry/image:tag'
-          }
-        },
-        pull_policy: {
-          title: 'Pull policy',
-          description: 'When to fetch the image.',
-          enum: ['Always', 'IfNotPresent', 'Never'],
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        kernel: {
-          title: 'Kernel',
-          description:
-            'The kernel that executes a notebook. The one that the notebook names when it is missing.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'kernel'
-          }
-        },
-        env: {
-          title: 'Environment variables',
-          description: 'Values may hold expressions.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            group: 'environment',
-            widget: 'pairs'
-          }
-        },
-        secrets: {
-          title: 'Secrets',
-          description:
-            'Environment variables whose values are looked up when the step starts and are stored nowhere.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/secret'
-          },
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        resources: {
-          title: 'Resources',
-          description: 'How much of the machine the node needs.',
-          $ref: '#/$defs/resources',
-          'x-form': {
-            group: 'resources'
-          }
-        },
-        parameters: {
-          title: 'Parameters',
-          description:
-            "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
-          type: 'object',
-          additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'parameters'
-          }
-        },
-        volumes: {
-          title: 'Volumes',
-          description: 'Existing volume claims to mount.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/volume'
-          },
-          'x-form': {
-            group: 'data'
-          }
-        },
-        dependencies: {
-          title: 'Files it needs',
-          description:
-            "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        outputs: {
-          title: 'Files it makes',
-          description:
-            'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        metrics: {
-          title: 'Metrics',
-          description:
-            'Numbers to read from the log: a regular expression with one group for each metric.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'pairs'
-          }
-        },
-        retries: {
-          title: 'Retries',
-          description: 'How often to try again after a failure.',
-          oneOf: [
-            {
-              type: 'integer',
-              minimum: 0
-            },
-            {
-              $ref: '#/$defs/retries'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        timeout: {
-          title: 'Timeout',
-          description:
-            'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
-          oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'duration'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour',
-            placeholder: '2h'
-          }
-        },
-        cache: {
-          title: 'Reuse results',
-          description:
-            'Take over the result of an earlier run when nothing it depends on has changed.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        working_folder: {
-          title: 'Working folder',
-          description:
-            "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
-          type: 'string',
-          minLength: 1,
-          default: 'source',
-          examples: ['source', 'isolated'],
-          'x-form': {
-            group: 'behaviour',
-            widget: 'folder'
-          }
-        },
-        kubernetes: {
-          title: 'Kubernetes',
-          description: 'Details of the pod, where the runtime has pods.',
-          $ref: '#/$defs/kubernetes',
-          'x-form': {
-            group: 'kubernetes'
-          }
-        },
-        extra: {
-          title: 'Extra',
-          description:
-            'What other programs keep here. It is never read and never lost.',
-          $ref: '#/$defs/free'
-        }
+        ...SETTINGS
       },
       required: ['kind', 'command'],
       additionalProperties: false
@@ -1617,205 +890,7 @@ export const SCHEMA = {
             widget: 'nodes'
           }
         },
-        image: {
-          title: 'Image',
-          description:
-            'The container image. A component has its own, which this replaces; the defaults leave it alone.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'image',
-            placeholder: 'registry/image:tag'
-          }
-        },
-        pull_policy: {
-          title: 'Pull policy',
-          description: 'When to fetch the image.',
-          enum: ['Always', 'IfNotPresent', 'Never'],
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        kernel: {
-          title: 'Kernel',
-          description:
-            'The kernel that executes a notebook. The one that the notebook names when it is missing.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'environment',
-            widget: 'kernel'
-          }
-        },
-        env: {
-          title: 'Environment variables',
-          description: 'Values may hold expressions.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            group: 'environment',
-            widget: 'pairs'
-          }
-        },
-        secrets: {
-          title: 'Secrets',
-          description:
-            'Environment variables whose values are looked up when the step starts and are stored nowhere.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/secret'
-          },
-          'x-form': {
-            group: 'environment'
-          }
-        },
-        resources: {
-          title: 'Resources',
-          description: 'How much of the machine the node needs.',
-          $ref: '#/$defs/resources',
-          'x-form': {
-            group: 'resources'
-          }
-        },
-        parameters: {
-          title: 'Parameters',
-          description:
-            "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
-          type: 'object',
-          additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'parameters'
-          }
-        },
-        volumes: {
-          title: 'Volumes',
-          description: 'Existing volume claims to mount.',
-          type: 'array',
-          items: {
-            $ref: '#/$defs/volume'
-          },
-          'x-form': {
-            group: 'data'
-          }
-        },
-        dependencies: {
-          title: 'Files it needs',
-          description:
-            "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        outputs: {
-          title: 'Files it makes',
-          description:
-            'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'globs'
-          }
-        },
-        metrics: {
-          title: 'Metrics',
-          description:
-            'Numbers to read from the log: a regular expression with one group for each metric.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string',
-            minLength: 1
-          },
-          'x-form': {
-            group: 'data',
-            widget: 'pairs'
-          }
-        },
-        retries: {
-          title: 'Retries',
-          description: 'How often to try again after a failure.',
-          oneOf: [
-            {
-              type: 'integer',
-              minimum: 0
-            },
-            {
-              $ref: '#/$defs/retries'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        timeout: {
-          title: 'Timeout',
-          description:
-            'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
-          oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'duration'
-            }
-          ],
-          'x-form': {
-            group: 'behaviour',
-            placeholder: '2h'
-          }
-        },
-        cache: {
-          title: 'Reuse results',
-          description:
-            'Take over the result of an earlier run when nothing it depends on has changed.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'behaviour'
-          }
-        },
-        working_folder: {
-          title: 'Working folder',
-          description:
-            "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
-          type: 'string',
-          minLength: 1,
-          default: 'source',
-          examples: ['source', 'isolated'],
-          'x-form': {
-            group: 'behaviour',
-            widget: 'folder'
-          }
-        },
-        kubernetes: {
-          title: 'Kubernetes',
-          description: 'Details of the pod, where the runtime has pods.',
-          $ref: '#/$defs/kubernetes',
-          'x-form': {
-            group: 'kubernetes'
-          }
-        },
-        extra: {
-          title: 'Extra',
-          description:
-            'What other programs keep here. It is never read and never lost.',
-          $ref: '#/$defs/free'
-        }
+        ...SETTINGS
       },
       required: ['kind', 'component'],
       additionalProperties: false
