@@ -14,6 +14,9 @@ from typing import Any
 
 from .outcome import StepFailed
 
+_PLACE = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
@@ -33,8 +36,7 @@ class KernelSpec:
             "prefix": sys.prefix,
         }
         command = [
-            re.sub(r"\{([A-Za-z0-9_]+)\}", lambda m: places.get(m[1], m[0]), part)
-            for part in self.argv
+            _PLACE.sub(lambda match: places.get(match[1], match[0]), part) for part in self.argv
         ]
         own = {"python", f"python{sys.version_info[0]}"}
         own.add(f"python{sys.version_info[0]}.{sys.version_info[1]}")
@@ -62,7 +64,7 @@ class KernelSpec:
         """`base` with the kernel's own variables, in which `${NAME}` refers to `base`."""
 
         def expand(value: str) -> str:
-            return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: base.get(m[1] or m[2], m[0]), value)
+            return _VARIABLE.sub(lambda match: base.get(match[1] or match[2], match[0]), value)
 
         return {**base, **{name: expand(value) for name, value in self.env.items()}}
 
