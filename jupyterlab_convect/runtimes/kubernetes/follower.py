@@ -59,7 +59,7 @@ class Follower(threading.Thread):
                 self.trouble = error.message
                 if error.status == 404:
                     break
-            except Unreachable as error:
+            except (Unreachable, OSError) as error:
                 self.trouble = str(error)
             self._closed.wait(PAUSE)
         self.done = True

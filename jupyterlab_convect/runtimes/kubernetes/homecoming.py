@@ -37,14 +37,16 @@ class Homecoming:
         if not text.startswith(MARK):
             self.noise = [*self.noise[1 - UNCERTAIN :], text]
             return
-        try:
-            frame = json.loads(text[len(MARK) :])
-            data = zlib.decompress(base64.b64decode(frame["data"])) if "data" in frame else b""
-        except (ValueError, zlib.error, KeyError):
-            return  # The step itself may print our mark; it does not get far with it.
+        # The step itself may print our mark; it does not get far with it.
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, zlib.error):
+            self._take(json.loads(text[len(MARK) :]))
+
+    def _take(self, frame: Json) -> None:
         if "end" in frame:
             self.ended = int(frame["end"])
-        elif frame.get("file") in GROWING:
+            return
+        data = zlib.decompress(base64.b64decode(frame["data"]))
+        if frame.get("file") in GROWING:
             self._grow(frame["file"], int(frame["at"]), data)
         elif _is_expected(frame.get("file")):
             self._draft(frame, data)
