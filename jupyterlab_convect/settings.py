@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Float, Int, List, TraitError, Unicode, default
+from traitlets import Dict, Float, Int, List, TraitError, Unicode, default
 from traitlets.config import Config, Configurable
 
 from .errors import ConvectError
@@ -41,6 +41,12 @@ class Settings(Configurable):
         Unicode(),
         help="""Hosts with internal addresses that component catalogs may read, as in
         `gitlab.example.org` or `*.intern`. Without it they read public addresses only.""",
+    ).tag(config=True)
+
+    named_runtimes = Dict(
+        Dict(),
+        help="""Further runtimes by name, each of a kind that is installed and with settings of
+        its own: {"team-gpus": {"kind": "kubernetes", "context": "prod", "namespace": "team"}}.""",
     ).tag(config=True)
 
     keep_days = Float(0, min=0, help="Delete ended runs after so many days; 0 keeps them.").tag(

@@ -81,7 +81,9 @@ class Runtimes(Mapping[str, Runtime]):
     def _installed(self) -> dict[str, str]:
         from importlib.metadata import entry_points
 
-        return EMBEDDED | {found.name: found.value for found in entry_points(group=GROUP)}
+        kinds = EMBEDDED | {found.name: found.value for found in entry_points(group=GROUP)}
+        named = self._settings.named_runtimes.items()
+        return kinds | {name: kinds[own["kind"]] for name, own in named if own.get("kind") in kinds}
 
     def _make(self, name: str) -> Runtime:
         offered = self._settings.runtimes
@@ -95,7 +97,11 @@ class Runtimes(Mapping[str, Runtime]):
         module, _, attribute = place.partition(":")
         try:
             kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
-            return kind(parent=self._settings, log=self._log)
+            own = {**self._settings.named_runtimes.get(name, {})}
+            own.pop("kind", None)
+            runtime = kind(parent=self._settings, log=self._log, **own)
+            runtime.name = name
+            return runtime
         except (ImportError, AttributeError, TraitError) as error:
             raise Refused(
                 f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable"
