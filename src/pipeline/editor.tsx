@@ -5,7 +5,6 @@ import type { Widget } from '@lumino/widgets';
 import { BoxLayout, BoxPanel, SplitPanel } from '@lumino/widgets';
 import * as React from 'react';
 
-import { Banners } from './banners';
 import { BrokenPage } from './broken';
 import { CanvasHost } from './canvashost';
 import type { Session } from './session';
@@ -77,7 +76,6 @@ export class PipelineEditor extends BoxPanel {
         )
       );
     } else {
-      this.addWidget(ReactWidget.create(<Banners session={this.session} />));
       this.addStretched(this._split);
       await this.load();
     }

@@ -5,13 +5,15 @@ import {
   MiniMap,
   ReactFlow,
   ReactFlowProvider,
-  SelectionMode
+  SelectionMode,
+  useStore as useFlowStore
 } from '@xyflow/react';
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
-import type { Session } from '../session';
+import type { IViewport, Session } from '../session';
 import { useSignal, useStore } from '../store';
+import { Banner } from './Banner';
 import { CanvasContext } from './context';
 import { ConnectionHint } from './ConnectionHint';
 import { ariaLabels } from './labels';
@@ -19,7 +21,7 @@ import { makeConnection, refusal } from './connections';
 import { Controls } from './Controls';
 import { EmptyHint } from './EmptyHint';
 import type { FlowEdge, FlowNode } from './flow';
-import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
+import { EDGE_TYPES, FAR, MANY, NODE_TYPES, TOO_MANY } from './types';
 import { useCanvasContext } from './useCanvasContext';
 import { useFlow } from './useFlow';
 import { FIT, useHandle } from './useHandle';
@@ -48,6 +50,8 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   const flow = useFlow(session);
   const context = useCanvasContext(session, rendermime);
   const [isConnecting, setConnecting] = React.useState(false);
+  const host = React.useRef<HTMLDivElement>(null);
+  const isFar = useFlowStore(state => state.transform[2] < FAR);
   const isSnapping = useStore(session.state, state => state.isSnapping);
   const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
   const isReadOnly = useSignal(
@@ -58,10 +62,17 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
 
   const { viewport } = session.state.value;
   // An empty canvas is not fitted: what is dropped first should stay in its place.
-  const [isFirstLook] = React.useState(!viewport && flow.nodes.length > 0);
+  // A very large pipeline opens at its beginning, where it can be read.
+  const [isFitted] = React.useState(
+    !viewport && flow.nodes.length > 0 && flow.nodes.length <= MANY
+  );
+  const [start] = React.useState(() => viewport ?? startOf(flow.nodes));
   const classes = ['jp-Pipeline-canvas'];
   if (isConnecting) {
     classes.push('jp-mod-connecting');
+  }
+  if (isFar) {
+    classes.push('jp-mod-far');
   }
   if (context.editedNote !== null) {
     classes.push('jp-mod-writing');
@@ -69,6 +80,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   return (
     <CanvasContext.Provider value={context}>
       <div
+        ref={host}
         className={classes.join(' ')}
         tabIndex={-1}
         onFocus={event => {
@@ -120,9 +132,14 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
               trans
             ) === null
           }
-          onMoveEnd={(_, place) => session.state.update({ viewport: place })}
-          defaultViewport={viewport ?? undefined}
-          fitView={isFirstLook}
+          // Not as state: nothing should be drawn again because of it.
+          onMoveStart={() => host.current?.setAttribute('data-moving', '')}
+          onMoveEnd={(_, place) => {
+            host.current?.removeAttribute('data-moving');
+            session.state.update({ viewport: place });
+          }}
+          defaultViewport={start}
+          fitView={isFitted}
           fitViewOptions={FIT}
           minZoom={0.05}
           maxZoom={2}
@@ -159,6 +176,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           )}
           <Controls session={session} />
           <ConnectionHint session={session} />
+          <Banner session={session} />
         </ReactFlow>
         {flow.nodes.length === 0 && <EmptyHint session={session} />}
         <div id={`${session.id}-keys`} hidden>
@@ -170,6 +188,15 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
       </div>
     </CanvasContext.Provider>
   );
+}
+
+function startOf(nodes: readonly FlowNode[]): IViewport {
+  const zoom = 0.8;
+  const left = Math.min(...nodes.map(node => node.position.x));
+  const top = Math.min(...nodes.map(node => node.position.y));
+  return nodes.length
+    ? { x: 40 - left * zoom, y: 40 - top * zoom, zoom }
+    : { x: 0, y: 0, zoom: 1 };
 }
 
 function Announcer({ session }: { session: Session }): JSX.Element {

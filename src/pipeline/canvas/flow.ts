@@ -83,6 +83,7 @@ function flowNodes(
       position: { x: box.x, y: box.y },
       width: box.width,
       height: box.height,
+      measured: { width: box.width, height: box.height },
       selected: selection.has(id),
       domAttributes: { 'aria-describedby': source.describedBy }
     };

@@ -1,5 +1,5 @@
 import type { LabIcon } from '@jupyterlab/ui-components';
-import { closeIcon, folderIcon } from '@jupyterlab/ui-components';
+import { closeIcon, folderIcon, HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import { useForm } from './context';
@@ -101,23 +101,21 @@ export function Select(props: {
   const { isReadOnly } = useForm();
   const isKnown = props.options.some(option => option.value === props.value);
   return (
-    <div className="jp-select-wrapper jp-Pipeline-select">
-      <select
-        id={props.id}
-        className="jp-mod-styled"
-        aria-label={props.label}
-        value={props.value}
-        disabled={isReadOnly}
-        onChange={event => props.onChange(event.target.value)}
-      >
-        {!isKnown && <option value={props.value}>{props.value}</option>}
-        {props.options.map(option => (
-          <option key={option.value} value={option.value}>
-            {option.label}
-          </option>
-        ))}
-      </select>
-    </div>
+    <HTMLSelect
+      id={props.id}
+      className="jp-Pipeline-select"
+      aria-label={props.label}
+      value={props.value}
+      disabled={isReadOnly}
+      onChange={event => props.onChange(event.target.value)}
+    >
+      {!isKnown && <option value={props.value}>{props.value}</option>}
+      {props.options.map(option => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </HTMLSelect>
   );
 }
 

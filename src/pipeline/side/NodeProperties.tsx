@@ -46,7 +46,7 @@ function IdField({ id }: { id: string }): JSX.Element {
       help={trans.__(
         'What expressions call the node. Changing it changes them too.'
       )}
-      path={[]}
+      path={['id']}
       fieldId={fieldId}
     >
       <TextInput
@@ -90,7 +90,11 @@ export function CommentProperties({ id }: { id: string }): JSX.Element {
   return (
     <>
       <h2 className="jp-Pipeline-formTitle">{trans.__('Note')}</h2>
-      <Row label={trans.__('Text, in markdown')} path={[]} fieldId={fieldId}>
+      <Row
+        label={trans.__('Text, in markdown')}
+        path={['comments', id]}
+        fieldId={fieldId}
+      >
         <TextArea
           id={fieldId}
           rows={12}

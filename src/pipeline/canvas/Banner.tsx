@@ -1,10 +1,11 @@
+import { Panel } from '@xyflow/react';
 import * as React from 'react';
 
-import type { Session } from './session';
-import { useStore } from './store';
+import type { Session } from '../session';
+import { useStore } from '../store';
 
-/** Things to know about the file, above the canvas. */
-export function Banners({ session }: { session: Session }): JSX.Element | null {
+/** The file has changed outside: what to do about it. */
+export function Banner({ session }: { session: Session }): JSX.Element | null {
   const { trans } = session;
   const isChangedOutside = useStore(
     session.state,
@@ -14,7 +15,7 @@ export function Banners({ session }: { session: Session }): JSX.Element | null {
     return null;
   }
   return (
-    <div className="jp-Pipeline-banner" role="alert">
+    <Panel position="top-center" className="jp-Pipeline-banner" role="alert">
       <span className="jp-Pipeline-bannerText">
         {trans.__(
           'The file was changed outside of this editor, and you have changes that are not saved.'
@@ -32,6 +33,6 @@ export function Banners({ session }: { session: Session }): JSX.Element | null {
       >
         {trans.__('Keep mine')}
       </button>
-    </div>
+    </Panel>
   );
 }
