@@ -11,6 +11,7 @@ import type { Execute } from '../ui';
 import { Ago, useModel, useTrans } from '../ui';
 import { CatalogCommands } from './ids';
 import type { CatalogModel } from './model';
+import { nameOf } from './names';
 import type { ICatalog } from './types';
 
 /** Where components come from, and what can be done about it. */
@@ -64,7 +65,8 @@ function CatalogItem(props: {
 }): JSX.Element {
   const { catalog, execute, onErrors } = props;
   const trans = useTrans();
-  const { id, name, progress } = catalog;
+  const { id, progress } = catalog;
+  const name = nameOf(catalog, trans);
   const act = (command: string) => () => execute(command, { catalog: id });
   return (
     <li

@@ -5,6 +5,7 @@ import { sentenceOf } from '../api';
 import { formatValue, useModel, useTrans } from '../ui';
 import { Command } from './command';
 import type { CatalogModel } from './model';
+import { nameOf } from './names';
 import type { IComponent, IEnd, IEntry, IReadingError } from './types';
 
 export interface IPreviewActions {
@@ -77,7 +78,7 @@ export default function PreviewView(props: {
         <Details
           entry={entry}
           component={component}
-          catalog={model.catalog(entry.catalog)?.name ?? entry.catalog}
+          catalog={nameOf(model.catalog(entry.catalog), trans)}
         />
       )}
       {component && (
@@ -185,7 +186,7 @@ function Details(props: {
         <dl className="jp-ConvectCatalog-facts">
           <dt>{trans.__('Catalog')}</dt>
           <dd>{catalog}</dd>
-          <dt>{trans.__('Source')}</dt>
+          <dt>{trans._p('component', 'Source')}</dt>
           <dd>{entry.source}</dd>
           <dt>{trans.__('Digest')}</dt>
           <dd className="jp-ConvectCatalog-code" title={entry.digest}>
