@@ -93,12 +93,12 @@ class Handler(APIHandler):
             raise ConvectError(f"`{name}` must be a number, not {given!r}.") from None
 
     def make(self, request: Request) -> Run:
-        """A run of what was asked, all of whose files lie inside the root. Call it `aside`."""
+        """A run of what was asked, all of whose files lie inside its root. Call it `aside`."""
         run = self.workspace.make(request, self.user)
         for step in run.plan.steps:
             for path in (step.path, *(source.path for source in step.dependencies)):
                 if path is not None:
-                    inside(self.root, path)
+                    inside(Path(request.root), path)
         return run
 
     async def submit(self, request: Request) -> None:

@@ -159,6 +159,26 @@ async def test_a_pipeline_runs_and_is_run_again_in_part(
     assert status == 200, "what was taken over is there to be seen"
 
 
+async def test_a_clone_and_a_re_run_of_a_run_from_the_command_line(
+    api: Any, server: Any, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    """Its root is another folder, here one inside the server's."""
+    from jupyterlab_convect.runs.model import Request
+
+    write_notebook(jp_root_dir / "sub" / "a.ipynb", ("outputs", "x = 1"))
+    workspace = server.web_app.settings["jupyterlab_convect"].workspace
+    made = workspace.make(Request(path="a.ipynb", root=str(jp_root_dir / "sub")))
+    await workspace.submit(made)
+    run = await api.ended(made.id)
+    assert run["request"]["path"] == "sub/a.ipynb"
+    status, clone = await api("POST", "runs", run["request"])
+    assert status == 201, clone
+    status, again = await api("POST", f"runs/{made.id}/rerun")
+    assert status == 201, again
+    for run_id in (clone["id"], again["id"]):
+        assert (await api.ended(run_id))["state"] == "succeeded"
+
+
 async def test_everything_comes_as_a_zip(api: Any, train: str) -> None:
     _, run = await api("POST", "runs", {"path": train})
     await api.ended(run["id"])
