@@ -350,7 +350,9 @@ export function duplicate(session: Session): void {
     const clip = copy(session.document, ids, session.folder);
     const made = paste(session.doc, clip, { offset: { x: 40, y: 40 } });
     session.select(made);
-    session.announce(session.trans._n('%1 added.', '%1 added.', made.length));
+    session.announce(
+      session.trans._n('%1 node added.', '%1 nodes added.', made.length)
+    );
     focusLater(session, made[0]);
   }
 }
