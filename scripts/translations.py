@@ -1,6 +1,7 @@
 """Keeps the translations complete: every message of the front end, and no other.
 
-`update` writes the messages of `src/` into each catalogue, empty when they are new,
+`update` writes the messages of `src/` and the words of the format's schema, which the
+property forms show, into each catalogue, empty when they are new,
 and drops those that are gone. `check` fails when one is missing, empty or left over,
 or when its placeholders differ.
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = ROOT / "jupyterlab_convect" / "pipeline" / "schema.json"
 CATALOGUES = ROOT / "jupyterlab_convect" / "locale"
 CONTEXT_END = "\x04"
 
@@ -25,8 +27,12 @@ PLURAL = {"_n", "_np", "ngettext", "npgettext"}
 WITH_CONTEXT = {"_p", "_np", "pgettext", "npgettext"}
 
 
-def messages(source: str) -> Iterator[str]:
-    """The keys under which JupyterLab looks up the messages of one file."""
+def messages(source: str) -> Iterator[tuple[str, int]]:
+    """The keys under which JupyterLab looks up the messages of one file, and how many forms.
+
+    JupyterLab takes a plural message only from a list of several forms, also in a
+    language that has one form for all numbers.
+    """
     for call in CALL.finditer(source):
         context = ""
         position = call.end()
@@ -38,7 +44,7 @@ def messages(source: str) -> Iterator[str]:
             position = end_of(SEPARATOR.match(source, found.end()), found.end())
         found = LITERAL.match(source, position)
         if found:
-            yield context + text_of(found)
+            yield context + text_of(found), 2 if call.group(1) in PLURAL else 1
 
 
 def text_of(literal: re.Match[str]) -> str:
@@ -50,15 +56,35 @@ def end_of(match: re.Match[str] | None, otherwise: int) -> int:
     return match.end() if match else otherwise
 
 
-def all_messages() -> list[str]:
+def all_messages() -> dict[str, int]:
+    """Every message with the number of its forms."""
     files = [path for path in (ROOT / "src").rglob("*.ts*") if "__tests__" not in path.parts]
-    return sorted({message for path in files for message in messages(path.read_text("utf-8"))})
+    found = {message for path in files for message in messages(path.read_text("utf-8"))}
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    found |= {(word, 1) for word in (*schema["x-groups"].values(), *schema_words(schema))}
+    both = {message for message, forms in found if forms > 1 and (message, 1) in found}
+    if both:
+        sys.exit(f"JupyterLab cannot have {sorted(both)} both with and without plural.")
+    return dict(sorted(found))
 
 
-def problems(name: str, catalogue: dict[str, list[str]], wanted: list[str]) -> Iterator[str]:
-    for message in wanted:
+def schema_words(schema: object) -> Iterator[str]:
+    """Every title and description in a JSON Schema; a property of that name is an object."""
+    if isinstance(schema, dict):
+        for key, item in schema.items():
+            if key in ("title", "description") and isinstance(item, str):
+                yield item
+            else:
+                yield from schema_words(item)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from schema_words(item)
+
+
+def problems(name: str, catalogue: dict[str, list[str]], wanted: dict[str, int]) -> Iterator[str]:
+    for message, forms in wanted.items():
         translations = catalogue.get(message)
-        if not translations or not all(translations):
+        if not translations or not all(translations) or len(translations) != forms:
             yield f"{name}: {message!r} is not translated"
         elif any(placeholders(text) != placeholders(message) for text in translations):
             yield f"{name}: the placeholders of {message!r} differ"
@@ -86,7 +112,10 @@ def main() -> int:
         catalogue = json.loads(path.read_text("utf-8"))
         header = catalogue.pop("")
         if sys.argv[1:] == ["update"]:
-            catalogue = {message: catalogue.get(message, [""]) for message in wanted}
+            catalogue = {
+                message: (catalogue.get(message, [""]) * forms)[:forms]
+                for message, forms in wanted.items()
+            }
             path.write_text(one_a_line({"": header, **catalogue}), "utf-8")
         found += problems(path.parts[-3], catalogue, wanted)
     if found:
