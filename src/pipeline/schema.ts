@@ -858,7 +858,7 @@ export const SCHEMA = {
           minLength: 1
         },
         source: {
-          title: 'Source',
+          title: 'Came from',
           description: 'Where the component came from.',
           type: 'string',
           'x-form': {
