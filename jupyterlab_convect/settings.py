@@ -14,6 +14,7 @@ from traitlets import Dict, Float, Int, List, TraitError, Unicode, default
 from traitlets.config import Config, Configurable
 
 from .errors import ConvectError
+from .places import local_folder
 
 FILE = "jupyter_jupyterlab_convect_config"
 
@@ -25,7 +26,8 @@ class Settings(Configurable):
     ).tag(config=True)
 
     index_dir = Unicode(
-        help="""The folder of the index of the runs, on a disk of this machine, never on NFS.
+        help="""The folder of the index of the runs, on a disk of this machine, never on NFS: the
+        user's cache folder, or where that is on a network a private one in the temporary folder.
         It can be deleted at any time. Also CONVECT_INDEX_DIR."""
     ).tag(config=True)
 
@@ -75,8 +77,10 @@ class Settings(Configurable):
 
     @default("index_dir")
     def _index_dir_default(self) -> str:
+        chosen = os.environ.get("CONVECT_INDEX_DIR")
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return os.environ.get("CONVECT_INDEX_DIR") or str(Path(caches, "jupyterlab-convect"))
+        wanted = Path(caches, "jupyterlab-convect")
+        return chosen or str(local_folder(wanted.resolve(), wanted.name))
 
 
 def load_settings() -> Settings:
