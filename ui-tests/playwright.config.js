@@ -15,8 +15,8 @@ const home = process.env.CONVECT_UI_HOME;
 module.exports = {
   ...base,
   testDir: 'tests',
-  timeout: 120000,
-  expect: { timeout: 20000 },
+  timeout: 180000,
+  expect: { timeout: 30000 },
   workers: 1,
   retries: 0,
   reporter: [
@@ -37,6 +37,7 @@ module.exports = {
         process.env.PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH || '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-dev-shm-usage']
     },
+    actionTimeout: 30000,
     trace: 'retain-on-failure',
     // Playwright would need an ffmpeg of its own.
     video: 'off'
@@ -52,6 +53,7 @@ module.exports = {
       XDG_CACHE_HOME: path.join(home, 'cache')
     },
     url: `http://127.0.0.1:${port}/lab`,
+    stderr: 'ignore',
     timeout: 120000,
     reuseExistingServer: false
   }

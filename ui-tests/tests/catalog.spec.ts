@@ -89,7 +89,7 @@ async function newUrlCatalog(
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByText('Configuration')).toBeVisible();
   for (const [label, value] of Object.entries(values)) {
-    await dialog.getByLabel(label).fill(value);
+    await dialog.getByLabel(label).pressSequentially(value);
   }
   await dialog.getByRole('button', { name: 'Import' }).click();
   await dialog.waitFor({ state: 'detached' });

@@ -47,10 +47,10 @@ function Parameter(props: {
   const count = axis && 'value' in axis ? countOf(axis.value) : null;
   return (
     <div className="jp-ConvectRuns-field" data-parameter={name}>
-      <label className="jp-ConvectRuns-label" htmlFor={id} title={help ?? name}>
-        {name}
+      <span className="jp-ConvectRuns-label" title={help ?? name}>
+        <label htmlFor={id}>{name}</label>
         {type && <span className="jp-ConvectRuns-type">{type}</span>}
-      </label>
+      </span>
       <span className="jp-ConvectRuns-input">
         <span className="jp-ConvectRuns-inline">
           {several ? (

@@ -1,0 +1,112 @@
+import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
+import { expect, test as base } from '@jupyterlab/galata';
+import type { Locator } from '@playwright/test';
+
+export { expect };
+
+/** Galata's test, with the patience that a busy machine needs to start JupyterLab. */
+export const test = base.extend({
+  autoGoto: false,
+  page: async ({ page }, use) => {
+    page.waitForCondition = async (condition, timeout = 60000) => {
+      await expect.poll(condition, { timeout }).toBe(true);
+    };
+    await page.goto();
+    await use(page);
+  }
+});
+
+export interface ICell {
+  source: string;
+  tags?: string[];
+}
+
+/** A notebook of code cells, as text. */
+export function notebook(...cells: (string | ICell)[]): string {
+  return JSON.stringify({
+    nbformat: 4,
+    nbformat_minor: 5,
+    metadata: {
+      kernelspec: {
+        name: 'python3',
+        display_name: 'Python 3 (ipykernel)',
+        language: 'python'
+      },
+      language_info: { name: 'python' }
+    },
+    cells: cells.map((cell, index) => {
+      const { source, tags } =
+        typeof cell === 'string' ? { source: cell, tags: [] } : cell;
+      return {
+        cell_type: 'code',
+        id: `cell-${index}`,
+        source,
+        metadata: tags?.length ? { tags } : {},
+        execution_count: null,
+        outputs: []
+      };
+    })
+  });
+}
+
+export async function upload(
+  page: IJupyterLabPageFixture,
+  path: string,
+  content: string
+): Promise<void> {
+  await page.contents.uploadContent(content, 'text', path);
+}
+
+export async function openFile(
+  page: IJupyterLabPageFixture,
+  path: string
+): Promise<void> {
+  await execute(page, 'docmanager:open', { path });
+}
+
+/** Execute a command of JupyterLab. */
+export async function execute(
+  page: IJupyterLabPageFixture,
+  command: string,
+  args: Record<string, string>
+): Promise<void> {
+  await page.evaluate(
+    async ([command, args]) => {
+      await window.jupyterapp.commands.execute(command, args);
+    },
+    [command, args] as const
+  );
+}
+
+/** Open a notebook and press the button; the form is ready when this returns. */
+export async function runAsPipeline(
+  page: IJupyterLabPageFixture,
+  path: string
+): Promise<Locator> {
+  await openFile(page, path);
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  await page
+    .locator('.jp-NotebookPanel:visible')
+    .getByText('Run as pipeline')
+    .click();
+  await dialog.getByText('One run on This machine').waitFor();
+  return dialog;
+}
+
+/** Press Run and wait until the form is gone. */
+export async function pressRun(dialog: Locator): Promise<void> {
+  await dialog.getByRole('button', { name: 'Run', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
+export async function showRuns(
+  page: IJupyterLabPageFixture
+): Promise<Locator> {
+  await page.sidebar.openTab('jp-convect-runs');
+  return page.locator('#jp-convect-runs');
+}
+
+/** The page of a run or a sweep that is in front. */
+export function frontPage(page: IJupyterLabPageFixture): Locator {
+  return page.locator('.jp-ConvectRuns-page:visible');
+}
