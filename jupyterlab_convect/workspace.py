@@ -24,11 +24,14 @@ from traitlets import TraitError
 
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
+from .pipeline.discovery import kind_of
 from .pipeline.document import parse
+from .pipeline.files import FileCache
 from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
 from .pipeline.resolve import plan_for_file, raise_first_error, resolve
 from .pipeline.types import Document
+from .pipeline.validate import validate
 from .results import LIMIT, Results, read_log
 from .runs.engine import Engine
 from .runs.index import Index
@@ -152,15 +155,13 @@ class Workspace:
 
     def plan(self, request: Request) -> Plan:
         """The plan of what was asked. Reads files: call it in a thread."""
-        root, path = Path(request.root), request.path
-        document = request.document
-        if document is None and path is not None and path.endswith(".pipeline"):
-            document = read_pipeline(root / path)
+        root = Path(request.root)
+        document = pipeline_of(request)
         if document is not None:
             resolved = resolve(
                 document,
                 root=root,
-                path=path,
+                path=request.path,
                 parameters=request.parameters,
                 settings=request.settings,
             )
@@ -169,9 +170,15 @@ class Workspace:
             from .catalog.expand import expand
 
             return expand(resolved)
-        if path is None:
+        if request.path is None:
             raise ConvectError("Say what to run: a file or a pipeline.")
-        return plan_for_file(path, root, request.parameters, request.settings)
+        files = FileCache(root)
+        plan = plan_for_file(request.path, root, request.parameters, request.settings, files)
+        for problem in _problems(request, files):
+            # A pipeline may compute what it passes on; here somebody has chosen it.
+            if problem.code == "wrong-type-for-notebook":
+                raise ConvectError(problem.message, code="wrong-type", hint=problem.hint)
+        return plan
 
     def make(self, request: Request, user: str | None = None) -> Run:
         """A run that can be submitted. Reads files: call it in a thread."""
@@ -233,16 +240,19 @@ class Workspace:
         )
 
     async def check(self, request: Request) -> list[Problem]:
-        """What would keep this from running, on its runtime; nothing is started."""
+        """What would keep this from running on its runtime, then what is odd; starts nothing."""
         runtime = self.runtimes[request.runtime]
         try:
             plan = await asyncio.to_thread(self.plan, request)
             await asyncio.to_thread(self._require_approval, request, plan)
+            found = await runtime.check(plan)
         except Missing:
             raise
         except ConvectError as error:
-            return [Problem("error", error.code, error.sentence, hint=error.hint)]
-        return await runtime.check(plan)
+            found = [Problem("error", error.code, error.sentence, hint=error.hint)]
+        odd = await asyncio.to_thread(_problems, request, FileCache(Path(request.root)))
+        errors = [problem for problem in odd if problem.severity == "error"]
+        return [*(errors or found), *(problem for problem in odd if problem not in errors)]
 
     def _require_approval(self, request: Request, plan: Plan) -> None:
         """Components run here without a container only when somebody has looked at them."""
@@ -292,6 +302,25 @@ class Workspace:
             keep_bytes=limits.keep_bytes,
             dry_run=dry_run,
         )
+
+
+def pipeline_of(request: Request) -> Document | None:
+    """The pipeline that is asked for, if it is not a single file."""
+    if request.document is None and request.path is not None:
+        is_pipeline = request.path.endswith(".pipeline")
+        return read_pipeline(Path(request.root, request.path)) if is_pipeline else None
+    document: Document | None = request.document
+    return document
+
+
+def _problems(request: Request, files: FileCache) -> list[Problem]:
+    """Everything that is wrong or odd about what is asked."""
+    document = pipeline_of(request)
+    if document is not None:
+        return validate(document, path=request.path, parameters=request.parameters, files=files)
+    path = request.path or ""
+    node = {"kind": kind_of(path), "path": path, "parameters": dict(request.parameters)}
+    return validate({"convect": 1, "nodes": {Path(path).stem: node}}, files=files)
 
 
 def read_pipeline(path: Path) -> Document:

@@ -255,6 +255,21 @@ async def test_a_malformed_request_gets_one_clear_sentence(
     assert (await api("GET", "runs"))[1]["total"] == 0
 
 
+async def test_a_parameter_of_the_wrong_type_is_refused(
+    api: Any, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    write_notebook(jp_root_dir / "typed.ipynb", ("parameters", "lr: float = 0.1"))
+    body = {"path": "typed.ipynb", "parameters": {"lr": "fast"}}
+    status, error = await api("POST", "runs", body)
+    assert (status, error["code"]) == (400, "wrong-type")
+    assert "lr" in error["message"]
+    _, found = await api("POST", "runtimes/local/check", body)
+    assert found["problems"][0]["severity"] == "error"
+    body = {"path": "typed.ipynb", "parameters": {"speed": 1}}
+    _, found = await api("POST", "runtimes/local/check", body)
+    assert [problem["severity"] for problem in found["problems"]] == ["warning"]
+
+
 async def test_what_is_not_there_is_missing(api: Any, train: str) -> None:
     _, run = await api("POST", "runs", {"path": train})
     await api.ended(run["id"])
