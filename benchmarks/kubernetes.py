@@ -121,7 +121,7 @@ class _Ours:
             target = attempts / str(number)
             target.mkdir()
             shutil.copy(attempts / "1" / "step.json", target)
-            cluster = self._runtime._cluster()
+            cluster = self._runtime._open().cluster
             jobs, _ = cluster.jobs.now()
             job = next(item for name, item in jobs.items() if self.last in name)
             return job, target

@@ -1,0 +1,107 @@
+"""How a pod ended, in words."""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import ConvectError
+from ...pipeline.plan import Json
+from ...pipeline.quantities import quantity
+from ...runner.outcome import CANCELLED, TAKEN, UNWRITABLE
+from .objects import Finding, Object, condition, terminated
+from .words import bare
+
+
+def ended(pod: Object) -> Finding:
+    status = pod.get("status", {})
+    if put_out := disruption(pod):
+        return Finding("failed", put_out, disruption_words(pod))
+    if status.get("reason") == "Evicted":
+        return Finding(
+            "failed", f"The node put the pod out: {_why_evicted(status)}", status.get("message")
+        )
+    if status.get("reason") in (
+        "UnexpectedAdmissionError",
+        "NodeAffinity",
+        "OutOfcpu",
+        "OutOfmemory",
+    ):
+        reason = "The node refused the pod, because what it needs was just taken."
+        return Finding("failed", reason, status.get("message"))
+    end = terminated(pod)
+    if end is None:
+        if status.get("phase") == "Succeeded":
+            return Finding("succeeded")
+        return Finding("failed", "The pod failed.", status.get("message") or status.get("reason"))
+    return _exit(pod, end)
+
+
+def _exit(pod: Object, end: Json) -> Finding:
+    code, kind, words = end.get("exitCode"), end.get("reason"), end.get("message")
+    container = pod["spec"]["containers"][0]
+    if code == 0:
+        return Finding("succeeded")
+    if kind == "OOMKilled":
+        limit = container.get("resources", {}).get("limits", {}).get("memory")
+        allowed = f"more than its limit of {_size(limit)}" if limit else "more than the node has"
+        return Finding("failed", f"It ran out of memory: it used {allowed}.", words or kind)
+    if kind in ("StartError", "ContainerCannotRun") or code in (126, 127, 128):
+        return Finding("failed", _start_trouble(container, words or ""), words)
+    if kind == "ContainerStatusUnknown":
+        node = pod["spec"].get("nodeName")
+        return Finding("failed", f"The node {node} lost track of the pod.", words)
+    if code == CANCELLED:
+        return Finding("cancelled", None, words)
+    if code == UNWRITABLE:
+        reason = "The pod cannot write into the folder of the run."
+        return Finding("failed", reason, words)
+    if code == TAKEN:
+        return Finding("lost", "Another runner has this attempt.", words)
+    if code == 137:
+        return Finding("failed", "It was killed (SIGKILL), probably for want of memory.", words)
+    last = (words or "").strip().rpartition("\n")[2]
+    reason = f"It ended with exit code {code}" + (f": {last[:300]}" if last else ".")
+    return Finding("failed", reason, words)
+
+
+def _start_trouble(container: Object, words: str) -> str:
+    program = container.get("command", ["python3"])[0]
+    if "executable file not found" in words or "no such file" in words:
+        return f"The image {container['image']} has no {program}, which runs the steps."
+    return f"The image {container['image']} cannot run {program}."
+
+
+def _why_evicted(status: Json) -> str:
+    words = status.get("message") or ""
+    if found := re.search(r"low on resource: (\S+?)\.", words):
+        return f"it was low on {found[1]}."
+    return words or "it gave no reason."
+
+
+_DISRUPTIONS = {
+    "PreemptionByScheduler": "Something more important took its place.",
+    "DeletionByTaintManager": "Its node stopped answering, and the cluster gave the pod up.",
+    "EvictionByEvictionAPI": "Its node is being emptied.",
+    "DeletionByPodGC": "Its node is gone.",
+    "TerminationByKubelet": "Its node stopped it, because it is short of something or shuts down.",
+}
+
+
+def disruption(pod: Object) -> str | None:
+    found = condition(pod, "DisruptionTarget")
+    if found is None:
+        return None
+    return _DISRUPTIONS.get(found.get("reason", ""), "The cluster put the pod out.")
+
+
+def disruption_words(pod: Object) -> str:
+    found = condition(pod, "DisruptionTarget") or {}
+    status = pod.get("status", {})
+    return status.get("message") or found.get("message") or found.get("reason") or ""
+
+
+def _size(text: str) -> str:
+    try:
+        return bare("memory", quantity(text))
+    except ConvectError:
+        return text

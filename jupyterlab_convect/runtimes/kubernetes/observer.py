@@ -1,0 +1,190 @@
+"""Puts together what the cluster says of attempts and what they left in their folders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...pipeline.plan import Json
+from ...runner.saving import write_whole
+from ...runs.model import ENDED
+from ..base import Attempt, StepStatus
+from ..local.progress import Progresses
+from . import fit
+from .api import ApiError, Unreachable
+from .cluster import Cluster, Seen
+from .delivery import INTERRUPTED
+from .explain import explain, explain_gone
+from .follower import Follower
+from .jobs import delete_job, has_travelled, job_of
+from .objects import Finding, Object, event_time
+
+Key = tuple[str, str, int]
+
+SILENT = 10.0
+"""Seconds after which a cluster that does not answer is worth a word."""
+
+
+class Observer:
+    """Called in threads, one call at a time for an attempt."""
+
+    def __init__(self, cluster: Cluster, patience: float, changed: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._patience = patience
+        self._changed = changed
+        self._progresses = Progresses()
+        self._followers: dict[Key, Follower] = {}
+        self._hopeless: dict[Key, float] = {}
+
+    def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
+        seen = self._cluster.look(job_of(attempt) for attempt in attempts)
+        return [self._status(attempt, seen[job_of(attempt)]) for attempt in attempts]
+
+    def clean_up(self, attempt: Attempt) -> None:
+        """Delete its Job; if that fails, time does."""
+        with contextlib.suppress(ApiError, Unreachable):
+            delete_job(self._cluster.api, job_of(attempt))
+
+    def forget(self, key: Key) -> None:
+        self._progresses.forget(key)
+        self._hopeless.pop(key, None)
+        follower = self._followers.pop(key, None)
+        if follower is not None:
+            follower.close()
+
+    def close(self) -> None:
+        for key in list(self._followers):
+            self.forget(key)
+
+    def _status(self, attempt: Attempt, seen: Seen) -> StepStatus:
+        finding = self._outcome(attempt, seen) or self._in_cluster(attempt, seen)
+        if finding.hopeless:
+            finding = self._lose_patience(attempt, finding)
+        else:
+            self._hopeless.pop(attempt.key, None)
+        running = finding.state == "running"
+        if running:
+            finding = self._unless_silent(finding)
+        if finding.state in ENDED and (seen.pod or seen.was_pod):
+            _keep_record(attempt.folder / "cluster.json", seen)
+        progress = self._progresses.read(attempt) if running else None
+        return StepStatus(attempt.key, finding.state, finding.reason, finding.detail, progress)
+
+    def _outcome(self, attempt: Attempt, seen: Seen) -> Finding | None:
+        """What the runner left is the truth, and there before the cluster knows."""
+        path = attempt.folder / "outputs.json"
+        try:
+            outcome = json.loads(path.read_bytes())
+            if outcome.get("reason") == INTERRUPTED:
+                _tell_why(path, outcome, seen)
+            return Finding(outcome["state"], outcome.get("reason"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def _in_cluster(self, attempt: Attempt, seen: Seen) -> Finding:
+        if attempt.handle is None:
+            return Finding("lost")  # Starting it again finds what is there.
+        if seen.job is None and seen.pod is None:
+            finding = explain_gone(seen.was_job, seen.was_pod)
+        else:
+            why = self._why_it_does_not_fit(attempt, seen.pod)
+            finding = explain(seen.job, seen.pod, seen.events, why, time.time())
+        return self._once_home(attempt, seen.pod, finding) if has_travelled(attempt) else finding
+
+    def _why_it_does_not_fit(self, attempt: Attempt, pod: Object | None) -> str | None:
+        """Our own words for a pod that finds no node."""
+        if pod is None or pod["spec"].get("nodeName"):
+            return None
+        try:
+            nodes = self._cluster.capacity().nodes
+        except (ApiError, Unreachable):
+            return None
+        if nodes is None:
+            return None
+        gpu = attempt.step.resources.gpu
+        needs = fit.needs_of(pod["spec"], gpu.type if gpu else None)
+        return fit.judge_nodes(needs, nodes).sentence
+
+    def _once_home(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
+        """Without a shared volume, nothing has ended before its results are home."""
+        over = finding.state in ENDED
+        follower = self._followers.get(attempt.key)
+        if follower is None and pod is not None and (over or finding.state == "running"):
+            follower = self._followers[attempt.key] = self._follow(attempt, pod)
+        if not over or follower is None:
+            return finding
+        if not follower.done:
+            return Finding("running", "Its results are coming home.")
+        said = "\n".join(follower.home.noise) or follower.trouble
+        return replace(finding, detail=finding.detail or said)
+
+    def _follow(self, attempt: Attempt, pod: Object) -> Follower:
+        name, pods = pod["metadata"]["name"], self._cluster.pods
+        follower = Follower(
+            self._cluster.api,
+            name,
+            attempt.folder,
+            lambda: _is_over(pods.now()[0].get(name)),
+            self._changed,
+        )
+        follower.start()
+        return follower
+
+    def _lose_patience(self, attempt: Attempt, finding: Finding) -> Finding:
+        since = self._hopeless.setdefault(attempt.key, time.monotonic())
+        if time.monotonic() - since < self._patience:
+            return finding
+        self.clean_up(attempt)
+        return replace(finding, state="failed", hopeless=False)
+
+    def _unless_silent(self, finding: Finding) -> Finding:
+        trouble = self._cluster.trouble()
+        if trouble is None or time.time() - trouble[1] < SILENT:
+            return finding
+        since = time.strftime("%H:%M:%S", time.localtime(trouble[1]))
+        sentence = f"The cluster has not answered since {since}; the step may go on there."
+        return replace(finding, reason=sentence, detail=trouble[0])
+
+
+def _is_over(pod: Object | None) -> bool:
+    return pod is None or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:
+    """The runner only knows that it was stopped; who asked, or the cluster, knows why."""
+    try:
+        stop = json.loads(path.with_name("stop.json").read_bytes())
+    except (OSError, ValueError):
+        stop = {}
+    pod = seen.pod or seen.was_pod
+    if stop.get("state") == "cancelled":
+        outcome |= {"state": "cancelled", "reason": stop.get("reason")}
+    elif pod is not None and (found := explain_gone(None, pod)).detail:
+        outcome["reason"] = found.reason
+    else:
+        return
+    write_whole(path, json.dumps(outcome, ensure_ascii=False).encode())
+
+
+def _keep_record(path: Path, seen: Seen) -> None:
+    """What the cluster knew of the pod, for when it has forgotten."""
+    pod = seen.pod or seen.was_pod or {}
+    record = {
+        "pod": pod["metadata"]["name"],
+        "node": pod["spec"].get("nodeName"),
+        "status": pod.get("status"),
+        "events": [
+            {
+                "time": event_time(event),
+                "reason": event.get("reason"),
+                "words": event.get("message"),
+            }
+            for event in sorted(seen.events, key=event_time)
+        ],
+    }
+    with contextlib.suppress(OSError):
+        write_whole(path, json.dumps(record, ensure_ascii=False, indent=1).encode())
