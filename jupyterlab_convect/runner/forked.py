@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import shutil
 import signal
 import socket
@@ -24,26 +22,27 @@ EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "IPYTHON"
 
 
 class ForkedSpare:
-    """What the warm process hands to the runner: a kernel, used or thrown away."""
+    """What a keeper hands to the runner: a kernel, used or thrown away."""
 
     def __init__(
-        self, made: Mapping[str, Any], base: Mapping[str, str], launch: Mapping[str, Any]
+        self, made: Mapping[str, Any], keeper: socket.socket, channel: int, output: int
     ) -> None:
         self._made = made
-        self._base = base
-        self._launch = launch
+        self._keeper = keeper
+        self._channel = socket.socket(fileno=channel)
+        self._output = output
         self._taken = False
 
     def fits(self, spec: KernelSpec, env: Mapping[str, str]) -> bool:
         """Can it be the kernel that is asked for, without a new interpreter?"""
-        return describes(spec) == self._launch and not needs_exec(spec.environment(env), self._base)
+        launch, base = self._made["launch"], self._made["base"]
+        return describes(spec) == launch and not needs_exec(spec.environment(env), base)
 
     async def assign(
         self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
     ) -> Kernel | None:
         self._taken = True
-        made = self._made
-        channel = socket.socket(fileno=made["channel"])
+        channel = self._channel
         assignment = {"cwd": str(cwd), "env": dict(env), "memory_limit": memory_limit}
         data = json.dumps(assignment).encode()
         try:
@@ -53,56 +52,47 @@ class ForkedSpare:
             channel.sendall(struct.pack("!I", len(data)) + data)
         except OSError:
             return None
-        kernel = ForkedKernel(made, channel)
+        kernel = ForkedKernel(self._made, self._keeper, channel, self._output)
         kernel.listen(record)
         return kernel
 
     def discard(self) -> None:
         if not self._taken:
-            with contextlib.suppress(OSError):
-                os.killpg(self._made["pid"], signal.SIGKILL)
+            self._keeper.close()  # which ends the kernel
             shutil.rmtree(self._made["folder"], ignore_errors=True)
 
 
 class ForkedKernel(Kernel):
-    def __init__(self, made: Mapping[str, Any], channel: socket.socket) -> None:
+    def __init__(
+        self, made: Mapping[str, Any], keeper: socket.socket, channel: socket.socket, output: int
+    ) -> None:
         self.connection = made["connection"]
         self.pid = made["pid"]
         self.ended = asyncio.get_running_loop().create_future()
         self._folder = made["folder"]
-        self._output = made["output"]
+        self._keeper = keeper
         self._channel = channel
-        self._keeper: socket.socket | None = made.get("keeper")
+        self._output = output
 
     def listen(self, record: Record) -> None:
-        loop = asyncio.get_running_loop()
-        self._watched = self._keeper.fileno() if self._keeper else os.pidfd_open(self.pid)
-        loop.add_reader(self._watched, self._on_end)
+        asyncio.get_running_loop().add_reader(self._keeper, self._on_end)
         self._reading = asyncio.ensure_future(copy_text(self._output, record.log))
 
     def forget(self) -> None:
         if not self.ended.done():
-            asyncio.get_running_loop().remove_reader(self._watched)
+            asyncio.get_running_loop().remove_reader(self._keeper)
         self._reading.cancel()
         self._channel.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _on_end(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._watched)
-        if self._keeper is None:
-            _, status = os.waitpid(self.pid, 0)
-            code = os.waitstatus_to_exitcode(status)
-        else:
-            code = self._ask_keeper()
-        self.ended.set_result(code)
-
-    def _ask_keeper(self) -> int:
-        assert self._keeper is not None
+        asyncio.get_running_loop().remove_reader(self._keeper)
         data = self._keeper.recv(1 << 16)
         try:
-            return int(json.loads(data[4:])["ended"])
+            code = int(json.loads(data[4:])["ended"])
         except (ValueError, KeyError):  # the keeper was killed, and the kernel with it
-            return -signal.SIGKILL
+            code = -signal.SIGKILL
+        self.ended.set_result(code)
 
 
 def describes(spec: KernelSpec) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,13 +38,24 @@ class Kernel(ABC):
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
 
+    async def end_children(self, patience: float = 0.5) -> None:
+        """End what it has left running, politely at first."""
+        deadline = time.monotonic() + patience
+        while self._signal(signal.SIGTERM) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        self.kill()
+
     @abstractmethod
     def forget(self) -> None:
         """Remove what it leaves behind, once it has ended."""
 
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(OSError):
+    def _signal(self, number: signal.Signals) -> bool:
+        """False when there is nobody to hear it."""
+        try:
             os.killpg(self.pid, number)
+        except OSError:
+            return False
+        return True
 
 
 class StartedKernel(Kernel):

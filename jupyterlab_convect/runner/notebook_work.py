@@ -30,10 +30,11 @@ _AS_JSON = (
 )
 _IMPORTABLE = "__import__('importlib.util').util.find_spec('jupyterlab_convect') is not None"
 _ORDERLY_EXIT = (
-    "__import__('atexit').register("
-    "__import__('ipykernel.kernelapp').kernelapp.IPKernelApp.instance().control_thread.join, 2)"
+    "(setattr(get_ipython().kernel, '_process_children', list), "
+    "__import__('atexit').register(get_ipython().kernel.control_thread.join, 2))"
 )
-"""At its end, ipykernel may close streams that its control thread flushes, and then hangs."""
+"""At its end, ipykernel waits long for children that have ended, which are ended here anyway;
+and it may close streams that its control thread still flushes, and then hangs."""
 
 
 class SpareKernel(Protocol):
@@ -195,7 +196,9 @@ class NotebookWork:
             elif self._notebook is not None:
                 self._save()
         finally:
-            kernel.kill()
+            if not kernel.ended.done():
+                kernel.kill()
+            await kernel.end_children()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.shield(kernel.ended), 5)
             if self._execution is not None:

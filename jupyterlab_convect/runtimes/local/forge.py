@@ -1,13 +1,15 @@
-"""The warm process: it has ipykernel imported, and forks.
+"""A warm process: it has imported what its children need, and forks.
 
-Run as a script, by any interpreter that has ipykernel, with nothing but the standard
-library around it: `python forge.py <socket fd> <options as JSON>`. It keeps spares
-ready, processes that wait with a kernel that is almost started, and gives each one
-order. Spares are used once.
+Run as a script, by any interpreter, with nothing but the standard library around it:
+`python forge.py <socket fd> <options as JSON>`. One kind forks runners. The other, one
+for each interpreter, has ipykernel imported and nothing that an ordinary kernel has not,
+and forks kernels. It keeps spares ready, processes that wait for their one order; with a
+spare kernel comes a keeper, which tells the runner how the kernel ends and ends it when
+the runner is gone.
 
-It never has a thread, a ZeroMQ context or an event loop, so that forking is safe. It
-ends when its owner closes the socket, or after `idle` seconds without an order; what
-it has started goes on.
+A warm process never has a thread, a ZeroMQ context or an event loop, so that forking is
+safe. It ends when its owner closes the socket, or after `idle` seconds without an order;
+what it has started goes on.
 """
 
 from __future__ import annotations
@@ -97,8 +99,6 @@ class Forge:
         self.options = options
         self.spares: list[tuple[int, socket.socket]] = []
         self.later: list[str] = []
-        self.plain: set[str] = set()
-        """The modules an ordinary kernel has; only these go into a kernel."""
         self.wake, wakeup = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wakeup, False)
@@ -106,20 +106,19 @@ class Forge:
         signal.set_wakeup_fd(wakeup)
 
     def preload(self) -> None:
-        """Import what the children need, the kernel's part first."""
-        # Loads for a second, for a check of addresses that nobody makes here.
-        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-        os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or it prints a warning
-        for name in KERNEL_MODULES:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        importlib.import_module(KERNEL_MODULES[0])
-        del os.environ["PYDEVD_DISABLE_FILE_VALIDATION"]
-        self.plain = set(sys.modules) - {"rfc3987_syntax"}
-        if self.options.get("runner"):
+        if self.options["runner"]:
+            # Loads for a second, for a check of addresses that nobody makes here.
+            sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
             for name in RUNNER_MODULES:
                 importlib.import_module(name)
             self.later = list(LATER)
+        else:
+            os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or it prints a warning
+            importlib.import_module(KERNEL_MODULES[0])
+            for name in KERNEL_MODULES[1:]:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(name)
+            del os.environ["PYDEVD_DISABLE_FILE_VALIDATION"]
         freeze()
 
     def preload_more(self) -> None:
@@ -138,7 +137,7 @@ class Forge:
             if not ready and self.later:
                 self.preload_more()
             elif not ready and missing:
-                self.spares.append(self.fork(kernel=True))
+                self.spares.append(self.fork())
             elif not ready:
                 return
             if self.wake in ready:
@@ -156,10 +155,7 @@ class Forge:
     def give(self, order: dict[str, Any], descriptors: list[int]) -> int:
         """Have a spare do it, or a process forked for it."""
         while True:
-            if order.get("kernel"):
-                pid, channel = self.spares.pop() if self.spares else self.fork(kernel=True)
-            else:
-                pid, channel = self.fork(kernel=False)
+            pid, channel = self.spares.pop() if self.spares else self.fork()
             with channel:
                 try:
                     send(channel, order, descriptors)
@@ -169,7 +165,7 @@ class Forge:
             if taken:  # else it has died meanwhile
                 return pid
 
-    def fork(self, kernel: bool) -> tuple[int, socket.socket]:
+    def fork(self) -> tuple[int, socket.socket]:
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid:
@@ -178,7 +174,7 @@ class Forge:
         try:
             start_over({theirs.fileno()})
             os.setsid()
-            spare(theirs, self.plain, kernel, self.options)
+            spare(theirs, self.options)
         except BaseException:
             import traceback
 
@@ -222,25 +218,22 @@ def start_over(keep: set[int]) -> None:
         sys.modules["numpy.random"].seed()
 
 
-def spare(
-    channel: socket.socket, plain: set[str], with_kernel: bool, options: dict[str, Any]
-) -> None:
-    """Wait for the one order of this process, with a kernel at hand."""
-    kernel = fork_kernel(plain, options, channel) if with_kernel else None
+def spare(channel: socket.socket, options: dict[str, Any]) -> None:
+    """Wait for the one order of this process."""
+    kernel = None if options["runner"] else fork_kernel(options, channel)
     order, descriptors = receive(channel)
     if order is None:
         os._exit(0)
     channel.send(b"t")
     channel.close()
-    if order["kind"] == "step":
-        os._exit(run_step(order, descriptors, kernel))
-    if kernel is not None:
-        keep(socket.socket(fileno=descriptors[0]), kernel)
+    if kernel is None:
+        os._exit(run_step(order, descriptors))
+    keep(socket.socket(fileno=descriptors[0]), kernel)
     os._exit(0)
 
 
-def run_step(order: dict[str, Any], descriptors: list[int], kernel: dict[str, Any] | None) -> int:
-    """Become the runner of a step."""
+def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
+    """Become the runner of a step, with a kernel at hand if a keeper is at the other end."""
     from jupyterlab_convect.runner.forked import ForkedSpare
     from jupyterlab_convect.runner.run import run
 
@@ -253,11 +246,12 @@ def run_step(order: dict[str, Any], descriptors: list[int], kernel: dict[str, An
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
-    if kernel is None and descriptors:
+    offer = None
+    if descriptors:
         keeper = socket.socket(fileno=descriptors[0])
-        found, rights = receive(keeper)
-        kernel = found and dict(found, channel=rights[0], output=rights[1], keeper=keeper)
-    offer = ForkedSpare(kernel, BASE, order["flags"]) if kernel else None
+        kernel, rights = receive(keeper)
+        if kernel is not None:
+            offer = ForkedSpare(kernel, keeper, *rights)
     code = run(folder, offer)
     if offer is not None:
         offer.discard()
@@ -267,8 +261,8 @@ def run_step(order: dict[str, Any], descriptors: list[int], kernel: dict[str, An
 
 
 def keep(runner: socket.socket, kernel: dict[str, Any]) -> None:
-    """Look after a kernel for a runner of another interpreter: tell how it ends, end with it."""
-    message = {key: kernel[key] for key in ("pid", "connection", "folder")}
+    """Look after a kernel for its runner: tell how it ends, end it when the runner is gone."""
+    message = {key: kernel[key] for key in ("pid", "connection", "folder", "launch", "base")}
     send(runner, message, [kernel["channel"], kernel["output"]])
     os.close(kernel["channel"])
     os.close(kernel["output"])
@@ -283,7 +277,7 @@ def keep(runner: socket.socket, kernel: dict[str, Any]) -> None:
         send(runner, {"ended": os.waitstatus_to_exitcode(status)})
 
 
-def fork_kernel(plain: set[str], options: dict[str, Any], owner: socket.socket) -> dict[str, Any]:
+def fork_kernel(options: dict[str, Any], owner: socket.socket) -> dict[str, Any]:
     """Start a kernel up to the point where it needs to know for whom."""
     folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-"))
     connection = {
@@ -307,11 +301,7 @@ def fork_kernel(plain: set[str], options: dict[str, Any], owner: socket.socket) 
             os.dup2(printed, 1)
             os.dup2(printed, 2)
             os.close(printed)
-            for name in set(sys.modules) - plain:
-                if not is_extension(sys.modules[name]):
-                    del sys.modules[name]
-            sys.modules.pop("rfc3987_syntax", None)
-            be_kernel(theirs, folder, connection, options.get("arguments", []))
+            be_kernel(theirs, folder, connection, options["launch"]["arguments"])
         except BaseException:
             import traceback
 
@@ -326,14 +316,11 @@ def fork_kernel(plain: set[str], options: dict[str, Any], owner: socket.socket) 
         "pid": pid,
         "connection": connection,
         "folder": str(folder),
+        "launch": options["launch"],
+        "base": BASE,
         "channel": channel,
         "output": output,
     }
-
-
-def is_extension(module: Any) -> bool:
-    """Compiled modules cannot always be loaded a second time."""
-    return not str(getattr(module, "__file__", "") or "").endswith((".py", ".pyc"))
 
 
 def die_with(parent: int) -> None:

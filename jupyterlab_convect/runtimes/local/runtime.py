@@ -92,8 +92,9 @@ class LocalRuntime(StepRuntime):
 
     def warm_up(self) -> None:
         """Have the warm process ready for the next step; costs nothing when it is."""
-        if warm := self._warm_process(own_launch()):
-            warm.warm_up()
+        for launch in (None, own_launch()):
+            if warm := self._warm_process(launch):
+                warm.warm_up()
 
     @functools.cached_property
     def devices(self) -> tuple[GpuDevice, ...]:
@@ -131,11 +132,12 @@ class LocalRuntime(StepRuntime):
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
         env = self._environment(attempt)
-        pid = await self._start_warm(attempt, env) or self._start_cold(attempt, env)
+        warm, keeper = await self._start_warm(attempt, env)
+        pid = warm or self._start_cold(attempt, env)
         identity = identify(pid)
         self.ledger.hand_over(_key(attempt), identity)
         self._watch(pid)
-        yield identity
+        yield identity if keeper is None else {**identity, "keeper": identify(keeper)}
 
     async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
         return [self._status(attempt) for attempt in attempts]
@@ -151,6 +153,10 @@ class LocalRuntime(StepRuntime):
                 os.kill(pid, signal.SIGTERM)
             await _wait_for_end(found, 2 * self.stop_grace + FORCE_AFTER)
         if is_alive(found) or not (attempt.folder / "outputs.json").exists():
+            # The kernel's first: its keeper would end only the kernel with the runner.
+            keeper = (attempt.handle or {}).get("keeper")
+            if keeper and is_alive(keeper):
+                await asyncio.to_thread(kill_family, int(keeper["pid"]))
             await asyncio.to_thread(kill_family, pid)
 
     async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
@@ -200,25 +206,24 @@ class LocalRuntime(StepRuntime):
             env["CUDA_VISIBLE_DEVICES"] = ",".join(room.get("gpus", {}))
         return env
 
-    async def _start_warm(self, attempt: Attempt, env: Mapping[str, str]) -> int | None:
-        """Have a warm process run it; None when none can."""
-        own = self._warm_process(own_launch())
-        if own is None:
-            return None
+    async def _start_warm(
+        self, attempt: Attempt, env: Mapping[str, str]
+    ) -> tuple[int | None, int | None]:
+        """Have warm processes run it: its runner, and the keeper of its kernel, where they can."""
+        runners = self._warm_process(None)
+        if runners is None:
+            return None, None
+        order = {"folder": str(attempt.folder), "env": env}
         launch = await asyncio.to_thread(_launch_of, attempt)
-        order = {"kind": "step", "folder": str(attempt.folder), "env": env, "flags": launch}
-        if launch is None or launch == own_launch():
-            return await own.order({**order, "kernel": launch is not None}, wait=True)
-        other = self._warm_process(launch)
-        if other is None:
-            return await own.order({**order, "kernel": False}, wait=True)
+        if launch is None:
+            return await runners.order(order), None
+        kernels = self._warm_process(launch)
+        assert kernels is not None
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            kept = await other.order(
-                {"kind": "kernel", "kernel": True}, [theirs.fileno()], wait=False
+            return await asyncio.gather(
+                runners.order(order, [ours.fileno()]), kernels.order({}, [theirs.fileno()])
             )
-            files = [ours.fileno()] if kept else []
-            return await own.order({**order, "kernel": False}, files, wait=True)
 
     def _start_cold(self, attempt: Attempt, env: Mapping[str, str]) -> int:
         with (attempt.folder / "log.txt").open("ab") as log:
@@ -233,7 +238,7 @@ class LocalRuntime(StepRuntime):
         self._watch(process.pid, process.poll)
         return process.pid
 
-    def _warm_process(self, launch: Mapping[str, Any]) -> WarmProcess | None:
+    def _warm_process(self, launch: Mapping[str, Any] | None) -> WarmProcess | None:
         if not (self.spare_kernels and WarmProcess.supported):
             return None
         key = json.dumps(launch, sort_keys=True)

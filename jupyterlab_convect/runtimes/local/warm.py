@@ -25,7 +25,7 @@ GIVE_UP = 3
 
 
 class WarmProcess:
-    """One interpreter's warm process. It is started on demand, and again after it has ended.
+    """A warm process. It is started on demand, and again after it has ended.
 
     Only Linux forks safely with the libraries involved, and finds processes again.
     """
@@ -33,16 +33,21 @@ class WarmProcess:
     supported = sys.platform == "linux" and hasattr(os, "pidfd_open")
 
     def __init__(
-        self, log: logging.Logger, launch: Mapping[str, Any], *, spares: int, idle: float
+        self,
+        log: logging.Logger,
+        launch: Mapping[str, Any] | None,
+        *,
+        spares: int,
+        idle: float,
     ) -> None:
+        """`launch` is that of the kernels it forks; None for the one that forks runners."""
         self._log = log
-        self._launch = launch
-        self._runner = launch == own_launch()
+        self._launch = launch or own_launch()
         self._options = {
-            "runner": self._runner,
+            "runner": launch is None,
+            "launch": launch,
             "spares": spares,
             "idle": idle,
-            "arguments": launch["arguments"],
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -84,15 +89,13 @@ class WarmProcess:
             theirs.close()
         loop.add_reader(self._control, self._on_message)
 
-    async def order(
-        self, order: Mapping[str, Any], descriptors: Sequence[int] = (), *, wait: bool
-    ) -> int | None:
+    async def order(self, order: Mapping[str, Any], descriptors: Sequence[int] = ()) -> int | None:
         """The process that has taken the order; None when there is no warm process.
 
-        With `wait`, one that is just being started is waited for.
+        One that is just being started is waited for: that takes no longer than a cold start.
         """
         self.warm_up()
-        if self._control is None or not (self._ready.done() or wait):
+        if self._control is None:
             return None
         ready, _ = await asyncio.wait({self._ready}, timeout=PATIENCE)
         if not ready or not self._ready.result() or self._control is None:
