@@ -4,6 +4,7 @@ import * as React from 'react';
 
 import { TranslationProvider, useModel, useTrans } from '../ui';
 import { newCatalogLabel } from './commands';
+import { FormDialog } from './dialog';
 import type { CatalogForm } from './form';
 import type { IFormValues } from './settings';
 import type { ICatalog } from './types';
@@ -11,7 +12,7 @@ import type { ICatalog } from './types';
 const ACCEPT = 1;
 
 /** Asks how a catalog is to be. It stays open until the server has taken it. */
-export class CatalogDialog extends Dialog<unknown> {
+export class CatalogDialog extends FormDialog<unknown> {
   constructor(private readonly form: CatalogForm) {
     const { trans, kind, catalog } = form;
     super({

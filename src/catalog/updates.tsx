@@ -6,6 +6,7 @@ import * as React from 'react';
 import { sentenceOf } from '../api';
 import { TranslationProvider, useTrans } from '../ui';
 import type { CatalogApi } from './api';
+import { FormDialog } from './dialog';
 import { linesOf } from './difference';
 import { keyOf } from './search';
 import type { IEntry } from './types';
@@ -17,7 +18,7 @@ export async function chooseUpdates(
   trans: TranslationBundle
 ): Promise<string[] | null> {
   const body = new UpdatesBody(entries, api, trans);
-  const result = await new Dialog({
+  const result = await new FormDialog({
     title: trans._n('%1 update', '%1 updates', entries.length),
     body,
     buttons: [
