@@ -362,6 +362,7 @@ def be_kernel(
     sys.argv = ["ipykernel_launcher.py", "-f", str(file)]
     app: Any = SpareKernelApp.instance()
     app.initialize(["-f", str(file), "--HistoryManager.hist_file=:memory:", *arguments])
+    app.kernel._process_children = list  # the runner ends them, without ipykernel's long waits
     app.start()
     app.control_thread.join(2)  # it may still flush streams that the exit closes
     threading._shutdown()  # type: ignore[attr-defined]

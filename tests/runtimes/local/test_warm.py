@@ -85,6 +85,14 @@ async def test_exit_handlers_run_and_open_files_are_written(warm):
     assert (attempt.folder / "files" / "left.txt").read_text() == "open"
 
 
+async def test_processes_a_notebook_leaves_are_ended(warm, wait_for, alive):
+    _, status, log = await warm.run(
+        ["import subprocess; print(subprocess.Popen(['sleep', '1000']).pid)"]
+    )
+    assert status.state == "succeeded"
+    await wait_for(lambda: not alive(int(log)))
+
+
 async def test_a_kernel_that_dies(warm):
     _, status, _ = await warm.run(["import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"])
     assert status.reason == "The kernel crashed (SIGSEGV) in cell 1."
