@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import ConvectError
+from ..pipeline.component_types import from_text
 from ..pipeline.plan import Json
 from .approvals import Approvals, refuse_unapproved, store_folder
 from .definition import component_from_json
@@ -29,7 +30,6 @@ from .engines import container_engine
 from .files import read_json
 from .model import Component
 from .run import Folders, Launch, arguments_of, as_container, as_process, context_of
-from .types import from_text
 
 LARGEST_VALUE = 64 << 10
 """Outputs above so many bytes are files, whatever their type."""

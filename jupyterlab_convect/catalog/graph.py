@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ..pipeline.component_types import value_kind
 from ..pipeline.plan import Json
 from .model import Component, Graph, Task, Unreadable
 from .text import At
-from .types import value_kind
 from .v1 import read_interface
 
 MAX_TASKS = 2_000

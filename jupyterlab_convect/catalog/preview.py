@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from ..pipeline.component_types import type_name, value_kind
 from ..pipeline.plan import Json
 from .model import Component, Input, Output, Task
-from .types import type_name, value_kind
 
 
 def preview(component: Component) -> dict[str, Json]:

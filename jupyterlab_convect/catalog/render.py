@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import ConvectError
+from ..pipeline.component_types import type_name
 from ..pipeline.plan import Json
 from .model import Component, Container, Format, Input
-from .types import fitting, to_text, type_name
+from .values import fitting, to_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..pipeline.component_types import value_kind
 from ..pipeline.plan import Json
 from .model import Component, Container, Input, Output, placeholders
 from .text import At
-from .types import value_kind
 
 _PLACEHOLDERS = ("inputValue", "inputPath", "inputUri", "outputPath", "outputUri")
 

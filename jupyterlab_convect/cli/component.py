@@ -432,7 +432,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _input_value(component: Component, name: str, text: str, root: Path) -> Any:
-    from ..catalog.types import value_kind
+    from ..pipeline.component_types import value_kind
 
     end = component.input(name)
     if end is None:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import ConvectError
-from .check_graph import readable_references
+from .check_components import component_outputs, output_type
+from .check_graph import references_of
 from .check_shape import did_you_mean
 from .check_values import expression_type, kinds_fit
 from .discovery import Discovery, kind_of
-from .expressions import type_of
+from .document import shorten
 from .files import FileCache, join
 from .problems import Problem
 
@@ -23,16 +24,12 @@ AROUND = frozenset(
         "bad-notebook",
         "too-large",
         "too-many-files",
-        "no-match",
-        "unknown-parameter-of-notebook",
         "missing-parameter-of-notebook",
-        "wrong-type-for-notebook",
-        "unknown-output",
         "missing-component",
         "outside-root",
     )
 )
-"""Codes that blame what lies around the document, not the document."""
+"""Codes of errors that blame what lies around the document, not the document."""
 
 
 def check_paths(nodes: Mapping[str, Mapping[str, Any]], folder: str) -> Iterator[Problem]:
@@ -56,6 +53,11 @@ def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> I
     """Are the files there, and do they take and give what the document says?"""
     nodes = document.get("nodes", {})
     made = [glob for node in nodes.values() for glob in node.get("outputs", ())]
+    types = {
+        (node, name): output_type(end)
+        for node, ends in component_outputs(document).items()
+        for name, end in ends.items()
+    }
     known: dict[str, Discovery] = {}
     for name, node in nodes.items():
         path = join(folder, node["path"]) if "path" in node else None
@@ -63,18 +65,20 @@ def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> I
             try:
                 known[name] = files.discovery(path)
             except ConvectError as error:
-                if error.code != "unknown-file-type":
+                if error.code == "missing-file":
+                    yield _missing(path, files, name, "path")
+                elif error.code != "unknown-file-type":
                     yield Problem("error", error.code, error.sentence, name, ("path",), error.hint)
             else:
                 if known[name].kind == "notebook":
-                    yield from _check_parameters(name, node, known[name], document)
+                    yield from _check_parameters(name, node, known[name], document, types)
         home = home_of(node, folder)
         for index, pattern in enumerate(node.get("dependencies", ())):
             yield from _check_dependency(name, index, pattern, home, made, files)
         for key, file in input_files(node):
             target = join(folder, file)
             if target is not None and files.kind(target) is None and not _is_made(file, made):
-                yield _missing(file, name, "inputs", key)
+                yield _missing(target, files, name, "inputs", key)
     for name, node in nodes.items():
         yield from _check_outputs(name, node, known)
 
@@ -110,7 +114,11 @@ def _check_suffix(path: str, name: str, kind: str) -> Iterator[Problem]:
 
 
 def _check_parameters(
-    name: str, node: Mapping[str, Any], found: Discovery, document: Mapping[str, Any]
+    name: str,
+    node: Mapping[str, Any],
+    found: Discovery,
+    document: Mapping[str, Any],
+    types: Mapping[tuple[str, str], str | None],
 ) -> Iterator[Problem]:
     if found.parameters is None:
         return
@@ -131,15 +139,16 @@ def _check_parameters(
                     or "Assign it in the cell tagged “parameters”; it is set all the same.",
                 )
             continue
-        kind = expression_type(value, document.get("parameters", {}))
+        kind = expression_type(value, document.get("parameters", {}), types)
         if not kinds_fit(kind, parameter.type):
             yield Problem(
                 "warning",
                 "wrong-type-for-notebook",
                 f"“{node['path']}” expects “{key}” to be of type {parameter.type}, "
-                f"but it gets one of type {kind or type_of(value)}.",
+                f"but {shorten(value)} is of type {kind}.",
                 name,
                 ("parameters", key),
+                "Change the value, or the default in the notebook.",
             )
     for key, parameter in declared.items():
         if parameter.source is None and key not in given:
@@ -176,9 +185,10 @@ def _check_dependency(
             f"No file matches “{pattern}”.",
             name,
             ("dependencies", index),
+            f"It is looked for in “{home or '.'}”, the folder of the node's file.",
         )
     elif files.kind(target) is None:
-        yield _missing(pattern, name, "dependencies", index)
+        yield _missing(target, files, name, "dependencies", index)
 
 
 def _is_made(pattern: str, made: list[str]) -> bool:
@@ -189,20 +199,19 @@ def _is_made(pattern: str, made: list[str]) -> bool:
 def _check_outputs(
     name: str, node: Mapping[str, Any], known: Mapping[str, Discovery]
 ) -> Iterator[Problem]:
-    for key in ("parameters", "env", "command", "inputs"):
-        for reference in readable_references(node.get(key)):
-            found = known.get(reference.node or "")
-            if found is None or found.outputs is None or reference.name in found.outputs:
-                continue
-            yield Problem(
-                "warning",
-                "unknown-output",
-                f"Node “{reference.node}” does not seem to give an output “{reference.name}”.",
-                name,
-                (key,),
-                did_you_mean(reference.name, found.outputs)
-                or "Assign it in a cell tagged “outputs”.",
-            )
+    for path, reference in references_of(node):
+        found = known.get(reference.node or "")
+        if found is None or found.outputs is None or reference.name in found.outputs:
+            continue
+        yield Problem(
+            "warning",
+            "unknown-output",
+            f"Node “{reference.node}” does not seem to give an output “{reference.name}”.",
+            name,
+            path,
+            did_you_mean(reference.name, found.outputs)
+            or "Assign it in a cell tagged “outputs”, or call jupyterlab_convect.output().",
+        )
 
 
 def _outside(path: str, node: str, *where: str | int) -> Problem:
@@ -212,9 +221,11 @@ def _outside(path: str, node: str, *where: str | int) -> Problem:
         f"“{path[:80]}” lies outside the root folder.",
         node,
         where,
-        "Use a path inside it, without a leading “/”.",
+        "Use a path inside it, without a leading “/”, or choose a larger root folder.",
     )
 
 
-def _missing(path: str, node: str, *where: str | int) -> Problem:
-    return Problem("error", "missing-file", f"There is no file “{path[:80]}”.", node, where)
+def _missing(path: str, files: FileCache, node: str, *where: str | int) -> Problem:
+    folder, name = posixpath.split(path)
+    hint = did_you_mean(name, files.names(folder))
+    return Problem("error", "missing-file", f"There is no file “{path[:80]}”.", node, where, hint)

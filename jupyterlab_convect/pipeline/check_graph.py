@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 from ..errors import ConvectError
 from . import graph
 from .check_shape import did_you_mean
-from .expressions import Reference, references
-from .plan import Json
-from .problems import Problem
+from .expressions import Reference, parse, texts
+from .problems import Path, Problem
 
 _ID = re.compile(r"[^\W][\w-]{0,62}")
 EXPRESSIVE = ("parameters", "env", "command", "inputs")
@@ -21,10 +21,20 @@ EXPRESSIVE = ("parameters", "env", "command", "inputs")
 def edges_of(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     """What each step comes after, said by `after` or an expression; links to nowhere left out."""
     steps = {name for name, node in nodes.items() if node.get("kind") != "group"}
-    return {
-        name: sorted({*nodes[name].get("after", ()), *_named(nodes[name])} & steps)
-        for name in steps
-    }
+
+    def before(node: Mapping[str, Any]) -> set[Any]:
+        return {*node.get("after", ()), *(reference.node for _, reference in references_of(node))}
+
+    return {name: sorted(before(nodes[name]) & steps) for name in steps}
+
+
+def references_of(node: Mapping[str, Any]) -> Iterator[tuple[Path, Reference]]:
+    """What the readable expressions of a node refer to, and where each stands."""
+    for key in EXPRESSIVE:
+        for path, text in texts(node.get(key), (key,)):
+            if "${{" in text:
+                with contextlib.suppress(ConvectError):
+                    yield from ((path, part) for part in parse(text) if isinstance(part, Reference))
 
 
 def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem]:
@@ -58,33 +68,33 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
                     did_you_mean(other, known),
                 )
     for cycle in graph.cycles(edges_of(nodes)):
-        way = " → ".join((*cycle, cycle[0]))
-        yield Problem(
-            "error",
-            "cycle",
-            f"These nodes wait for each other: {way}."
-            if len(cycle) > 1
-            else f"Node “{cycle[0]}” waits for itself.",
-            cycle[0],
-            ("after",),
-            "Remove one of the links.",
-        )
+        yield _cycle(cycle, nodes)
 
 
-def _named(node: Mapping[str, Any]) -> Iterator[str]:
-    """Nodes that the readable expressions of a node refer to."""
-    for key in EXPRESSIVE:
-        for reference in readable_references(node.get(key)):
-            if reference.node is not None:
-                yield reference.node
+def _cycle(cycle: list[str], nodes: Mapping[str, Mapping[str, Any]]) -> Problem:
+    links = {name: _link(nodes[name], cycle[index - 1]) for index, name in enumerate(cycle)}
+    hint = "Remove one of the links." if len(cycle) > 1 else "Remove the link."
+    for name, path in links.items():
+        if path != ("after",):
+            place = ".".join(map(str, path))
+            hint = f"Remove one of the links, or the expression in “{place}” of “{name}”."
+    way = " → ".join((*cycle, cycle[0]))
+    return Problem(
+        "error",
+        "cycle",
+        f"These nodes wait for each other: {way}."
+        if len(cycle) > 1
+        else f"Node “{cycle[0]}” waits for itself.",
+        cycle[0],
+        links[cycle[0]],
+        hint,
+    )
 
 
-def readable_references(value: Json) -> list[Reference]:
-    """The references in a value; none when one of its expressions is malformed."""
-    try:
-        return list(references(value))
-    except ConvectError:
-        return []
+def _link(node: Mapping[str, Any], before: str) -> Path:
+    """Where a node says that it comes after another."""
+    found = (path for path, reference in references_of(node) if reference.node == before)
+    return ("after",) if before in node.get("after", ()) else next(found)
 
 
 def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem]:
@@ -96,7 +106,8 @@ def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem
                 f"“{name[:60]}” cannot be the id of a node.",
                 name,
                 (),
-                "An id is up to 63 letters, digits, “_” and “-”, and does not start with “-”.",
+                f"{_suggestion(name)}An id is up to 63 letters, digits, “_” and “-”, and does not "
+                "start with “-”.",
             )
     for name in document.get("comments", {}):
         if name in known:
@@ -108,6 +119,11 @@ def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem
                 ("comments", name),
                 "Rename the comment: both have a place in “layout”.",
             )
+
+
+def _suggestion(name: str) -> str:
+    plain = re.sub(r"[^\w-]+", "-", name).strip("-")[:63]
+    return f"“{plain}” would do. " if _ID.fullmatch(plain) else ""
 
 
 def _check_groups(
@@ -141,7 +157,7 @@ def _check_groups(
         )
 
 
-def _nowhere(name: str, known: set[str], node: str, path: tuple[str | int, ...]) -> Problem:
+def _nowhere(name: str, known: set[str], node: str, path: Path) -> Problem:
     return Problem(
         "error",
         "unknown-node",

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .check_shape import Path
 from .files import join
 from .merge import merge
 from .plan import Json
-from .problems import Problem
+from .problems import Path, Problem
 from .quantities import quantity
 
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -6,18 +6,18 @@ mean”, and it is too slow for large pipelines in an editor.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import ConvectError
 from .document import describe_type, shorten
 from .plan import Json
-from .problems import Problem
+from .problems import Path, Problem
 from .quantities import duration, quantity
 from .schema import Schema, inlined
-
-Path = tuple[str | int, ...]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -35,6 +35,18 @@ _WORDS = {
     "integer": "a whole number",
     "boolean": "true or false",
 }
+
+
+_OTHER_WORDS = {
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("float", "double", "real"), "number"),
+    **dict.fromkeys(("list", "tuple"), "array"),
+    **dict.fromkeys(("dict", "map"), "object"),
+    "int": "integer",
+    "bool": "boolean",
+    **dict.fromkeys(("depends_on", "dependson", "needs", "requires", "upstream"), "after"),
+}
+"""What Python and other programs call the same thing."""
 
 
 def check_shape(document: Json) -> list[Problem]:
@@ -65,14 +77,11 @@ def absolute_path(problem: Problem) -> Path:
     return problem.path if problem.node is None else ("nodes", problem.node, *problem.path)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
-
-
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    found = nearest(name, known)
-    return None if found is None else f"Did you mean “{found}”?"
+    names = list(known)
+    other = _OTHER_WORDS.get(name.lower())
+    found = [other] if other in names else difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean “{found[0]}”?" if found else None
 
 
 def has_type(value: Json, kind: str) -> bool:
@@ -134,7 +143,7 @@ def _check_object(value: dict[str, Json], shape: Schema, path: Path) -> Iterator
         if known is not None:
             yield from _check(item, known, (*path, key))
         elif others is False:
-            hint = did_you_mean(key, properties) or f"There are {', '.join(properties)}."
+            hint = _where_it_belongs(key, properties)
             sentence = f"{_place(path)} has no property “{key[:60]}”."
             yield _problem("unknown-property", sentence, (*path, key), hint)
         elif isinstance(others, dict):
@@ -179,7 +188,31 @@ def _wrong_type(value: Json, kinds: list[str], path: Path) -> Problem:
     words = list(dict.fromkeys(_WORDS[kind] for kind in kinds))
     wanted = " or ".join(words)
     sentence = f"{_place(path)} must be {wanted}, but it is {describe_type(value)}."
-    return _problem("wrong-type", sentence, path)
+    return _problem("wrong-type", sentence, path, _rewritten(value, kinds, path))
+
+
+def _rewritten(value: Json, kinds: list[str], path: Path) -> str | None:
+    """How to write what was probably meant."""
+    if len(path) == 2 and path[0] == "parameters":
+        return f'Write {{"default": {shorten(value)}}}.'
+    if isinstance(value, str):
+        if kinds == ["array"]:
+            words = value.split() if path[-1] == "command" else [value]
+            return f"Write a list: {shorten(words)}."
+        with contextlib.suppress(ValueError, RecursionError):
+            meant = json.loads(value)
+            if any(has_type(meant, kind) for kind in kinds):
+                return "Write it without quotes."
+    elif kinds == ["string"] and isinstance(value, bool | int | float):
+        return f'Write it in quotes: "{json.dumps(value)}".'
+    return None
+
+
+def _where_it_belongs(key: str, properties: Schema) -> str:
+    for name, item in properties.items():
+        if key in item.get("properties", {}):
+            return f"It belongs into “{name}”."
+    return did_you_mean(key, properties) or f"There are {', '.join(properties)}."
 
 
 def _not_allowed(value: Json, allowed: list[Json], path: Path) -> Problem:

@@ -9,11 +9,9 @@ from ..errors import ConvectError
 from .check_graph import EXPRESSIVE
 from .check_shape import did_you_mean, has_type
 from .document import shorten
-from .expressions import Reference, parse, type_of
+from .expressions import Reference, almost, parse, texts, type_of
 from .plan import Json
-from .problems import Problem
-
-Path = tuple[str | int, ...]
+from .problems import Path, Problem
 
 _PLAIN = ("image", "kernel", "path", "working_folder", "dependencies", "outputs", "timeout")
 
@@ -48,6 +46,7 @@ def check_declarations(parameters: Mapping[str, Any]) -> Iterator[Problem]:
                     f"The parameter “{name}” is of type {kind}, but {shorten(value)} is not.",
                     None,
                     ("parameters", name, key, *([int(index)] if index else [])),
+                    "Change the value, or the type.",
                 )
         default = parameter.get("default")
         if default is not None and default not in parameter.get("choices", [default]):
@@ -71,7 +70,8 @@ def check_given(declared: Mapping[str, Any], given: Mapping[str, Json]) -> Itera
                 f"The pipeline has no parameter “{name[:60]}”.",
                 None,
                 path,
-                did_you_mean(name, declared),
+                did_you_mean(name, declared)
+                or (f"There are {', '.join(declared)}." if declared else "It has none."),
             )
             continue
         kind = declared[name].get("type")
@@ -119,9 +119,9 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
     nodes = document.get("nodes", {})
     for key in ("parameters", "env"):
         path = ("defaults", key)
-        for where, reference in _scan(document.get("defaults", {}).get(key), path):
-            if isinstance(reference, ConvectError):
-                yield _unreadable(reference, None, where)
+        for where, reference in _scan(document.get("defaults", {}).get(key), None, path):
+            if isinstance(reference, Problem):
+                yield reference
             elif reference.node is not None:
                 yield Problem(
                     "error",
@@ -135,9 +135,9 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
                 yield from _check_reference(reference, parameters, nodes, known, None, where)
     for name, node in nodes.items():
         for key in EXPRESSIVE:
-            for where, reference in _scan(node.get(key), (key,)):
-                if isinstance(reference, ConvectError):
-                    yield _unreadable(reference, name, where)
+            for where, reference in _scan(node.get(key), name, (key,)):
+                if isinstance(reference, Problem):
+                    yield reference
                 else:
                     yield from _check_reference(reference, parameters, nodes, known, name, where)
         for key in _PLAIN:
@@ -154,8 +154,15 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
                 )
 
 
-def expression_type(value: Json, parameters: Mapping[str, Any]) -> str | None:
-    """The type that a value will have, None when it cannot be known yet."""
+def expression_type(
+    value: Json,
+    parameters: Mapping[str, Any],
+    outputs: Mapping[tuple[str, str], str | None] | None = None,
+) -> str | None:
+    """The type that a value will have, None when it cannot be known yet.
+
+    `outputs` has the types of outputs that are known, by node and name.
+    """
     if not isinstance(value, str) or "${{" not in value:
         return type_of(value)
     try:
@@ -168,27 +175,26 @@ def expression_type(value: Json, parameters: Mapping[str, Any]) -> str | None:
     if isinstance(part, str) or part.kind == "run":
         return "string"
     if part.kind == "nodes":
-        return None
+        return (outputs or {}).get((part.node or "", part.name))
     declared = parameters.get(part.name, {})
     kind: str | None = declared.get("type")
     return kind if kind or "default" not in declared else type_of(declared["default"])
 
 
-def _scan(value: Json, path: Path) -> Iterator[tuple[Path, Reference | ConvectError]]:
-    if isinstance(value, str):
-        if "${{" in value:
-            try:
-                for part in parse(value):
-                    if isinstance(part, Reference):
-                        yield path, part
-            except ConvectError as error:
-                yield path, error
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _scan(item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _scan(item, (*path, index))
+def _scan(value: Json, node: str | None, path: Path) -> Iterator[tuple[Path, Reference | Problem]]:
+    """What the expressions in a value refer to, and what is wrong with those that do not."""
+    for where, text in texts(value, path):
+        if "{" not in text:
+            continue
+        try:
+            yield from ((where, part) for part in parse(text) if isinstance(part, Reference))
+        except ConvectError as error:
+            yield where, Problem("error", error.code, error.sentence, node, where, error.hint)
+        found = almost(text)
+        if found is not None:
+            sentence = f"“{found[0][:60]}” looks like an expression, but it is plain text."
+            hint = f"Write {found[1][:60]}."
+            yield where, Problem("warning", "almost-expression", sentence, node, where, hint)
 
 
 def _check_reference(
@@ -226,7 +232,3 @@ def _check_reference(
             path,
             "Name the member that gives the output.",
         )
-
-
-def _unreadable(error: ConvectError, node: str | None, path: Path) -> Problem:
-    return Problem("error", error.code, error.sentence, node, path, error.hint)

@@ -42,9 +42,7 @@ def parse_json(text: str | bytes) -> Json:
         raise ConvectError(
             f"Line {error.lineno}, column {error.colno} is not valid JSON: {_plainly(error.msg)}.",
             code="malformed-json",
-            hint="The file may be cut off or half-merged."
-            if error.pos >= len(text.rstrip())
-            else None,
+            hint=_json_hint(text, error.pos),
         ) from None
     except RecursionError:
         raise _too_deep() from None
@@ -133,8 +131,10 @@ def _decode(text: str | bytes) -> str:
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
+            good = text[: error.start].decode("utf-8")
+            line, column = _position(good, len(good))
             raise ConvectError(
-                f"The file is not UTF-8: byte {error.start} does not belong there.",
+                f"The file is not UTF-8: line {line}, column {column} is no character.",
                 code="bad-encoding",
                 hint="Save it again as UTF-8.",
             ) from None
@@ -156,6 +156,20 @@ def _decode(text: str | bytes) -> str:
 
 def _position(text: str, index: int) -> tuple[int, int]:
     return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+
+
+def _json_hint(text: str, position: int) -> str | None:
+    # Newer versions of Python point at the comma itself.
+    before, rest = text[:position].rstrip(), text[position:].lstrip(", \t\r\n")
+    if not rest:
+        return "The file may be cut off."
+    if rest.startswith(("<<<<<<<", "=======", ">>>>>>>")):
+        return "It is half merged: choose one of the two versions."
+    if rest[0] in "}]" and (before.endswith(",") or text[position] == ","):
+        return "There is no comma after the last item."
+    if rest[0] in "/#":
+        return "JSON has no comments; “comments” of the pipeline are shown on the canvas."
+    return "Texts stand in double quotes." if rest[0] == "'" else None
 
 
 def _plainly(message: str) -> str:

@@ -16,10 +16,15 @@ from typing import Any, Literal
 
 from ..errors import ConvectError, Refused
 from .plan import Json
+from .problems import Path
 
 RUN_FIELDS = ("id", "name")
 
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_ALMOST = re.compile(
+    r"(?<!\$)\{\{\s*((?:parameters|nodes|run)\.[^{}]*?)\s*\}\}"
+    r"|\$\{\s*((?:parameters|nodes|run)\.[^{}]*?)\s*\}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +97,20 @@ def as_text(value: Json) -> str:
 
 def references(value: Json) -> Iterator[Reference]:
     """Every reference in a value, however deep."""
+    for _, text in texts(value):
+        yield from (part for part in parse(text) if isinstance(part, Reference))
+
+
+def texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every text in a value, however deep, and where it is."""
     if isinstance(value, str):
-        if "${{" in value:
-            yield from (part for part in parse(value) if isinstance(part, Reference))
+        yield path, value
     elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from references(item)
+        for key, item in value.items():
+            yield from texts(item, (*path, key))
     elif isinstance(value, list | tuple):
-        for item in value:
-            yield from references(item)
+        for index, item in enumerate(value):
+            yield from texts(item, (*path, index))
 
 
 @functools.lru_cache(4096)
@@ -133,9 +143,23 @@ def _reference(source: str) -> Reference:
         case ["run", field] if field in RUN_FIELDS:
             return Reference("run", field)
     raise _unreadable(
-        f"“${{{{ {source.strip()[:60]} }}}}” is not an expression.",
-        "There are parameters.NAME, nodes.ID.outputs.NAME, run.id and run.name.",
+        f"“${{{{ {source.strip()[:60]} }}}}” is not an expression.", _expression_hint(words)
     )
+
+
+def _expression_hint(words: list[str]) -> str:
+    match words:
+        case ["nodes" | "node", node, *name] if name and "outputs" not in name:
+            return f"Did you mean nodes.{node}.outputs.{'.'.join(name)}?"
+        case ["parameter" | "params" | "param", *name] if _is_name(name):
+            return f"Did you mean parameters.{'.'.join(name)}?"
+    return "There are parameters.NAME, nodes.ID.outputs.NAME, run.id and run.name."
+
+
+def almost(text: str) -> tuple[str, str] | None:
+    """What looks like an expression in a text and is none, and how it is written rightly."""
+    found = _ALMOST.search(text)
+    return None if found is None else (found[0], f"${{{{ {found[1] or found[2]} }}}}")
 
 
 def _is_name(words: list[str]) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import glob
 import hashlib
 import itertools
+import os
 import posixpath
+import stat
 from pathlib import Path
 
 from ..errors import ConvectError
@@ -33,14 +35,23 @@ class FileCache:
         self._digests: dict[str, str] = {}
         self._discoveries: dict[str, Discovery | ConvectError] = {}
         self._matches: dict[str, list[str]] = {}
+        self._names: dict[str, list[str]] = {}
 
     def kind(self, path: str) -> str | None:
         """`file`, `folder`, or None when there is neither."""
-        if isinstance(self._contents.get(path), bytes):
-            return "file"
         if path not in self._kinds:
             self._kinds[path] = _kind(self.root / path)
         return self._kinds[path]
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, no more than anybody would look through."""
+        if folder not in self._names:
+            try:
+                with os.scandir(self.root / folder) as found:
+                    self._names[folder] = [item.name for item in itertools.islice(found, 1000)]
+            except (OSError, ValueError):
+                self._names[folder] = []
+        return self._names[folder]
 
     def digest(self, path: str) -> str:
         """The sha256 of a file's bytes."""
@@ -80,6 +91,8 @@ class FileCache:
         kind = self.kind(pattern)
         if kind == "file":
             return [pattern]
+        if kind is None and not glob.has_magic(pattern):
+            return []
         if kind == "folder":
             pattern = posixpath.join(glob.escape(pattern), "**") if pattern != "." else "**"
         # Unlike Path.glob, this passes over hidden files, as a shell does.
@@ -102,10 +115,13 @@ class FileCache:
             try:
                 with (self.root / path).open("rb") as file:
                     content = file.read(MAX_BYTES + 1)
+                self._kinds[path] = "file"
                 if len(content) > MAX_BYTES:
                     content = ConvectError(f"“{path}” is too large.", code="too-large")
             except (OSError, ValueError) as error:
                 content = _unreadable(path, error)
+                if content.code == "missing-file":
+                    self._kinds[path] = None
             self._contents[path] = content
         if isinstance(content, ConvectError):
             raise content
@@ -114,9 +130,10 @@ class FileCache:
 
 def _kind(path: Path) -> str | None:
     try:
-        return "file" if path.is_file() else "folder" if path.is_dir() else None
+        mode = path.stat().st_mode
     except (OSError, ValueError):
         return None
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else None
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> ConvectError:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+Path = tuple[str | int, ...]
+"""The way to a value in a document: keys, and indexes of lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -14,7 +17,7 @@ class Problem:
     message: str
     """One sentence for people."""
     node: str | None = None
-    path: tuple[str | int, ...] = ()
+    path: Path = ()
     """Where in the document, from the node (or from the top, when there is no node)."""
     hint: str | None = None
     """What to do about it."""

@@ -32,7 +32,8 @@ def quantity(value: str | float) -> Decimal:
         raise ConvectError(
             f"“{_cut(value)}” is not a quantity.",
             code="bad-quantity",
-            hint="Write a number, or one with a unit: 500m, 2, 512Mi, 2Gi.",
+            hint=_nearest_quantity(value)
+            or "Write a number, or one with a unit: 500m, 2, 512Mi, 2Gi.",
         )
     amount = Decimal(match["number"])
     if match["exponent"]:
@@ -74,9 +75,21 @@ def duration(value: str | float) -> float:
         raise ConvectError(
             f"“{_cut(value)}” is not a duration.",
             code="bad-duration",
-            hint="Write seconds, or a number with a unit: 90s, 15m, 2h, 1d.",
+            hint=_nearest_duration(text)
+            or "Write seconds, or a number with a unit: 90s, 15m, 2h, 1d.",
         )
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _nearest_quantity(value: str | float) -> str | None:
+    """`2GB` and `2 gb` are what people write for `2Gi`."""
+    match = re.fullmatch(r"([0-9.]+) ?([kmgtpe])i?b?", _text(value), re.IGNORECASE)
+    return f"Did you mean {match[1]}{match[2].upper()}i?" if match else None
+
+
+def _nearest_duration(text: str) -> str | None:
+    match = re.fullmatch(r"([0-9.]+)(s|m|h|d|w)[a-z]*", text, re.IGNORECASE)
+    return f"Did you mean {match[1]}{match[2].lower()}?" if match else None
 
 
 def _text(value: str | float) -> str:

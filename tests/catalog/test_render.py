@@ -12,8 +12,8 @@ import pytest
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.render import File, Paths, Rendered, Value, render, slugs
-from jupyterlab_convect.catalog.types import from_text
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.pipeline.component_types import from_text
 
 CONTEXT = {
     "run.id": "RUN",

@@ -86,7 +86,7 @@ def test_numbers_are_written_as_javascript_does(value: float, text: str) -> None
         ('{"convect": 1, "name": "\\u0000"}', "nul-byte", "NUL"),
         ('{"convect": 1, "name": "中\\u0000"}', "nul-byte", "NUL"),
         ('{"convect": 1, "name": "\\ud83d"}', "bad-encoding", "half a character"),
-        (b'{"convect": 1, "name": "\xe9"}', "bad-encoding", "byte 24"),
+        (b'{"convect": 1,\n "name": "\xe9"}', "bad-encoding", "line 2, column 11"),
         ('{"convect": 1}'.encode("utf-16"), "bad-encoding", "not UTF-8"),
         ("[" * 200_000, "too-deep", "nested"),
         ('{"convect": 1, "extra": ' + "[" * 150 + "]" * 150 + "}", "too-deep", "nested"),
@@ -109,6 +109,23 @@ def test_bad_input_is_refused_in_one_sentence(content: str | bytes, code: str, w
     assert words in caught.value.sentence
     assert "\n" not in caught.value.sentence
     assert len(caught.value.sentence) < 200
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ('{"convect": 1', "cut off"),
+        ('{"convect": 1,\n}', "no comma"),
+        ('{"convect": [1, ]}', "no comma"),
+        ('{\n// mine\n"convect": 1}', "no comments"),
+        ("{'convect': 1}", "double quotes"),
+        ('{"convect": 1,\n<<<<<<< HEAD\n', "half merged"),
+    ],
+)
+def test_the_usual_mistakes_in_json_get_a_hint(content: str, hint: str) -> None:
+    with pytest.raises(ConvectError) as caught:
+        parse(content)
+    assert hint in (caught.value.hint or "")
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,32 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             ("resources", "gpus"),
             "“gpu”?",
         ),
+        (train("gpu", value=1), "unknown-property", "train", ("gpu",), "belongs into “resources”"),
+        (train("depends_on", value=[]), "unknown-property", "train", ("depends_on",), "“after”?"),
+        (train("after", value="x"), "wrong-type", "train", ("after",), 'Write a list: ["x"]'),
+        (train("retries", value="2"), "wrong-type", "train", ("retries",), "without quotes"),
+        (train("env", value={"A": 1}), "wrong-type", "train", ("env", "A"), 'in quotes: "1"'),
+        (
+            put("nodes", "c", value={"kind": "command", "command": "python x.py"}),
+            "wrong-type",
+            "c",
+            ("command",),
+            '["python", "x.py"]',
+        ),
+        (
+            put("parameters", "lr", value=0.1),
+            "wrong-type",
+            None,
+            ("parameters", "lr"),
+            'Write {"default": 0.1}',
+        ),
+        (
+            put("parameters", "lr", "type", value="float"),
+            "bad-value",
+            None,
+            ("parameters", "lr", "type"),
+            "“number”?",
+        ),
         (train("pull_policy", value="always"), "bad-value", "train", ("pull_policy",), "“Always”?"),
         (lambda d: d["nodes"]["train"].pop("path"), "missing-property", "train", (), "“path”"),
         (lambda d: d["nodes"]["train"].pop("kind"), "missing-property", "train", (), "“kind”"),
@@ -70,7 +97,7 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             "bad-quantity",
             "train",
             ("resources", "memory"),
-            "2Gi",
+            "Did you mean 2Gi?",
         ),
         (
             train("resources", "cpu", value={"request": 2, "limit": "1500m"}),
@@ -87,8 +114,9 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             "at least 0",
         ),
         (train("timeout", value="soon"), "bad-duration", "train", ("timeout",), "2h"),
+        (train("timeout", value="2 hours"), "bad-duration", "train", ("timeout",), "mean 2h?"),
         # names
-        (put("nodes", "a/b", value={"kind": "group", "members": []}), "bad-id", "a/b", (), "id"),
+        (put("nodes", "a/b", value={"kind": "group", "members": []}), "bad-id", "a/b", (), "a-b"),
         (
             put("comments", value={"train": {"text": "x"}}),
             "duplicate-id",
@@ -185,6 +213,13 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             "prepare → train → prepare",
         ),
         (train("after", value=["train"]), "cycle", "train", ("after",), "itself"),
+        (
+            put("nodes", "prepare", "env", value={"A": "${{ nodes.train.outputs.x }}"}),
+            "cycle",
+            "prepare",
+            ("env", "A"),
+            "the expression in “env.A” of “prepare”",
+        ),
         # values
         (
             train("parameters", "lr", value="${{ parameters.lrr }}"),
@@ -206,6 +241,20 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             "train",
             ("parameters", "lr", 0),
             "parameters.NAME",
+        ),
+        (
+            train("parameters", "lr", value="${{ nodes.prepare.rows }}"),
+            "bad-expression",
+            "train",
+            ("parameters", "lr"),
+            "mean nodes.prepare.outputs.rows?",
+        ),
+        (
+            train("parameters", "lr", value="${{ parameter.lr }}"),
+            "bad-expression",
+            "train",
+            ("parameters", "lr"),
+            "mean parameters.lr?",
         ),
         (
             train("image", value="${{ run.id }}"),
@@ -302,11 +351,73 @@ def test_components_are_checked_against_their_definition(churn: dict[str, Any]) 
     assert found == {
         ("unknown-input", "add", ("inputs", "c")),
         ("missing-input", "add", ("inputs",)),
-        ("unknown-output", "train", ("parameters",)),
+        ("unknown-output", "train", ("parameters", "rows")),
     }
     churn["nodes"]["add"]["inputs"] = {"a": "${{ run.id }}"}
     churn["nodes"]["train"]["parameters"]["rows"] = "${{ nodes.add.outputs.sum }}"
     assert validate(churn) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "severity"),
+    [
+        ("Integer", 3, None),
+        ("Integer", 3.0, None),
+        ("Integer", "3", None),
+        ("Integer", None, None),
+        ("Integer", {"file": "n.txt"}, None),
+        ("Integer", "${{ parameters.name }}", None),
+        ("Integer", "${{ parameters.lr }}", None),
+        ("Integer", "${{ nodes.prepare.outputs.rows }}", None),
+        ("String", 3, None),
+        ({"GCSPath": {"data_type": "CSV"}}, 3, None),
+        (None, [1], None),
+        ("Integer", 3.5, "error"),
+        ("Integer", True, "error"),
+        ("JsonArray", 3, "error"),
+        ("Integer", "many", "warning"),
+        ("Bool", "${{ parameters.lr }}", "warning"),
+        ("Float", "${{ parameters.names }}", "warning"),
+    ],
+)
+def test_inputs_of_components_are_of_their_type(
+    churn: dict[str, Any], kind: Any, value: Any, severity: str | None
+) -> None:
+    churn["parameters"] |= {"name": {"type": "string"}, "names": {"type": "array"}}
+    churn["components"] = {"sha256:0": {"inputs": [{"name": "a", "type": kind, "optional": True}]}}
+    churn["nodes"]["add"] = {"kind": "component", "component": "sha256:0", "inputs": {"a": value}}
+    found = [(p.severity, p.code, p.path) for p in validate(churn)]
+    wrong = (severity, "wrong-type-for-component", ("inputs", "a"))
+    assert found == ([] if severity is None else [wrong])
+
+
+def test_outputs_of_components_have_types_too(churn: dict[str, Any], root: Path) -> None:
+    outputs = [{"name": "sum", "type": "Float"}, {"name": "table", "type": "CSV"}]
+    churn["components"] = {"sha256:0": {"outputs": outputs}}
+    churn["nodes"]["add"] = {"kind": "component", "component": "sha256:0"}
+    churn["nodes"]["train"]["parameters"]["rows"] = "${{ nodes.add.outputs.sum }}"
+    assert validate(churn, root=root) == []
+    churn["nodes"]["train"]["parameters"]["rows"] = "${{ nodes.add.outputs.table }}"
+    (problem,) = validate(churn, root=root)
+    assert (problem.code, problem.path) == ("wrong-type-for-notebook", ("parameters", "rows"))
+
+
+@pytest.mark.parametrize(
+    ("text", "almost"),
+    [
+        ("{{ parameters.lr }}", True),
+        ("${ nodes.prepare.outputs.rows }", True),
+        ("a {{run.id}} b", True),
+        ("${{ parameters.lr }}", False),
+        ("${HOME} {{ other }} {parameters.x}", False),
+    ],
+)
+def test_what_is_almost_an_expression_is_told(
+    churn: dict[str, Any], text: str, almost: bool
+) -> None:
+    churn["nodes"]["train"]["env"] = {"A": text}
+    found = [(p.severity, p.code, p.path) for p in validate(churn)]
+    assert found == ([("warning", "almost-expression", ("env", "A"))] if almost else [])
 
 
 def test_values_of_a_run(churn: dict[str, Any]) -> None:
@@ -332,14 +443,17 @@ def test_files_are_checked_against_the_document(
     churn["nodes"]["train"]["dependencies"] = ["none.csv", "*.none", "data/x.csv"]
     churn["nodes"]["train"]["env"] = {"N": "${{ nodes.prepare.outputs.row }}"}
     churn["nodes"]["gone"] = {"kind": "script", "path": "gone.py"}
-    found = {(p.severity, p.code, p.node, p.path) for p in validate(churn, root=root)}
+    (root / "gon.py").touch()
+    problems = validate(churn, root=root)
+    assert "Did you mean “gon.py”?" in [problem.hint for problem in problems]
+    found = {(p.severity, p.code, p.node, p.path) for p in problems}
     assert found == {
         ("warning", "unknown-parameter-of-notebook", "train", ("parameters", "lr")),
         ("warning", "wrong-type-for-notebook", "train", ("parameters", "rows")),
         ("error", "missing-parameter-of-notebook", "train", ("parameters",)),
         ("error", "missing-file", "train", ("dependencies", 0)),
         ("warning", "no-match", "train", ("dependencies", 1)),
-        ("warning", "unknown-output", "train", ("env",)),
+        ("warning", "unknown-output", "train", ("env", "N")),
         ("error", "missing-file", "gone", ("path",)),
     }
 
@@ -357,19 +471,36 @@ def test_paths_start_from_the_folder_of_the_pipeline(
     assert validate(churn, root=root, path="sub/churn.pipeline") == []
 
 
-def test_each_file_is_opened_once(
+def test_no_file_is_touched_twice(
     churn: dict[str, Any], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    churn["nodes"] |= {f"n{i}": churn["nodes"]["train"] for i in range(50)}
-    opened: list[str] = []
-    original = Path.open
+    needed = ["prepare.ipynb", "train.ipynb", "gone.csv", "data.csv", "*.txt"]
+    node = {**churn["nodes"]["train"], "dependencies": needed}
+    churn["nodes"] |= {f"n{i}": node for i in range(20)}
+    churn["nodes"]["gone"] = {"kind": "script", "path": "gone.py", "dependencies": ["gone.py"]}
+    for name in ("data.csv", "a.txt"):
+        (root / name).touch()
+    touched: Counter[str] = Counter()
+    original_open, original_stat = Path.open, os.stat
 
-    def spy(self: Path, *arguments: Any, **options: Any) -> Any:
-        opened.append(os.path.relpath(self, root))
-        return original(self, *arguments, **options)
+    def count(path: Any) -> None:
+        touched[os.path.relpath(path, root)] += 1
 
-    monkeypatch.setattr(Path, "open", spy)
+    def spy_open(self: Path, *arguments: Any, **options: Any) -> Any:
+        count(self)
+        return original_open(self, *arguments, **options)
+
+    def spy_stat(path: Any, *arguments: Any, **options: Any) -> Any:
+        count(path)
+        return original_stat(path, *arguments, **options)
+
     files = FileCache(root)
+    monkeypatch.setattr(Path, "open", spy_open)
+    monkeypatch.setattr(os, "stat", spy_stat)
     validate(churn, files=files)
     files.digest("train.ipynb")
-    assert sorted(opened) == ["prepare.ipynb", "train.ipynb"]
+    monkeypatch.undo()
+    files_touched = {name: touched[name] for name in touched if not name.startswith((".", "*"))}
+    assert files_touched == dict.fromkeys(
+        ("prepare.ipynb", "train.ipynb", "gone.csv", "data.csv", "a.txt", "gone.py"), 1
+    )

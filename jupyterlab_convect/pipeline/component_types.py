@@ -1,4 +1,4 @@
-"""Kubeflow's types: which are passed as values, and how a value becomes text and back."""
+"""Kubeflow's types: which are passed as values, and how text spells one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Literal
 
-from ..pipeline.plan import Json
-from .model import Format
+from .plan import Json
 
 Kind = Literal["text", "integer", "number", "boolean", "list", "object", "json"]
 
@@ -38,13 +37,14 @@ _KINDS: dict[str, Kind] = {
     "json": "json",
 }
 
-_NAMES: dict[Kind, str] = {
+NAMES: dict[Kind, str] = {
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
     "list": "a list",
     "object": "a mapping",
 }
+"""Kinds in words, as a sentence needs them; anything is a text, and text is any JSON."""
 
 
 def type_name(kind: Json) -> str:
@@ -61,19 +61,6 @@ def value_kind(kind: Json) -> Kind | None:
     return _KINDS.get(type_name(kind).lower())
 
 
-def to_text(value: Json, style: Format) -> str:
-    """A value as a component gets it: text as it is, else as Python (v1) or JSON (IR) spells it."""
-    if isinstance(value, str):
-        return value
-    if style == "ir":
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    if isinstance(value, bool | int | float):
-        return str(value)
-    return json.dumps(value, sort_keys=True)
-
-
 def from_text(text: str, kind: Json) -> Json:
     """What a component wrote as a value of its declared type, or the text when it is not one."""
     wanted = value_kind(kind)
@@ -85,30 +72,10 @@ def from_text(text: str, kind: Json) -> Json:
         value = int(text) if wanted == "integer" else json.loads(text, parse_constant=_refuse)
     except (KeyError, ValueError, RecursionError):
         return text
-    return value if _is(value, wanted) else text
+    return value if is_of(value, wanted) else text
 
 
-def fitting(value: Json, kind: Json, style: Format) -> Json:
-    """The value as its type has it; a ValueError says what the type takes instead.
-
-    Text is taken for a value that has been spelled out already: v1 components get it
-    as it is, whatever their type, and compiled ones get what it spells.
-    """
-    wanted = value_kind(kind)
-    if wanted in (None, "json"):
-        return value
-    if isinstance(value, str):
-        return from_text(value, kind) if style == "ir" else value
-    if wanted == "text":
-        return to_text(value, "v1")
-    if wanted == "integer" and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if not _is(value, wanted):
-        raise ValueError(f"{_NAMES[wanted]}, not {json.dumps(value)[:40]}")
-    return value
-
-
-def _is(value: Json, wanted: Kind | None) -> bool:
+def is_of(value: Json, wanted: Kind | None) -> bool:
     if wanted == "boolean":
         return isinstance(value, bool)
     if wanted == "integer":
