@@ -18,7 +18,9 @@ from .watch import Watch
 Object = dict[str, Any]
 
 FRESH = 5.0
-"""Seconds for which a look at nodes, pods and quotas is good."""
+"""Seconds for which a look at nodes, pods and quotas is good, at least."""
+SHARE = 20
+"""A look that takes long is good for so many times as long."""
 RIGHTS_FRESH = 300.0
 
 RIGHTS: dict[str, tuple[str, str, str, str]] = {
@@ -51,7 +53,7 @@ class Capacity:
     nodes: list[Node] | None
     quotas: list[Quota] | None
     pods: list[Object] | None
-    at: float
+    good_until: float
 
 
 class Cluster:
@@ -113,8 +115,8 @@ class Cluster:
         """Nodes, what is free there, and quotas; a look that is a few seconds old will do."""
         with self._lock:
             known = self._capacity
-            if known is None or time.monotonic() - known.at > FRESH:
-                api = self.api
+            if known is None or time.monotonic() > known.good_until:
+                api, began = self.api, time.monotonic()
                 nodes = self._try(lambda: api.list("/api/v1/nodes"))
                 pods = self._try(
                     lambda: api.list(
@@ -122,11 +124,12 @@ class Cluster:
                     )
                 )
                 quotas = self._try(lambda: api.list(api.place("resourcequotas")))
+                now = time.monotonic()
                 self._capacity = known = Capacity(
                     None if nodes is None else nodes_of(nodes, pods),
                     None if quotas is None else quotas_of(quotas),
                     pods,
-                    time.monotonic(),
+                    now + max(FRESH, SHARE * (now - began)),
                 )
             return known
 

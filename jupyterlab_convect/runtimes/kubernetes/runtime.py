@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -47,6 +47,7 @@ class KubernetesRuntime(ConfiguredRuntime):
         self._opened: Opened | None = None
         self._held: set[Key] = set()
         self._stopped: set[Key] = set()
+        self._cleaning: list[Future[None]] = []
 
     async def check(self, plan: Plan) -> list[Problem]:
         try:
@@ -71,10 +72,11 @@ class KubernetesRuntime(ConfiguredRuntime):
             return
         observer = self._opened.observer
         observer.forget(attempt.key)
+        self._cleaning = [future for future in self._cleaning if not future.done()]
         if has_travelled(attempt) and (attempt.folder / "outputs.json").exists():
             # All is home: nobody has to fetch anything from its log any more.
             with contextlib.suppress(RuntimeError):
-                self._pool.submit(observer.clean_up, attempt)
+                self._cleaning.append(self._pool.submit(observer.clean_up, attempt))
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
         opened = await self._aside(self._open)
@@ -117,6 +119,7 @@ class KubernetesRuntime(ConfiguredRuntime):
         return run_in_pod(api, pod, command)
 
     async def close(self) -> None:
+        await asyncio.to_thread(wait, self._cleaning, timeout=5)
         if self._opened is not None:
             self._opened.observer.close()
             self._opened.cluster.close()
