@@ -26,6 +26,11 @@ export class ConvectError extends Error {
   }
 }
 
+/** The server did not answer; asking again later may help. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof ConvectError && error.isUnreachable;
+}
+
 /** The sentence to show for any error, with its hint. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ConvectError && error.hint) {

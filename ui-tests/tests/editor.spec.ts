@@ -1,5 +1,10 @@
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import type { Locator, Page } from '@playwright/test';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
 
 import { execute, expect, frontPage, notebook, openFile, test, upload } from './helpers';
 
@@ -43,7 +48,11 @@ async function documentOf(page: Page): Promise<any> {
 async function textOf(page: Page, path: string): Promise<string> {
   return page.evaluate(async path => {
     const { contents } = window.jupyterapp.serviceManager;
-    const file = await contents.get(path, { type: 'file', format: 'text' });
+    const file = await contents.get(path, {
+      type: 'file',
+      format: 'text',
+      content: true
+    });
     return file.content as string;
   }, path);
 }
@@ -116,9 +125,9 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
 
   await connect(page, handleOf(page, 'prepare', 'out:total'), handleOf(page, 'train', 'in:total'));
   await connect(page, handleOf(page, 'train', 'out'), nodeOf(page, 'report'));
-  const refusal = editorOf(page).getByText(
-    'This would be a cycle: prepare → train → report → prepare.'
-  );
+  const refusal = editorOf(page)
+    .locator('.jp-Pipeline-hint')
+    .getByText('This would be a cycle: prepare → train → report → prepare.');
   await connect(page, handleOf(page, 'report', 'out'), nodeOf(page, 'prepare'), async () => {
     await expect(refusal).toBeVisible();
   });
@@ -427,13 +436,17 @@ test('a thousand nodes open and move smoothly', async ({ page, tmpPath }) => {
   for (const step of ['reset', 'fit']) {
     await execute(page, 'convect:pipeline-zoom', { step });
     await page.waitForTimeout(500);
+    if (step === 'fit') {
+      await expect(editorOf(page).locator('.react-flow__node')).toHaveCount(
+        1000
+      );
+    }
     const [times] = await Promise.all([frameTimes(page), pan()]);
     const median = times[Math.floor(times.length / 2)];
     console.log(
       `a thousand nodes: median frame ${median.toFixed(1)} ms, longest ${times[times.length - 1].toFixed(1)} ms (${step})`
     );
   }
-  await expect(editorOf(page).locator('.react-flow__node')).toHaveCount(1000);
 });
 
 /** How long frames took for a while, sorted. */
@@ -456,3 +469,71 @@ function frameTimes(page: Page): Promise<number[]> {
       })
   );
 }
+
+/** A JupyterLab of its own, with live collaboration on. */
+async function startShared(
+  root: string,
+  port: string
+): Promise<{ server: ChildProcess; url: string }> {
+  const server = spawn(
+    'jupyter',
+    [
+      'lab',
+      '--config',
+      path.join(__dirname, '..', 'jupyter_server_test_config.py'),
+      `--ServerApp.root_dir=${root}`
+    ],
+    {
+      env: { ...process.env, CONVECT_UI_RTC: '1', CONVECT_UI_PORT: port },
+      stdio: 'ignore'
+    }
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await expect
+    .poll(() => fetch(`${url}/api`).then(answer => answer.ok, () => false), {
+      timeout: 60000
+    })
+    .toBe(true);
+  return { server, url };
+}
+
+test('two people edit one pipeline at once', async ({ browser }) => {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'convect-shared-'));
+  const file = path.join(root, 'ours.pipeline');
+  fs.writeFileSync(path.join(root, 'train.ipynb'), TRAIN);
+  fs.writeFileSync(
+    file,
+    JSON.stringify({
+      convect: 1,
+      nodes: { train: { kind: 'notebook', path: 'train.ipynb' } }
+    })
+  );
+  const port = String(Number(process.env.CONVECT_UI_PORT ?? '8899') + 1);
+  const { server, url } = await startShared(root, port);
+  try {
+    const people = await Promise.all(
+      [0, 1].map(async () => {
+        const page = await (await browser.newContext()).newPage();
+        await page.goto(`${url}/doc/tree/ours.pipeline`);
+        await nodeOf(page, 'train').dblclick({ position: { x: 60, y: 20 } });
+        return page;
+      })
+    );
+    const [one, two] = people;
+    await field(one, 'name').locator('input').fill('Fit');
+    await expect(nodeOf(two, 'train').getByText('Fit')).toBeVisible();
+    await field(two, 'parameters.rate').locator('input').fill('0.75');
+    await expect(field(one, 'parameters.rate').locator('input')).toHaveValue('0.75');
+    // Each undoes their own.
+    await nodeOf(one, 'train').click({ position: { x: 60, y: 20 } });
+    await one.keyboard.press('Control+z');
+    await expect(nodeOf(two, 'train').getByText('Fit')).toBeHidden();
+    await expect(field(two, 'parameters.rate').locator('input')).toHaveValue('0.75');
+    await one.keyboard.press('Control+s');
+    await expect.poll(() => fs.readFileSync(file, 'utf-8')).toContain('"rate": 0.75');
+    expect(fs.readFileSync(file, 'utf-8')).toMatch(/^\{\n {2}"convect": 1,\n/);
+  } finally {
+    server.kill();
+    fs.rmSync(root, { recursive: true, force: true });
+  }
+});

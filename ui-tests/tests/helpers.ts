@@ -68,7 +68,7 @@ export async function openFile(
 export async function execute(
   page: IJupyterLabPageFixture,
   command: string,
-  args: Record<string, string>
+  args: Record<string, string | string[]>
 ): Promise<void> {
   await page.evaluate(
     async ([command, args]) => {

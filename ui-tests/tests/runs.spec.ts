@@ -1,4 +1,5 @@
 import {
+  execute,
   expect,
   frontPage,
   notebook,
@@ -242,3 +243,32 @@ test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
   await expect(row.getByRole('img', { name: '成功' })).toBeVisible();
 });
 
+
+test('several files run together, and a log of 50 MB stays readable', async ({
+  page,
+  tmpPath
+}) => {
+  await upload(
+    page,
+    `${tmpPath}/big.py`,
+    'for i in range(50000):\n    print(f"line {i:05d} " + "." * 988)\n'
+  );
+  await upload(page, `${tmpPath}/small.ipynb`, notebook('print("small")'));
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  void execute(page, 'convect:run-as-pipeline', {
+    paths: [`${tmpPath}/big.py`, `${tmpPath}/small.ipynb`]
+  });
+  await dialog.getByText('One run on This machine').waitFor();
+  await pressRun(dialog);
+
+  const panel = await showRuns(page);
+  await panel.getByRole('option', { name: '2 files' }).click();
+  const run = frontPage(page);
+  await expect(run.getByText('Succeeded').first()).toBeVisible();
+  await run.getByRole('option', { name: /^Succeeded big/ }).click();
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await run.getByLabel('Search the log').fill('line 49999');
+  const hit = run.locator('.jp-ConvectRuns-log-line.jp-mod-current');
+  await expect(hit).toContainText('line 49999');
+  await expect(hit).toBeInViewport();
+});

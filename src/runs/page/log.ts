@@ -59,19 +59,40 @@ export function plain(line: string): string {
   return line.includes('\x1b') ? line.replace(ESCAPES, '') : line;
 }
 
-/** The numbers of the lines that hold a text, letter case aside. */
-export function search(lines: readonly string[], text: string): number[] {
-  const wanted = text.toLowerCase();
-  if (!wanted) {
-    return [];
+/** Finds a text, letter case aside, in a log that grows: what was looked through is not again. */
+export class LogSearch {
+  constructor(text: string) {
+    this._wanted = text.toLowerCase();
   }
-  const found: number[] = [];
-  lines.forEach((line, index) => {
-    if (plain(line).toLowerCase().includes(wanted)) {
-      found.push(index);
+
+  /** The numbers of the lines that hold the text. */
+  readonly hits: number[] = [];
+
+  update({ lines, dropped }: LogBuffer): this {
+    if (!this._wanted) {
+      return this;
     }
-  });
-  return found;
+    if (dropped !== this._dropped) {
+      this._dropped = dropped;
+      this._next = 0;
+      this.hits.length = 0;
+    }
+    // The last line of the last time may have been written on since.
+    while (this.hits[this.hits.length - 1] >= this._next) {
+      this.hits.pop();
+    }
+    for (let index = this._next; index < lines.length; index += 1) {
+      if (plain(lines[index]).toLowerCase().includes(this._wanted)) {
+        this.hits.push(index);
+      }
+    }
+    this._next = Math.max(0, lines.length - 1);
+    return this;
+  }
+
+  private _dropped = 0;
+  private _next = 0;
+  private _wanted: string;
 }
 
 /** The log of one attempt, as far as it is. */

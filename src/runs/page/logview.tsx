@@ -5,7 +5,7 @@ import * as React from 'react';
 import type { ConvectApi, IAttemptKey } from '../../api';
 import { useModel, useTrans } from '../../ui';
 import { AnsiLine } from './ansi';
-import { LogModel, search } from './log';
+import { LogModel, LogSearch } from './log';
 
 const LINE = 18;
 
@@ -35,13 +35,8 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
   const [follow, setFollow] = React.useState(!model.isComplete);
   const [text, setText] = React.useState('');
   const [hit, setHit] = React.useState(0);
-  const version = text ? model.version : 0;
-  const hits = React.useMemo(
-    () => search(lines, text),
-    // The lines are one array that grows.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-    [lines, text, version]
-  );
+  const found = React.useMemo(() => new LogSearch(text), [text]);
+  const { hits } = found.update(model.buffer);
   const virtualizer = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
@@ -54,13 +49,14 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
       scrollToIndex(count - 1, { align: 'end' });
     }
   }, [follow, count, scrollToIndex]);
+  const anyHit = hits.length > 0;
   React.useEffect(() => {
-    if (hits.length > 0) {
+    if (anyHit) {
       scrollToIndex(hits[hit % hits.length], { align: 'center' });
     }
-    // Only when somebody searches, not when the log grows.
+    // Only when something is searched for or found, not whenever the log grows.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [text, hit]);
+  }, [text, hit, anyHit]);
 
   const onScroll = () => {
     const element = scroller.current;

@@ -1,11 +1,12 @@
 import { Widget } from '@lumino/widgets';
 import * as React from 'react';
 
-import { ConvectError, sentenceOf } from '../../api';
+import { ConvectError, isUnreachable, sentenceOf } from '../../api';
 import type { IPlanView, IPlanViewFactory } from '../../tokens';
 import type { Execute } from '../../ui';
 import { useModel, useTrans } from '../../ui';
 import { Header } from './header';
+import { ServerBanner } from '../banner';
 import type { RunModel } from './model';
 import { Steps } from './steps';
 import { StepView } from './step';
@@ -32,11 +33,10 @@ export function RunPageView(props: {
           {trans.__('This run has been deleted.')}
         </div>
       )}
-      {!!error && !isDeleted && (
+      <ServerBanner runs={model.runs} />
+      {!!error && !isDeleted && !isUnreachable(error) && (
         <div className="jp-ConvectRuns-banner" role="status">
-          {error instanceof ConvectError && error.isUnreachable
-            ? trans.__('The server does not answer. Trying again…')
-            : sentenceOf(error)}
+          {sentenceOf(error)}
         </div>
       )}
       <Header view={view} step={step} execute={execute} />

@@ -6,6 +6,7 @@ import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
 import { LIVE, useModel, useTrans } from '../../ui';
+import { ServerBanner } from '../banner';
 import { RunList } from './list';
 import type { PanelModel } from './model';
 import type { Execute } from './rows';
@@ -31,11 +32,7 @@ export default function RunsView(props: {
   return (
     <>
       <Filters model={model} />
-      {model.runs.isUnreachable && (
-        <div className="jp-ConvectRuns-banner" role="status">
-          {trans.__('The server does not answer. Trying again…')}
-        </div>
-      )}
+      <ServerBanner runs={model.runs} />
       {!isReady && !!error && !model.runs.isUnreachable && (
         <div className="jp-ConvectRuns-banner" role="alert">
           {sentenceOf(error)}

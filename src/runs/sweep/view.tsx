@@ -7,11 +7,12 @@ import {
 import * as React from 'react';
 
 import type { ISweepView, State } from '../../api';
-import { ConvectError, sentenceOf } from '../../api';
+import { ConvectError, isUnreachable, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import { Ago, formatParameters, isLive, useModel, useTrans } from '../../ui';
 import { Action } from '../page/header';
+import { ServerBanner } from '../banner';
 import { SweepTable } from './grid';
 import type { SweepModel } from './model';
 import { Plots } from './plots';
@@ -40,7 +41,8 @@ export function SweepView(props: {
   const open = (run: string) => execute(CommandIDs.openRun, { run });
   return (
     <>
-      {!!error && (
+      <ServerBanner runs={model.runs} />
+      {!!error && !isUnreachable(error) && (
         <div className="jp-ConvectRuns-banner" role="status">
           {sentenceOf(error)}
         </div>

@@ -1,4 +1,4 @@
-import { LogBuffer, MAX_LINES, plain, search } from '../log';
+import { LogBuffer, LogSearch, MAX_LINES, plain } from '../log';
 
 function lines(...pieces: string[]): string[] {
   const buffer = new LogBuffer();
@@ -35,11 +35,22 @@ describe('LogBuffer', () => {
   });
 });
 
-describe('search', () => {
+describe('LogSearch', () => {
   it('sees no colours and no letter case', () => {
-    const text = ['\x1b[31mErr\x1b[1mor\x1b[0m here', 'fine'];
-    expect(plain(text[0])).toBe('Error here');
-    expect(search(text, 'ERROR')).toEqual([0]);
-    expect(search(text, '')).toEqual([]);
+    const buffer = new LogBuffer();
+    buffer.push('\x1b[31mErr\x1b[1mor\x1b[0m here\nfine\n');
+    expect(plain(buffer.lines[0])).toBe('Error here');
+    expect(new LogSearch('ERROR').update(buffer).hits).toEqual([0]);
+    expect(new LogSearch('').update(buffer).hits).toEqual([]);
+  });
+
+  it('goes on where it was, and looks again at the line that was open', () => {
+    const buffer = new LogBuffer();
+    const search = new LogSearch('ab');
+    buffer.push('ab\na');
+    expect(search.update(buffer).hits).toEqual([0]);
+    buffer.push('b\rx\nab');
+    expect(search.update(buffer).hits).toEqual([0, 2]);
+    expect(search.update(buffer).hits).toEqual([0, 2]);
   });
 });
