@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _AS_JSON = (
     "__import__('json').dumps({name}, default=lambda v: v.tolist() if hasattr(v, 'tolist') "
-    "else v.isoformat() if hasattr(v, 'isoformat') else list(v))"
+    "else v.isoformat() if hasattr(v, 'isoformat') else "
+    "list(v) if isinstance(v, (set, frozenset)) else v.item())"
 )
 _IMPORTABLE = "__import__('importlib.util').util.find_spec('jupyterlab_convect') is not None"
 _ORDERLY_EXIT = (

@@ -46,11 +46,7 @@ class Settings:
 
 
 def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
-    """The environment of what the step executes: ours, without what is meant for us, and its own.
-
-    `PYTHONPATH` leads to this package at its end, so that reporting works where it is
-    not installed.
-    """
+    """The environment of what the step executes: ours, less what is meant for us, and its own."""
     private = {_PREFIX + name.upper() for name in Settings.__slots__} | {"CONVECT_SECRETS"}
     ours = {name: value for name, value in os.environ.items() if name not in private}
     return {

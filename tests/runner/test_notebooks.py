@@ -158,13 +158,15 @@ def test_values_and_metrics(bench):
         (
             "class Array:\n    def tolist(self): return [1, 2]\n"
             "a, (b, *_) = 1, ('x', 'y')\nscores: dict = {'f1': 0.5}\narray = Array()\n"
-            "bad = object()\nnan = float('nan')\n_private = 1\n",
+            "bad = object()\nnan = float('nan')\n_private = 1\n"
+            "import itertools\nendless = itertools.count()\nsingle = {3}\n",
             ["outputs"],
         ),
         metrics={"accuracy": "acc=([0-9.]+)"},
     )
     assert ended.outputs["values"] == {
-        "rows": 100, "a": 1, "b": "x", "scores": {"f1": 0.5}, "array": [1, 2], "nan": None
+        "rows": 100, "a": 1, "b": "x", "scores": {"f1": 0.5}, "array": [1, 2], "nan": None,
+        "single": [3],
     }  # fmt: skip
     assert ended.outputs["metrics"] == {"loss": 0.25, "accuracy": 0.9}
     told = [(e["name"], e["value"], e["step"]) for e in ended.events_of("metric")]
