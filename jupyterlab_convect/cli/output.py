@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import IO, Any
 
 from ..errors import ConvectError
 
+_PAINT = re.compile(r"\x1b\[\d+m")
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
 
 
@@ -72,6 +74,7 @@ def table(rows: Iterable[Sequence[str]], header: Sequence[str] | None = None) ->
 
 
 def width(text: str) -> int:
+    text = _PAINT.sub("", text)
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)

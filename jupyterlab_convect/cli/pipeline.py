@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ConvectError
 from . import output
-from .arguments import (
-    add_json,
-    add_root,
-    locate,
-    read_file,
-    write_file,
-)
+from .arguments import add_json, add_root, locate, read_file, write_file
 
 if TYPE_CHECKING:
     from ..pipeline.problems import Problem
@@ -97,9 +93,8 @@ def _validate(options: argparse.Namespace) -> int:
     else:
         for path, problems in checked:
             for problem in problems:
-                output.say(f"{path}: {_line(problem)}")
-            if not any(problem.severity == "error" for problem in problems):
-                output.say(f"{path}: {output.paint('no errors', 'green')}")
+                output.say(f"{path}: {_line(problem, sys.stdout)}")
+            output.say(f"{path}: {_summary(problems)}")
     errors = [p for _, problems in checked for p in problems if p.severity == "error"]
     around = [p for p in errors if p.node is not None and p.code in AROUND]
     return 2 if len(errors) > len(around) else 1 if errors else 0
@@ -128,14 +123,9 @@ def _given(document: Document, pairs: list[str]) -> dict[str, Any] | None:
     """The values of a run, of the types that the pipeline declares."""
     if not pairs:
         return None
-    from .values import typed_parameters
+    from .values import declared_types, typed_parameters
 
-    types = {}
-    declared: Any = document.get("parameters")
-    for name, item in declared.items() if isinstance(declared, dict) else ():
-        kind = item.get("type") if isinstance(item, dict) else None
-        types[name] = kind if isinstance(kind, str) else None
-    return typed_parameters(pairs, types)
+    return typed_parameters(pairs, declared_types(document))
 
 
 def _describe(options: argparse.Namespace) -> int:
@@ -152,10 +142,13 @@ def _describe(options: argparse.Namespace) -> int:
 
 def _import(options: argparse.Namespace) -> int:
     from ..pipeline.document import MAX_BYTES, dumps
-    from ..pipeline.elyra import import_elyra
+    from ..pipeline.elyra import import_elyra, seen_from
 
     _, relative = locate(options.path, options.root)
     document, report = import_elyra(read_file(options.path, MAX_BYTES), path=relative)
+    if options.output is not None:
+        folders = (options.path.absolute().parent, options.output.absolute().parent)
+        document = seen_from(document, Path(os.path.relpath(*folders)).as_posix())
     text = dumps(document)
     if options.output is not None:
         write_file(options.output, text, overwrite=options.force)
@@ -163,7 +156,7 @@ def _import(options: argparse.Namespace) -> int:
         output.say_json({"document": document, "report": [asdict(problem) for problem in report]})
         return 0
     for problem in report:
-        output.note(f"{options.path}: {_line(problem)}")
+        output.note(f"{options.path}: {_line(problem, sys.stderr)}")
     if options.output is None:
         print(text, end="")
     else:
@@ -177,8 +170,22 @@ def _read(path: Path) -> Document:
     return parse(read_file(path, MAX_BYTES))
 
 
-def _line(problem: Problem) -> str:
-    words = [output.paint(problem.severity, _COLOURS[problem.severity]) + ":"]
+def _summary(problems: list[Problem]) -> str:
+    errors, warnings = (
+        sum(problem.severity == severity for problem in problems)
+        for severity in ("error", "warning")
+    )
+    words = _count(errors, "error") if errors else "no errors"
+    more = f", {_count(warnings, 'warning')}" if warnings else ""
+    return output.paint(words + more, "red" if errors else "green")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _line(problem: Problem, stream: IO[str]) -> str:
+    words = [output.paint(problem.severity, _COLOURS[problem.severity], stream) + ":"]
     place = ".".join(str(part) for part in (problem.node, *problem.path) if part is not None)
     words += [f"{place}:"] if place else []
     words += [problem.message]
@@ -187,7 +194,7 @@ def _line(problem: Problem) -> str:
 
 
 def _description(found: dict[str, Any]) -> str:
-    kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items()) or "no nodes"
+    kinds = ", ".join(_count(number, kind) for kind, number in found["kinds"].items()) or "no nodes"
     parts = [f"{output.paint(found['name'] or 'pipeline', 'bold')}: {kinds}"]
     parts += _section("Parameters", _parameter_rows(found["parameters"]))
     parts += _section("Files", _file_rows(found["files"]))
@@ -203,6 +210,7 @@ def _description(found: dict[str, Any]) -> str:
         [kind, f"{amounts['largest'][kind]} at most in one node", f"{total} in all"]
         for kind, total in amounts["total"].items()
     ]
+    rows += [["gpu", name, ", ".join(nodes)] for name, nodes in amounts["gpu_types"].items()]
     parts += _section("Resources", rows)
     return "\n".join(parts)
 

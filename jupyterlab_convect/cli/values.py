@@ -26,9 +26,19 @@ _WORDS = {
 def known_types(root: Path, path: str) -> Types:
     """The types of the parameters that a file declares, as far as they are known."""
     if path.endswith(".pipeline"):
-        declared = read_pipeline(root / path).get("parameters", {})
-        return {name: item.get("type") for name, item in declared.items()}
+        return declared_types(read_pipeline(root / path))
     return {found.name: found.type for found in discover(root / path).parameters or ()}
+
+
+def declared_types(document: Mapping[str, Any]) -> Types:
+    """The same for a document that nobody has checked yet."""
+    declared = document.get("parameters")
+    kinds = {
+        name: item.get("type")
+        for name, item in (declared.items() if isinstance(declared, dict) else ())
+        if isinstance(item, dict)
+    }
+    return {name: kind if isinstance(kind, str) else None for name, kind in kinds.items()}
 
 
 def typed_parameters(pairs: Iterable[str], types: Types) -> dict[str, Any]:

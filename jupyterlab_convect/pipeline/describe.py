@@ -143,7 +143,13 @@ def _resources(settings: Mapping[str, Any]) -> dict[str, Json]:
         "nodes": {name: _texts(amounts) for name, amounts in asked.items() if amounts},
         "largest": _texts({kind: max(column) for kind, column in columns.items()}),
         "total": _texts({kind: sum(column, Decimal()) for kind, column in columns.items()}),
+        "gpu_types": _used(settings, _gpu_types),
     }
+
+
+def _gpu_types(settings: Mapping[str, Any]) -> list[str | None]:
+    gpu = settings.get("resources", {}).get("gpu")
+    return [gpu.get("type")] if isinstance(gpu, Mapping) else []
 
 
 def _requests(resources: Mapping[str, Any]) -> dict[str, Decimal]:

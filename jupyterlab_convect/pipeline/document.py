@@ -131,7 +131,7 @@ def _decode(text: str | bytes) -> str:
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
-            good = text[: error.start].decode("utf-8")
+            good = error.object[: error.start].decode("utf-8")
             line, column = _position(good, len(good))
             raise ConvectError(
                 f"The file is not UTF-8: line {line}, column {column} is no character.",

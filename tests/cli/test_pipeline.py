@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable
@@ -73,6 +74,7 @@ def test_validate_says_what_is_wrong_by_its_exit_code(folder: Path, call: Call) 
     code, out, _ = call("validate", "one.pipeline")
     assert code == 1
     assert "train.path: There is no file “gone.ipynb”." in out
+    assert out.endswith("one.pipeline: 1 error\n")
     assert call("validate", "--no-files", "one.pipeline")[0] == 0
     edit(folder, nodes={"train": {"kind": "notebook", "path": "train.ipynb", "after": ["nobody"]}})
     code, out, _ = call("validate", "one.pipeline")
@@ -183,6 +185,57 @@ def test_an_import_goes_to_standard_output_or_a_new_file(folder: Path, call: Cal
     assert call("import", source, "-o", "one.pipeline")[0] == 2
     assert json.loads((folder / "one.pipeline").read_text()) == DOCUMENT
     assert set(json.loads(call("import", source, "--json")[1])) == {"document", "report"}
+    code, _, err = call("import", "one.pipeline")
+    assert code == 2
+    assert "one of ours" in err
+
+
+@pytest.mark.skipif(not ELYRA.is_dir(), reason="the corpus of Elyra pipelines is not here")
+def test_an_import_into_another_folder_finds_the_same_files(folder: Path, call: Call) -> None:
+    (folder / "old").mkdir()
+    for name in ("v0-covid", "v7-two-notebooks"):
+        source = folder / f"old/{name}.pipeline"
+        source.write_bytes((ELYRA / source.name).read_bytes())
+        assert call("import", str(source), "-o", "here.pipeline", "--force")[0] == 0
+        assert call("import", str(source), "-o", "old/there.pipeline", "--force")[0] == 0
+        here, there = (
+            json.loads(call("describe", path, "--json")[1])["files"]
+            for path in ("here.pipeline", "old/there.pipeline")
+        )
+        assert here == there != []
+
+
+def test_colours_are_for_terminals_alone(folder: Path) -> None:
+    edit(folder, nodez={}, nodes={"train": {"kind": "notebook", "path": "gone.ipynb"}})
+    program = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
+
+    def on_terminal(*words: str, **variables: str) -> str:
+        """What a terminal shows; standard error goes elsewhere."""
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm", **variables}
+        with (folder / "err").open("wb") as err:
+            subprocess.run(
+                [sys.executable, "-c", program, "pipeline", *words],
+                stdout=theirs,
+                stderr=err,
+                env=environment,
+            )
+        os.close(theirs)
+        shown = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        return shown
+
+    assert "\x1b[31merror" in on_terminal("validate", "one.pipeline", NO_COLOR="")
+    assert "\x1b" not in on_terminal("validate", "one.pipeline", NO_COLOR="1")
+    edit(folder, nodes={"train": {"kind": "notebook", "path": "gone.ipynb"}})
+    shown = on_terminal("describe", "one.pipeline", NO_COLOR="")
+    assert "source  \x1b[31mmissing\x1b[0m  train" in shown
+    (folder / "elyra.pipeline").write_text(
+        json.dumps({"pipelines": [{"id": "a", "nodes": [], "app_data": {"odd": 1}}]})
+    )
+    assert "ready" in on_terminal("import", "elyra.pipeline", "-o", "new.pipeline", NO_COLOR="")
+    assert "odd" in (folder / "err").read_text()
+    assert "\x1b" not in (folder / "err").read_text()
 
 
 def test_the_program_itself(folder: Path) -> None:

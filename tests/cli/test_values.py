@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.cli.values import known_types, space_of, typed_parameters
+from jupyterlab_convect.cli.values import declared_types, known_types, space_of, typed_parameters
 from jupyterlab_convect.errors import ConvectError
 
 TYPES = {
@@ -51,6 +51,12 @@ def test_a_value_of_the_wrong_type_is_refused_in_one_sentence(pair: str) -> None
     with pytest.raises(ConvectError) as caught:
         typed_parameters([pair], TYPES)
     assert "\n" not in caught.value.sentence
+
+
+@pytest.mark.parametrize("parameters", [None, [], {"a": 1, "b": {}, "c": {"type": []}}])
+def test_types_are_read_from_documents_that_nobody_checked(parameters: Any) -> None:
+    types = declared_types({"parameters": parameters})
+    assert set(types.values()) <= {None}
 
 
 @pytest.mark.parametrize(

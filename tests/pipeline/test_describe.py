@@ -26,6 +26,7 @@ def test_everything_a_run_needs_is_listed(churn: dict[str, Any], root: Path) -> 
     assert found["resources"]["nodes"]["train"] == {"cpu": "500m", "memory": "2Gi", "gpu": "1"}
     assert found["resources"]["total"] == {"cpu": "1", "memory": "4Gi", "gpu": "1"}
     assert found["resources"]["largest"]["memory"] == "2Gi"
+    assert found["resources"]["gpu_types"] == {"NVIDIA-A100": ["train"]}
     files = {(item["path"], item["role"]): item["exists"] for item in found["files"]}
     assert files == {
         ("gone.py", "dependency"): False,

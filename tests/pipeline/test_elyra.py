@@ -7,7 +7,7 @@ import pytest
 
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.document import dumps, parse
-from jupyterlab_convect.pipeline.elyra import import_elyra, looks_like_elyra
+from jupyterlab_convect.pipeline.elyra import import_elyra, seen_from
 from jupyterlab_convect.pipeline.validate import validate
 
 FILES = Path(__file__).parents[1] / "golden" / "elyra"
@@ -130,6 +130,21 @@ def test_paths_are_relative_to_the_pipeline(version, path, expected):
     document, problems = convert(pipeline(made, version=version), path)
     assert document["nodes"]["fit"]["path"] == expected
     assert ("elyra-paths" in codes(problems)) == (path is None)
+
+
+def test_a_document_can_be_written_elsewhere():
+    value = pipeline(
+        node("a", {"filename": "sub/a.ipynb"}),
+        node(
+            "b",
+            {"it": {"widget": "file", "value": "x.csv"}, "n": {"widget": "", "value": 1}},
+            op="c",
+        ),
+    )
+    moved = seen_from(convert(value)[0], "../old")["nodes"]
+    assert moved["a"]["path"] == "../old/sub/a.ipynb"
+    (inputs,) = (item["inputs"] for item in moved.values() if "inputs" in item)
+    assert inputs == {"it": {"file": "../old/x.csv"}, "n": 1}
 
 
 def test_the_name_is_that_of_the_file_when_there_is_none():
@@ -678,7 +693,7 @@ def test_what_cannot_be_an_elyra_pipeline_is_refused_in_one_sentence(change):
 
 def test_a_circle_is_refused_with_the_names_of_its_nodes():
     value = pipeline(node("a", after=["c"]), node("b", after=["a"]), node("c", after=["b"]))
-    with pytest.raises(ConvectError, match=r"“a”.*“b”.*“c”|“b”.*“c”.*“a”|“c”.*“a”.*“b”") as caught:
+    with pytest.raises(ConvectError, match="a → b → c → a") as caught:
         import_elyra(json.dumps(value))
     assert caught.value.code == "cycle"
 
@@ -688,25 +703,8 @@ def test_a_circle_through_values_is_one_too():
         node("a", {"it": {"value": "b", "option": "output_x"}}, op="c:1", label="a"),
         node("b", {}, op="c:1", label="b", after=["a"]),
     )
-    with pytest.raises(ConvectError, match="circle"):
+    with pytest.raises(ConvectError, match="a → b → a"):
         import_elyra(json.dumps(value))
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"doc_type": "pipeline", "pipelines": []}, True),
-        ({"doc_type": "pipeline"}, True),
-        ({"pipelines": None}, True),
-        ({"convect": 1, "nodes": {}}, False),
-        ({}, False),
-        ([], False),
-        ("pipeline", False),
-        (None, False),
-    ],
-)
-def test_what_looks_like_elyra(value, expected):
-    assert looks_like_elyra(value) is expected
 
 
 def test_thousands_of_nested_supernodes_are_no_trouble():

@@ -5,7 +5,6 @@
 of the object it belonged to, and reported.
 """
 
-from .canvas import looks_like_elyra
-from .convert import import_elyra
+from .convert import import_elyra, seen_from
 
-__all__ = ["import_elyra", "looks_like_elyra"]
+__all__ = ["import_elyra", "seen_from"]

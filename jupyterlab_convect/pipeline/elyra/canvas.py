@@ -53,21 +53,12 @@ class Canvas:
     """What the envelope holds beyond the usual."""
 
 
-def looks_like_elyra(value: Json) -> bool:
-    """Whether a JSON value is meant to be an Elyra pipeline, even a broken one."""
-    return (
-        isinstance(value, dict)
-        and "convect" not in value
-        and (value.get("doc_type") == "pipeline" or "pipelines" in value)
-    )
-
-
 def read_canvas(value: Json) -> Canvas:
     """The canvas of an Elyra pipeline, or a ConvectError that says why it cannot be read."""
-    if not looks_like_elyra(value):
-        raise ConvectError(
-            "This is not an Elyra pipeline: it has no “pipelines”.", code="not-elyra"
-        )
+    if not isinstance(value, dict) or not {"pipelines", "doc_type"} & value.keys():
+        ours = isinstance(value, dict) and "convect" in value
+        reason = "it is one of ours already" if ours else "it has no “pipelines”"
+        raise ConvectError(f"This is not an Elyra pipeline: {reason}.", code="not-elyra")
     flows, primary = _flows(value)
     app_data = raw_object(primary.get("app_data"), "“app_data” of the pipeline")
     canvas = Canvas(_version(flows[0]), app_data, kept=_envelope(value, primary))

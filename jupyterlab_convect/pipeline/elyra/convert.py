@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import graphlib
+import posixpath
 from pathlib import PurePosixPath
-from typing import cast
+from typing import Any, cast
 
 from ...errors import Refused
+from ..check_files import input_files
+from ..check_graph import edges_of
 from ..document import parse_json, shorten
-from ..expressions import references
+from ..graph import cycles
 from ..plan import Json
 from ..problems import Problem
 from ..types import Document
@@ -65,6 +67,23 @@ def import_elyra(text: str | bytes, *, path: str | None = None) -> tuple[Documen
     _explain_old_paths(context)
     parts = without_empty({**head, "comments": comments, "layout": layout})
     return cast(Document, {"convect": 1, **parts, "nodes": nodes}), context.report.problems
+
+
+def seen_from(document: Document, folder: str) -> Document:
+    """The document for a file elsewhere; `folder` is the way from there to the original."""
+
+    def moved(path: str) -> str:
+        return path if posixpath.isabs(path) else posixpath.normpath(posixpath.join(folder, path))
+
+    nodes: dict[str, Any] = {}
+    for name, node in cast("dict[str, dict[str, Any]]", document["nodes"]).items():
+        nodes[name] = dict(node)
+        if "path" in node:
+            nodes[name]["path"] = moved(node["path"])
+        files = {key: {"file": moved(file)} for key, file in input_files(node)}
+        if files:
+            nodes[name]["inputs"] = {**node["inputs"], **files}
+    return cast(Document, {**document, "nodes": nodes})
 
 
 def _head(context: Context) -> Raw:
@@ -164,22 +183,12 @@ def _group_place(box: Box) -> Json:
 
 
 def _refuse_cycles(nodes: dict[str, Raw]) -> None:
-    before = {
-        name: {
-            *node.get("after", ()),
-            *(found.node for found in references(node.get("inputs")) if found.node),
-        }
-        for name, node in nodes.items()
-    }
-    try:
-        graphlib.TopologicalSorter(before).prepare()
-    except graphlib.CycleError as error:
-        names = ", ".join(f"“{name}”" for name in dict.fromkeys(error.args[1]))
+    for cycle in cycles(edges_of(nodes)):
         raise Refused(
-            f"The nodes {names} wait for each other in a circle.",
+            f"These nodes wait for each other: {' → '.join((*cycle, cycle[0]))}.",
             code="cycle",
             hint="Remove one of the links between them in Elyra, then import the pipeline again.",
-        ) from None
+        )
 
 
 def _explain_old_paths(context: Context) -> None:
