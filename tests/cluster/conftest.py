@@ -8,6 +8,7 @@ CONVECT_TEST_CLAIM, a claim whose folder is mounted here at CONVECT_TEST_SHARED.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -149,6 +150,10 @@ async def make_lab(bed: Bed, tmp_path: Path) -> AsyncIterator[Callable[..., Any]
     yield make
     for lab in labs:
         await lab.close()
+    # What a failed test left would be in the way of the next.
+    await asyncio.to_thread(
+        bed.admin.delete, bed.admin.place("jobs"), propagationPolicy="Background"
+    )
 
 
 @pytest.fixture

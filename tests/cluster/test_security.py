@@ -43,7 +43,8 @@ async def test_a_service_account_comes_with_its_token(lab: Any, bed: Any) -> Non
     assert (await look(lab, kubernetes={"service_account": "trainer"}))["token"] is True
 
 
-async def test_everything_of_the_document_is_in_the_pod(lab: Any, bed: Any) -> None:
+async def test_everything_of_the_document_is_in_the_pod(make_lab: Any, bed: Any) -> None:
+    lab = make_lab("viewer")
     settings = {
         "resources": {
             "cpu": "100m",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support import until
 
 QUICK = "print('done')"
 WAIT = "import pathlib, time\npathlib.Path('up').touch()\n" + (
@@ -125,6 +126,9 @@ async def test_a_type_of_gpu_that_nobody_has(make_lab: Any) -> None:
 @pytest.fixture
 def quota(bed: Any) -> Iterator[None]:
     bed.create("ResourceQuota", "gpus", spec={"hard": {"requests.nvidia.com/gpu": "2"}})
+    place = bed.admin.place("resourcequotas", "gpus")
+    nothing = {"requests.nvidia.com/gpu": "0"}
+    until(lambda: bed.admin.get(place)["status"].get("used") == nothing, "an unused quota")
     yield
     bed.admin.delete(bed.admin.place("resourcequotas", "gpus"))
 

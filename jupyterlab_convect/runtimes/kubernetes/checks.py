@@ -80,7 +80,8 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
             yield Problem("info", "unknown", text, None, where)
     else:
         text = "Whether it fits is unknown: you may not see the nodes of the cluster."
-        yield Problem("info", "unknown", text, None, where)
+        in_full = "The type has to be as the label of the nodes has it, in full."
+        yield Problem("info", "unknown", text, None, where, in_full if needs.gpu_type else None)
     for verdict in fit.judge_quotas(needs, capacity.quotas or ()):
         sentence = verdict.sentence or ""
         if verdict.ever:
