@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src style schema -type f 2>/dev/null) tsconfig.json package.json
 
-.PHONY: lab test test-cluster check bench watch clean cluster-up cluster-down
+.PHONY: lab test test-cluster check bench soak watch clean cluster-up cluster-down
 
 lab: .make/extension
 	@python scripts/lab.py --port $(PORT)
@@ -29,6 +29,9 @@ check: .make/extension
 
 bench: .make/extension
 	@python -m benchmarks
+
+soak: .make/extension
+	@python -m benchmarks.soak
 
 watch: .make/extension
 	@jlpm watch
