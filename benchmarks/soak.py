@@ -322,17 +322,29 @@ def _kill_something(folder: Path, chance: random.Random) -> tuple[str, str] | No
     if not claims:
         return None
     claim = chance.choice(claims)
-    run = claim.parents[3].name
+    folder = claim.parents[3]
     try:
-        pid = int(json.loads(claim.read_text())["pid"])
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        what, target = (
-            ("kernel", int(children[0])) if children and chance.random() < 0.5 else ("runner", pid)
-        )
+        what, target = "runner", int(json.loads(claim.read_text())["pid"])
+        if chance.random() < 0.5 and (kernel := _kernel_of(folder)):
+            what, target = "kernel", kernel
         os.kill(target, signal.SIGKILL)
     except (OSError, ValueError, KeyError):
         return None
-    return what, run
+    return what, folder.name
+
+
+def _kernel_of(run: Path) -> int | None:
+    """The child of the process that looks after the kernel of the run's last attempt."""
+    handles = [
+        event["handle"]
+        for line in (run / "events.ndjson").read_text().splitlines()
+        if "handle" in (event := json.loads(line))
+    ]
+    if not handles or "keeper" not in handles[-1]:
+        return None
+    pid = handles[-1]["keeper"]["pid"]
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else None
 
 
 def _measure(running: Server) -> dict[str, int]:

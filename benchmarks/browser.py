@@ -1,0 +1,89 @@
+"""The front end in a real browser: the panel with many runs, a large pipeline, the first cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .measure import Result, absent, median
+from .server import TOKEN, server
+from .storage import fill
+from .workloads import trivial
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = 100_000
+NODES = 1000
+LAB = (
+    "--ServerApp.jpserver_extensions=jupyterlab=True",
+    "--LabApp.expose_app_in_browser=True",
+)
+
+
+def rows() -> Iterator[Result]:
+    if not (ROOT / "ui-tests" / "node_modules").is_dir() or not shutil.which("node"):
+        yield absent("browser", "the browser tests are not installed; run make test once")
+        return
+    with tempfile.TemporaryDirectory(prefix="convect-bench-") as scratch:
+        folder = Path(scratch)
+        fill(folder / "runs", RUNS)
+        trivial(folder, "first")
+        (folder / "large.pipeline").write_text(json.dumps(_large(NODES)))
+        with server(
+            folder,
+            options=LAB,
+            CONVECT_RUNS_DIR=f"{folder}/runs",
+            CONVECT_INDEX_DIR=f"{folder}/index",
+            JUPYTER_CONFIG_DIR=f"{folder}/config",
+        ) as running:
+            running.convect("runs?limit=1")
+            found = _measure(running.port, ["panel", "firstCell", "editor"])
+    panel, first, editor = found["panel"], found["firstCell"], found["editor"]
+    yield Result(f"runs panel opens, {RUNS:,} runs", panel["shown"], "ms")
+    yield Result(
+        f"runs panel scrolls, {RUNS:,} runs, median frame", median(panel["frames"]), "ms",
+        budget=20, against="60 Hz", ours=panel["frames"],
+    )  # fmt: skip
+    yield Result("runs panel jumps to the middle", panel["jumped"], "ms")
+    yield Result(
+        "from the click on Run to the first cell", median(first["times"]), "ms", ours=first["times"]
+    )
+    yield Result(
+        f"editor opens, {NODES:,} nodes", editor["opened"] / 1000, "s", budget=2, against="–"
+    )
+    yield Result(
+        f"editor moves, {NODES:,} nodes, median frame", median(editor["frames"]), "ms",
+        budget=20, against="60 Hz", ours=editor["frames"],
+    )  # fmt: skip
+
+
+def _measure(port: int, parts: list[str]) -> dict[str, Any]:
+    asked = {"address": f"http://127.0.0.1:{port}", "token": TOKEN, "parts": parts}
+    done = subprocess.run(
+        ["node", "measure.js", json.dumps(asked)],
+        cwd=ROOT / "ui-tests",
+        env=os.environ,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return dict(json.loads(done.stdout))
+
+
+def _large(count: int) -> dict[str, Any]:
+    """Nodes in rows, each after the one to its left."""
+    width = 40
+    nodes: dict[str, Any] = {}
+    layout: dict[str, Any] = {}
+    for number in range(count):
+        name = f"n{number}"
+        nodes[name] = {"kind": "command", "command": ["true"]}
+        if number % width:
+            nodes[name]["after"] = [f"n{number - 1}"]
+        layout[name] = [number % width * 240, number // width * 120]
+    return {"convect": 1, "name": "large", "nodes": nodes, "layout": layout}
