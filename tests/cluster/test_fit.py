@@ -85,10 +85,12 @@ async def test_what_one_may_not_do_is_said(bed: Any, make_lab: Any) -> None:
     assert said["not-allowed"][0] == "error"
 
 
-async def test_a_cluster_that_is_not_there(make_lab: Any, tmp_path: Any) -> None:
-    lab = make_lab(config_file=tmp_path / "none")
+async def test_a_cluster_that_is_not_there(bed: Any, make_lab: Any, tmp_path: Any) -> None:
+    config = tmp_path / "config"
+    config.write_text(bed.kubeconfig.read_text().replace(bed.admin.url(""), "https://127.0.0.1:1"))
+    lab = make_lab(config_file=config)
     said = await problems(lab)
-    assert said["no-cluster"][0] == "error"
+    assert said["unreachable"][0] == "error"
 
 
 async def test_quotas_are_counted(bed: Any, make_lab: Any) -> None:

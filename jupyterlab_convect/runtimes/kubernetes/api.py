@@ -7,6 +7,7 @@ on its way in. Everything here blocks and is called in threads.
 from __future__ import annotations
 
 import json
+import os
 import random
 import socket
 import time
@@ -95,6 +96,18 @@ def connect(context: str = "", config_file: str = "", namespace: str = "") -> Co
         ) from None
     found = active.get("context", {}).get("namespace") or "default"
     return Connection(client.ApiClient(settings), namespace or found, in_cluster=False)
+
+
+def require_configuration(config_file: str = "") -> None:
+    """Refused where nothing says which cluster is meant; a look at files, no connection."""
+    given = config_file or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    files = [Path(name).expanduser() for name in given.split(os.pathsep) if name]
+    if not (IN_CLUSTER / "token").exists() and not any(file.exists() for file in files):
+        raise Refused(
+            "No Kubernetes cluster is configured.",
+            code="no-cluster",
+            hint="Set KUBECONFIG, or c.KubernetesRuntime.config_file and .context.",
+        )
 
 
 class Api:

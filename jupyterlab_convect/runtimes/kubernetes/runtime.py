@@ -15,7 +15,15 @@ from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ..base import Attempt, LogChunk, StepStatus
 from . import manifests
-from .api import Api, ApiError, Unreachable, as_convect_error, connect, patiently
+from .api import (
+    Api,
+    ApiError,
+    Unreachable,
+    as_convect_error,
+    connect,
+    patiently,
+    require_configuration,
+)
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
 from .configured import ConfiguredRuntime
@@ -42,6 +50,7 @@ class Opened:
 class KubernetesRuntime(ConfiguredRuntime):
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
+        require_configuration(self.config_file)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kubernetes")
         self._opening = threading.Lock()
         self._opened: Opened | None = None
