@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,8 +31,8 @@ def detach(settings: Settings, request: Request, sweep: Json = None) -> Json:
 
 
 def hand_over(settings: Settings) -> None:
-    """Have what this process drives driven on by another, once this one has ended."""
-    _start(settings, {"after": os.getpid()})
+    """Have what nobody drives any more, now that this process has let go, driven by another."""
+    _start(settings, {"resume": True})
 
 
 def _start(settings: Settings, order: dict[str, Json]) -> Json:
@@ -89,9 +88,9 @@ async def _drive(
     workspace: Workspace, order: dict[str, Json], answer: Callable[[Json], None]
 ) -> None:
     try:
-        if "after" in order:
+        if "resume" in order:
             answer({})
-            await _go_on_after(workspace, order["after"])
+            await _go_on(workspace)
             return
         request = from_json(Request, order["request"])
         if order["sweep"] is None:
@@ -109,22 +108,15 @@ async def _drive(
         await workspace.close()
 
 
-async def _go_on_after(workspace: Workspace, process: int) -> None:
-    deadline = time.monotonic() + 30
-    while _is_alive(process) and time.monotonic() < deadline:
-        await asyncio.sleep(0.05)
+async def _go_on(workspace: Workspace) -> None:
     run_ids = await workspace.engine.resume()
     await workspace.sweeps.resume()
+    requests = [workspace.store.read(run_id).run.request for run_id in run_ids]
     for run_id in run_ids:
         await workspace.engine.wait(run_id)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    # Some runs of a sweep had to wait for their turn.
+    for sweep_id in {request.sweep for request in requests if request.sweep is not None}:
+        await workspace.sweeps.wait(sweep_id)
 
 
 if __name__ == "__main__":
