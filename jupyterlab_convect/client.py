@@ -264,11 +264,11 @@ def _request(
     use_cache: bool,
     root: str | Path | None,
 ) -> Request:
-    base, path, document = Path(root or ".").absolute(), None, None
+    base, path, document = _normal(root or "."), None, None
     if isinstance(what, Mapping):
         document = what
     else:
-        file = Path(what).absolute()
+        file = _normal(what)
         if root is None and not file.is_relative_to(base):
             base = file.parent
         if not file.is_relative_to(base):
@@ -286,3 +286,8 @@ def _request(
         labels=labels or {},
         use_cache=use_cache,
     )
+
+
+def _normal(path: str | Path) -> Path:
+    """Absolute and without `..`, links left as they are."""
+    return Path(os.path.normpath(Path(path).absolute()))

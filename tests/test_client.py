@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -146,3 +147,25 @@ def test_a_run_outlives_the_script_that_started_it(folder: Path, write_notebook:
     assert run.id == done.stdout.strip()
     assert run.wait(60).succeeded
     assert all(len(step.attempts) == 1 for step in run.steps.values())
+
+
+def test_a_sweep_outlives_it_with_the_runs_that_wait_for_their_turn(train: str) -> None:
+    code = (
+        "from jupyterlab_convect.client import sweep\n"
+        f"sweep({train!r}, {{'lr': [0.1, 0.2, 0.3]}}, concurrency=1, wait=False)"
+    )
+    # Nobody collects the script, as in a container without an init.
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ):
+        deadline = time.monotonic() + 60
+        while not (len(runs := client.runs()) == 3 and all(run.succeeded for run in runs)):
+            assert time.monotonic() < deadline, runs
+            time.sleep(0.05)
+
+
+def test_a_file_beside_the_working_folder(train: str, folder: Path) -> None:
+    (folder / "deeper").mkdir()
+    os.chdir(folder / "deeper")
+    assert client.run(f"../{train}").succeeded

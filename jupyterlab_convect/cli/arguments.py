@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,11 @@ def read_value(text: str) -> Any:
 
 def locate(path: Path, root: Path | None = None) -> tuple[Path, str]:
     """The root folder and a file's path relative to it."""
-    file = path.absolute()
+    file = Path(os.path.normpath(path.absolute()))
     if root is None:
         here = Path.cwd()
         root = here if file.is_relative_to(here) else file.parent
-    root = root.absolute()
+    root = Path(os.path.normpath(root.absolute()))
     if not file.is_relative_to(root):
         raise ConvectError(
             f"“{path}” is not inside “{root}”.", code="outside-root", hint="Choose another --root."

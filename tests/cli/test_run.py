@@ -91,6 +91,14 @@ def test_scripts_and_pipelines_run_as_well(
     assert again["steps"]["one"]["attempts"] == []
 
 
+def test_a_file_beside_the_working_folder(
+    work: Path, train: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "deeper").mkdir()
+    monkeypatch.chdir(work / "deeper")
+    assert main(["run", f"../{train}", "--dry-run"]) == 0
+
+
 def test_a_dry_run_shows_the_plan_and_leaves_nothing(
     work: Path, train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
