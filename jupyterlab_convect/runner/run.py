@@ -243,8 +243,8 @@ def _claim(folder: Path) -> None:
     """The first act. Whoever creates this file, and nobody else, executes the attempt."""
     content = json.dumps(identify(os.getpid())).encode()
     draft = folder / f".runner.{os.getpid()}"
-    draft.write_bytes(content)
     try:
+        draft.write_bytes(content)
         os.link(draft, folder / "runner.json")
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
@@ -252,7 +252,7 @@ def _claim(folder: Path) -> None:
         with (folder / "runner.json").open("xb") as file:
             file.write(content)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 def _with_trouble(outcome: Outcome, record: Record | None) -> Outcome:

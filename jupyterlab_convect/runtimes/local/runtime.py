@@ -311,7 +311,24 @@ def _explain_death(attempt: Attempt) -> StepStatus:
             "The runner was killed before it could write the result, "
             "by someone or because memory or disk space ran out.",
         )
+    if trouble := _trouble_writing(attempt.folder):
+        return StepStatus(
+            attempt.key, "failed", f"It could not begin: its folder cannot be written, {trouble}."
+        )
     return StepStatus(attempt.key, "failed", "The runner ended before it began; see the log.")
+
+
+def _trouble_writing(folder: Path) -> str | None:
+    """What keeps a runner from writing down that it begins."""
+    probe = folder / ".probe"
+    try:
+        probe.write_bytes(bytes(4096))
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return None
 
 
 def _leave_word(folder: Path) -> None:

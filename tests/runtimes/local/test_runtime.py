@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -250,3 +251,16 @@ async def test_a_damaged_result_is_a_failure(make):
     (status,) = await driver.runtime.poll([attempt])
     assert status.state == "failed"
     assert json.loads((attempt.folder / "step.json").read_text())
+
+
+async def test_a_runner_that_could_not_write_that_it_begins(make):
+    driver = make(spare_kernels=0)
+    attempt = driver.attempt((".sh", "true"))
+    ended = subprocess.Popen(["sleep", "600"])
+    attempt = replace(attempt, handle=identify(ended.pid))
+    ended.kill()
+    ended.wait()
+    shutil.rmtree(attempt.folder)  # as good as a full disk, and to be had everywhere
+    (status,) = await driver.runtime.poll([attempt])
+    sentence = "It could not begin: its folder cannot be written, no such file or directory."
+    assert (status.state, status.reason) == ("failed", sentence)
