@@ -130,7 +130,7 @@ class WarmProcess:
             self._failures = GIVE_UP
         elif "ready" in message:
             self._ready.set_result(True)
-        elif answer := self._answers.pop(message["id"], None):
+        elif (answer := self._answers.pop(message["id"], None)) and not answer.done():
             answer.set_result(message["pid"])
 
     def _forget(self) -> None:
