@@ -196,7 +196,7 @@ class Engine:
         self._leave_gate(driver.run)
 
     def complain(self, message: str, error: BaseException) -> None:
-        self.log.warning("%s: %s", message, error, exc_info=error)
+        self.log.warning("%s: %s", message, _words(error), exc_info=_traced(error))
 
     def _runtime(self, name: str) -> StepRuntime:
         try:
@@ -314,8 +314,8 @@ class Engine:
         self._held[run.id] = driver.lease
         delay = self._holds.get(run.id, HOLD_FIRST)
         self._holds[run.id] = min(delay * 2, HOLD_MOST)
-        words = plain(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        self.log.warning("The run %s cannot go on: %s", run.id, words, exc_info=error)
+        words = _words(error)
+        self.log.warning("The run %s cannot go on: %s", run.id, words, exc_info=_traced(error))
         with contextlib.suppress(ConvectError):
             self.store.remark(run.id, f"It cannot go on: {words}. It is tried again.")
         self.changed(run.id)
@@ -398,3 +398,12 @@ class Engine:
 def _line(ready: Ready) -> tuple[StepRuntime, object]:
     """All steps that ask the same of the same runtime stand in one line."""
     return (ready.driver.runtime, ready.attempt.step.resources)
+
+
+def _words(error: BaseException) -> str:
+    return plain(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+
+
+def _traced(error: BaseException) -> BaseException | None:
+    """A full disk and its like are nobody's mistake: a sentence says all there is to say."""
+    return None if isinstance(error, OSError) else error

@@ -14,6 +14,7 @@ from ..pipeline.plan import Json
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
 from .attempts import Verdict
 from .events import AttemptChange, AttemptHandle, AttemptStop, StepProgress
+from .files import plain
 from .model import ENDED, AttemptState, Progress
 from .store import Store
 
@@ -124,7 +125,8 @@ class Supervisor:
         except Exception as error:  # A runtime's mistake must not take the run down with it.
             self._host.complain(f"{attempt.key} could not be started", error)
             await self._stop_quietly(active)
-            words = f"{type(error).__name__}: {error}".rstrip(": ")
+            named = f"{type(error).__name__}: {error}".rstrip(": ")
+            words = plain(error) if isinstance(error, OSError) else named
             self._could_not_start(active, f"It could not be started: {words}.")
         else:
             self._settle(active)

@@ -35,7 +35,7 @@ def disk(monkeypatch):
 
 
 async def test_no_space_holds_a_run_up_and_loses_nothing(
-    engine, make_run, step, disk, runtime, store
+    engine, make_run, step, disk, runtime, store, caplog
 ):
     run = make_run(step("a", "sleep", "0.2"), step("b", after=["a"]))
     await engine.submit(run)
@@ -48,6 +48,8 @@ async def test_no_space_holds_a_run_up_and_loses_nothing(
     state = await engine.wait(run.id, 10)
     assert (state.state, state.reason) == ("succeeded", None)
     assert [key[1] for key in runtime.started] == ["a", "b"]
+    assert "no space left on device" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
