@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import re
 import sys
 import time
@@ -284,7 +285,8 @@ def _download(options: argparse.Namespace) -> int:
                 file.write(chunk)
         draft.replace(target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
         raise ConvectError(f"“{target}” cannot be written: {error.strerror}.") from None
     output.say(str(target))
     return 0

@@ -114,6 +114,7 @@ def test_everything_is_downloaded(
     assert main(["runs", "download", three[0]]) == 2
     assert main(["runs", "download", three[0], "--force", "-o", "all.zip"]) == 0
     assert main(["runs", "download", three[0], "-o", "none/all.zip"]) == 2
+    assert main(["runs", "download", three[0], "-o", "all.zip/all.zip"]) == 2
     assert [path.name for path in work.glob(".*")] == []
 
 
