@@ -170,8 +170,11 @@ def read_notebook(name: str, data: bytes) -> dict[str, Any]:
         sentence = f"“{name}” is not a notebook: it is not JSON in UTF-8."
         raise ConvectError(sentence, code="bad-notebook") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        old = isinstance(notebook, dict) and notebook.get("nbformat") in (1, 2, 3)
         raise ConvectError(
-            f"“{name}” is not a notebook: it has no cells.",
+            f"“{name}” has the old notebook format {notebook['nbformat']}."
+            if old
+            else f"“{name}” is not a notebook: it has no cells.",
             code="bad-notebook",
             hint="Open it in JupyterLab and save it again.",
         )

@@ -186,3 +186,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         discover(tmp_path / "a.txt")
     with pytest.raises(ConvectError, match="no file"):
         discover(tmp_path / "none.py")
+
+
+def test_an_old_notebook_is_called_old(tmp_path: Path) -> None:
+    (tmp_path / "old.ipynb").write_text('{"nbformat": 3, "metadata": {}, "worksheets": []}')
+    with pytest.raises(ConvectError, match="has the old notebook format 3") as caught:
+        discover(tmp_path / "old.ipynb")
+    assert caught.value.hint
