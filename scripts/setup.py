@@ -103,10 +103,8 @@ def set_up_browser() -> None:
     if not (os.environ.get("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH") or shutil.which("chromium")):
         install_system_package("chromium")
     say("installing the browser tests")
-    run(
-        *(jlpm(), "--cwd", "ui-tests", "install", "--immutable"),
-        PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1",
-    )
+    folder = ROOT / "ui-tests"
+    run(jlpm(), "install", "--immutable", folder=folder, PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1")
 
 
 def has_ensurepip() -> bool:
@@ -126,7 +124,7 @@ def install_system_package(name: str) -> None:
     )
 
 
-def run(*command: str, **environment: str) -> None:
+def run(*command: str, folder: Path = ROOT, **environment: str) -> None:
     """Run a command with its output in the log of the part; fail with a sentence."""
     with log().open("ab") as out:
         out.write(f"$ {' '.join(command)}\n".encode())
@@ -134,7 +132,11 @@ def run(*command: str, **environment: str) -> None:
         start = out.tell()
         try:
             code = subprocess.call(
-                command, cwd=str(ROOT), stdout=out, stderr=out, env=dict(os.environ, **environment)
+                command,
+                cwd=str(folder),
+                stdout=out,
+                stderr=out,
+                env=dict(os.environ, **environment),
             )
         except OSError as error:
             fail(f"{command[0]} cannot be started: {error.strerror}.")

@@ -34,6 +34,7 @@ class Suite:
     """The file of results that the command writes; without one the exit code is the result."""
     read: Callable[[Path], Counts] | None = None
     env: dict[str, str] = field(default_factory=dict)
+    folder: Path = ROOT
 
 
 class Result(NamedTuple):
@@ -73,10 +74,11 @@ def suites() -> list[Suite]:
 def browser() -> Suite:
     return Suite(
         "browser",
-        ("jlpm", "--cwd", "ui-tests", "test"),
+        ("jlpm", "test"),
         "browser.json",
         read_playwright,
         {"PLAYWRIGHT_JSON_OUTPUT_NAME": str(RESULTS / "browser.json")},
+        ROOT / "ui-tests",
     )
 
 
@@ -112,7 +114,7 @@ def run(suite: Suite) -> Result:
     started = time.monotonic()
     done = subprocess.run(
         suite.command,
-        cwd=ROOT,
+        cwd=suite.folder,
         env={**os.environ, **suite.env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
