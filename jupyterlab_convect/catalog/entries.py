@@ -75,7 +75,7 @@ def merge(
         elif entry.error is not None:
             merged.append(replace(pinned, error=entry.error, gone=False))
         elif entry.digest == pinned.digest:
-            merged.append(replace(entry, categories=entry.categories))
+            merged.append(entry)
         else:
             merged.append(replace(pinned, update=entry.digest, error=None, gone=False))
     kept = [entry for entry in before.values() if entry.digest]
@@ -121,7 +121,7 @@ def broken(catalog: Catalog, source: str, part: int, error: Unreadable) -> Entry
         catalog=catalog.id,
         source=source,
         part=part,
-        name=source.rsplit("/", 1)[-1],
+        name=source.rstrip("/").rsplit("/", 1)[-1],
         categories=catalog.categories,
         error={
             "file": error.file,

@@ -6,10 +6,11 @@ References are followed by the caller: `references` says which there are,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..pipeline.component_types import value_kind
+from ..pipeline.graph import cycles
 from ..pipeline.plan import Json
 from .model import Component, Graph, Task, Unreadable
 from .text import At
@@ -106,7 +107,8 @@ class _Arguments:
                 raise task.fail(f"The task “{key}” gives no value to “{needed.name}”.")
         enabled = task.get("isEnabled")
         unsupported = f"The task “{key}” has a condition." if enabled else None
-        return Task(component.digest, arguments, tuple(sorted(_upstream(arguments))), unsupported)
+        after = tuple(sorted(upstream(arguments.values())))
+        return Task(component.digest, arguments, after, unsupported)
 
     def argument(self, item: At) -> Json:
         if not isinstance(item.value, dict):
@@ -137,31 +139,19 @@ class _Arguments:
         return {"task": key, "output": name}
 
 
-def _upstream(argument: Json) -> Iterator[str]:
+def upstream(arguments: Iterable[Json]) -> set[str]:
     """The tasks whose outputs arguments take."""
-    seen = set()
-    for item in argument.values():
-        if "taskOutput" in item and item["taskOutput"]["task"] not in seen:
-            seen.add(item["taskOutput"]["task"])
-            yield item["taskOutput"]["task"]
+    found: set[str] = set()
+    for argument in arguments:
+        if "taskOutput" in argument:
+            found.add(argument["taskOutput"]["task"])
+        found |= upstream(argument.get("concat", ()))
+    return found
 
 
 def refuse_cycles(graph: At, tasks: Mapping[str, Task]) -> None:
-    waiting = {key: set(task.after) for key, task in tasks.items()}
-    ready = [key for key, after in waiting.items() if not after]
-    followers: dict[str, list[str]] = {}
-    for key, after in waiting.items():
-        for name in after:
-            followers.setdefault(name, []).append(key)
-    while ready:
-        done = ready.pop()
-        del waiting[done]
-        for key in followers.get(done, ()):
-            waiting[key].discard(done)
-            if not waiting[key]:
-                ready.append(key)
-    if waiting:
-        raise graph.fail(f"The tasks wait for each other: {', '.join(sorted(waiting)[:5])}.")
+    for cycle in cycles({key: task.after for key, task in tasks.items()}):
+        raise graph.fail(f"The tasks wait for each other: {' → '.join((*cycle, cycle[0]))}.")
 
 
 def _passed_as_file(tasks: Mapping[str, Task], components: Mapping[str, Component]) -> set[str]:

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..pipeline.plan import Amount, Gpu, Json, Resources
-from .graph import refuse_cycles
+from ..pipeline.plan import Json
+from .graph import refuse_cycles, upstream
+from .ir_container import PLACEHOLDER, joined, read_executor
 from .model import (
     MAX_COMPONENTS,
     Component,
-    Container,
     Graph,
     Input,
     Output,
     Task,
-    placeholders,
 )
 from .text import MAX_DEPTH, At
-
-_PLACEHOLDER = re.compile(r"\{\{\$(.*?)\}\}", re.DOTALL)
-_NAMED = re.compile(
-    r"\.(inputs|outputs)\.(parameters|artifacts)\[(?:'|\")(.+?)(?:'|\")\](?:\.(\w+))?"
-    r"(?:\[(?:'|\")?(.+?)(?:'|\")?\])?$"
-)
-_CONTEXT = {
-    ".pipeline_job_name": "run.name",
-    ".pipeline_job_resource_name": "run.name",
-    ".pipeline_job_uuid": "run.id",
-    ".pipeline_task_name": "step.id",
-    ".pipeline_task_uuid": "step.uid",
-    ".pipeline_root": "root",
-    ".pipeline_job_create_time_utc": "time",
-    ".pipeline_job_schedule_time_utc": "time",
-    ".workspace_path": "root",
-}
-_OUTPUT_FILES = (".outputs.output_file", ".outputMetadataUri", ".outputs.output_metadata_uri")
 
 
 def is_compiled(document: At) -> bool:
@@ -108,7 +87,7 @@ class _Spec:
         container = executor.need("container", "The executor").mapping("“container”")
         return replace(
             component,
-            container=_container(container, component),
+            container=read_executor(container, component),
             platforms=self.settings.get(label.value),
         )
 
@@ -195,137 +174,6 @@ def _type(item: At, kind: str) -> Json:
     return {"list": name} if item.value.get("isArtifactList") is True else name
 
 
-def _container(container: At, component: Component) -> Container:
-    env = container.get("env")
-    variables = {}
-    for item in env.each("“env”") if env else ():
-        value = item.get("value")
-        key = item.need("name", "A variable").text("The name of a variable")
-        variables[key] = _argument(value) if value else ""
-    command = tuple(_arguments(container, "command"))
-    args = tuple(_arguments(container, "args"))
-    inputs = {item.name for item in component.inputs}
-    outputs = {item.name for item in component.outputs}
-    for kind, name in placeholders([command, args, *variables.values()]):
-        if name not in (outputs if kind.startswith("output") else inputs):
-            raise container.fail(f"The command names “{name}”, which is neither input nor output.")
-    return Container(
-        image=container.need("image", "The container").text("The image"),
-        command=command,
-        args=args,
-        env=variables,
-        resources=_resources(container.get("resources")),
-    )
-
-
-def _arguments(container: At, key: str) -> Iterator[Json]:
-    listed = container.get(key)
-    for item in listed.each(f"“{key}”") if listed else ():
-        yield _argument(item)
-
-
-def _argument(item: At) -> Json:
-    text = item.scalar("An argument")
-    if text.startswith(('{"Concat":', '{"IfPresent":')):
-        try:
-            return _structure(json.loads(text), item)
-        except (ValueError, RecursionError):
-            raise item.fail("A placeholder in the command is not JSON.") from None
-    return _joined(text, item)
-
-
-def _structure(value: Json, item: At) -> Json:
-    if isinstance(value, str):
-        return _joined(value, item)
-    if isinstance(value, dict) and isinstance(value.get("Concat"), list):
-        return {"concat": [_structure(part, item) for part in value["Concat"]]}
-    if isinstance(value, dict) and isinstance(value.get("IfPresent"), dict):
-        body = value["IfPresent"]
-        if isinstance(body.get("InputName"), str):
-            choice = {
-                "cond": {"isPresent": body["InputName"]},
-                "then": _branch(body.get("Then"), item),
-            }
-            if body.get("Else") is not None:
-                choice["else"] = _branch(body["Else"], item)
-            return {"if": choice}
-    raise item.fail("A placeholder in the command cannot be understood.")
-
-
-def _branch(value: Json, item: At) -> list[Json]:
-    return [_structure(part, item) for part in (value if isinstance(value, list) else [value])]
-
-
-def _joined(text: str, item: At) -> Json:
-    """Text with placeholders in it as one argument."""
-    parts: list[Json] = []
-    end = 0
-    for match in _PLACEHOLDER.finditer(text):
-        if match.start() > end:
-            parts.append(text[end : match.start()])
-        parts.append(_placeholder(match.group(1), item))
-        end = match.end()
-    if end < len(text) or not parts:
-        parts.append(text[end:])
-    return parts[0] if len(parts) == 1 else {"concat": parts}
-
-
-def _placeholder(body: str, item: At) -> Json:
-    if body == "" or body.startswith(".json_escape"):
-        return {"executorInput": True}
-    if body in _OUTPUT_FILES:
-        return {"executorOutput": True}
-    if body in _CONTEXT:
-        return {"context": _CONTEXT[body]}
-    match = _NAMED.match(body)
-    if match:
-        side, kind, name, part, key = match.groups()
-        if kind == "parameters":
-            return {"inputValue" if side == "inputs" else "outputPath": name}
-        if part in ("path", "uri"):
-            return {f"{side[:-1]}{part.capitalize()}": name}
-        if part in ("metadata", "name", "value"):
-            return {"metadata": {side[:-1]: name, "part": part, **({"key": key} if key else {})}}
-    raise item.fail(f"“{{{{${body}}}}}” is not a placeholder that is known.")
-
-
-def _resources(item: At | None) -> Resources:
-    if item is None:
-        return Resources()
-    item.mapping("“resources”")
-    gpu = item.get("accelerator")
-    return Resources(
-        cpu=_amount(item, "cpu"),
-        memory=_amount(item, "memory", unit="G"),
-        gpu=_gpu(gpu) if gpu else None,
-    )
-
-
-def _amount(item: At, name: str, unit: str = "") -> Amount | None:
-    """Quantities are text under a newer key, plain numbers (of gigabytes) under an older one."""
-
-    def text(kind: str) -> str | None:
-        written = item.get(f"resource{name.capitalize()}{kind}")
-        number = item.get(f"{name}{kind}")
-        if written:
-            return written.scalar("A quantity")
-        return number.scalar("A quantity") + unit if number else None
-
-    request, limit = text("Request"), text("Limit")
-    return Amount(request, limit) if request or limit else None
-
-
-def _gpu(item: At) -> Gpu | None:
-    item.mapping("“accelerator”")
-    count = item.get("resourceCount") or item.get("count")
-    kind = item.get("resourceType") or item.get("type")
-    try:
-        number = float(count.scalar("The count")) if count else 1.0
-    except ValueError:
-        return None
-    return Gpu(number, resource=kind.text("The type") if kind else None)
-
-
 class _Arguments:
     """Reads what tasks are given, inside one dag."""
 
@@ -348,7 +196,7 @@ class _Arguments:
                 and not _iterated(task, needed.name)
             ):
                 raise task.fail(f"The task “{key}” gives no value to “{needed.name}”.")
-        after = {*_names(task, "dependentTasks"), *_upstream(list(arguments.values()))}
+        after = {*_names(task, "dependentTasks"), *upstream(arguments.values())}
         for name in sorted(after):
             if name not in self.components:
                 raise task.fail(f"There is no task “{name}”.")
@@ -403,9 +251,9 @@ class _Arguments:
 
     def constant(self, value: Json, item: At, raw: Mapping[str, At], depth: int) -> Json:
         """A constant may quote other inputs of its task; they are put in their places here."""
-        if not isinstance(value, str) or not _PLACEHOLDER.search(value) or depth > 4:
+        if not isinstance(value, str) or not PLACEHOLDER.search(value) or depth > 4:
             return {"constant": value}
-        parts = _joined(value, item)
+        parts = joined(value, item)
         found: list[Any] = []
         for part in parts["concat"] if isinstance(parts, dict) and "concat" in parts else [parts]:
             if isinstance(part, str):
@@ -445,14 +293,6 @@ def _iterated(task: At, name: str) -> bool:
 def _names(task: At, key: str) -> list[str]:
     listed = task.get(key)
     return [item.text("The name of a task") for item in listed.each(f"“{key}”")] if listed else []
-
-
-def _upstream(arguments: list[Json]) -> Iterator[str]:
-    for argument in arguments:
-        if "taskOutput" in argument:
-            yield argument["taskOutput"]["task"]
-        elif "concat" in argument:
-            yield from _upstream(argument["concat"])
 
 
 def _single(whole: Component) -> Component | None:

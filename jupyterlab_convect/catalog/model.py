@@ -115,11 +115,17 @@ class Unreadable(ConvectError):
     """A component that cannot be read: which file, which line (0: the file as a whole), why."""
 
     def __init__(self, file: str, line: int, reason: str, *, hint: str | None = None) -> None:
-        where = f"{file}, line {line}" if line else file
-        super().__init__(f"{where}: {reason}", code="unreadable-component", hint=hint)
+        super().__init__(placed(file, line, reason), code="unreadable-component", hint=hint)
         self.file = file
         self.line = line
         self.reason = reason
+
+
+def placed(file: str, line: int, reason: str) -> str:
+    """A reason behind its place, unless it names that itself."""
+    if reason.startswith(file):
+        return reason
+    return f"{file}, line {line}: {reason}" if line else f"{file}: {reason}"
 
 
 def executable_digest(component: Component) -> str:

@@ -66,18 +66,10 @@ def unsupported(component: Component) -> list[str]:
 
 
 def _input(item: Input) -> dict[str, Json]:
-    return {
-        "name": item.name,
-        "type": type_name(item.type),
-        "kind": value_kind(item.type),
-        "description": item.description,
-        "default": item.default,
-        "required": item.required,
-        "passed": item.passed,
-    }
+    return {**_output(item), "default": item.default, "required": item.required}
 
 
-def _output(item: Output) -> dict[str, Json]:
+def _output(item: Input | Output) -> dict[str, Json]:
     return {
         "name": item.name,
         "type": type_name(item.type),

@@ -11,13 +11,13 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import ConvectError, Refused
 from ..pipeline.plan import Json
 from .model import Component
-from .render import Argument, File, Paths, Rendered, Value, render, slugs
+from .render import Argument, File, Paths, Value, render, slugs
 
 LARGEST_TEXT = 256 << 10
 """How much of a file can be the value of an input, in bytes."""
@@ -75,11 +75,10 @@ def as_process(
 
     Refused when only its image knows what to execute.
     """
-    paths = Paths(str(folders.inputs), str(folders.outputs), in_place=True)
-    rendered = render(component, arguments, paths, context)
-    fixed = [item.name for item in component.outputs if item.path]
+    rendered = _in_place(component, arguments, folders, context)
+    fixed = _fixed_output(component)
     if fixed:
-        raise _only_contained(component, f"it writes “{fixed[0]}” to a path of its image")
+        raise _only_contained(component, f"it writes “{fixed}” to a path of its image")
     if not rendered.command:
         raise _only_contained(component, "its command is inside its image")
     here = os.path.dirname(sys.executable)  # noqa: PTH120
@@ -92,13 +91,8 @@ def as_process(
         **rendered.env,
         **own,
     }
-    return Launch(
-        command=(*rendered.command, *rendered.args),
-        env=env,
-        writes={Path(path): text for path, text in rendered.writes.items()},
-        reads={name: Path(path) for name, path in rendered.reads.items()},
-        executor_output=_optional(rendered.executor_output),
-    )
+    command = (*rendered.command, *rendered.args)
+    return replace(rendered, command=command, args=(), image=None, env=env)
 
 
 def as_pod(
@@ -108,24 +102,14 @@ def as_pod(
     context: Mapping[str, str],
 ) -> Launch:
     """The component in a pod that sees our files where they are."""
-    paths = Paths(str(folders.inputs), str(folders.outputs), in_place=True)
-    rendered = render(component, arguments, paths, context)
-    fixed = [item.name for item in component.outputs if item.path]
+    fixed = _fixed_output(component)
     if fixed:
         raise Refused(
-            f"“{component.name}” writes “{fixed[0]}” to a path of its image, "
+            f"“{component.name}” writes “{fixed}” to a path of its image, "
             "which is lost when its pod ends.",
             code="unsupported-component",
         )
-    return Launch(
-        command=rendered.command,
-        args=rendered.args,
-        image=rendered.image,
-        env=rendered.env,
-        writes={Path(path): text for path, text in rendered.writes.items()},
-        reads={name: Path(path) for name, path in rendered.reads.items()},
-        executor_output=_optional(rendered.executor_output),
-    )
+    return _in_place(component, arguments, folders, context)
 
 
 def as_container(
@@ -183,7 +167,9 @@ def as_container(
         writes={_real(path, folders): text for path, text in rendered.writes.items()},
         mounts=places,
         reads=reads,
-        executor_output=_real_optional(rendered, folders),
+        executor_output=_real(rendered.executor_output, folders)
+        if rendered.executor_output
+        else None,
         name=name,
     )
 
@@ -249,12 +235,29 @@ def _real(seen: str, folders: Folders) -> Path:
     return Path(seen)
 
 
-def _real_optional(rendered: Rendered, folders: Folders) -> Path | None:
-    return _real(rendered.executor_output, folders) if rendered.executor_output else None
+def _in_place(
+    component: Component,
+    arguments: Mapping[str, Argument],
+    folders: Folders,
+    context: Mapping[str, str],
+) -> Launch:
+    """What the command is where it sees our files as they lie."""
+    paths = Paths(str(folders.inputs), str(folders.outputs), in_place=True)
+    rendered = render(component, arguments, paths, context)
+    return Launch(
+        command=rendered.command,
+        args=rendered.args,
+        image=rendered.image,
+        env=rendered.env,
+        writes={Path(path): text for path, text in rendered.writes.items()},
+        reads={name: Path(path) for name, path in rendered.reads.items()},
+        executor_output=Path(rendered.executor_output) if rendered.executor_output else None,
+    )
 
 
-def _optional(path: str | None) -> Path | None:
-    return Path(path) if path else None
+def _fixed_output(component: Component) -> str | None:
+    """An output that the image writes to a place of its own."""
+    return next((item.name for item in component.outputs if item.path), None)
 
 
 def _gpus(program: str, gpus: str | None) -> list[str]:

@@ -7,21 +7,20 @@ components one by one. Others are found by the entry point group
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from urllib.parse import quote, urljoin
+from urllib.parse import urljoin
 
 from ..errors import ConvectError, Missing
 from ..pipeline.plan import Json
-from .fetch import PARALLEL, Fetcher
+from .fetch import PARALLEL, Fetcher, check_url
 from .model import Unreadable
 from .read import Fetch
+from .repositories import Folder, files_in_zip, folder_of, plain_address
 from .shipped import FOLDER
 from .text import MAX_BYTES, decode
 
@@ -33,8 +32,6 @@ SUFFIXES = (".yaml", ".yml", ".json")
 _COMPONENT = re.compile(
     rb"^\s{0,4}[\"']?(implementation|pipelineInfo|pipelineSpec)[\"']?\s*:", re.MULTILINE
 )
-_GITHUB_FILE = re.compile(r"^https://github\.com/([^/]+/[^/]+)/(?:blob|raw)/([^?#]+)$")
-_GITHUB_FOLDER = re.compile(r"^https://github\.com/([^/]+)/([^/]+)(?:/tree/([^/]+)(/[^?#]*)?)?/?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +110,17 @@ def kinds() -> list[str]:
 
 
 def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
-    """Each address is a component, a list of them, or a folder of a repository at GitHub."""
+    """Each address is a component, a list of them, or a folder of a repository."""
     waiting = list(catalog.urls)
     if not waiting:
         raise ConvectError(f"The catalog “{catalog.name}” has no address.")
     seen: set[str] = set()
     total = len(waiting)
     while waiting:
-        batch = [plain_address(url) for url in waiting[:PARALLEL] if not _folder(url)]
-        folders = [url for url in waiting[:PARALLEL] if _folder(url)]
-        waiting = waiting[PARALLEL:]
-        batch = [url for url in dict.fromkeys(batch) if url not in seen]
+        pages, waiting = waiting[:PARALLEL], waiting[PARALLEL:]
+        folders = {url: folder for url in pages if (folder := folder_of(url))}
+        files = dict.fromkeys(plain_address(url) for url in pages if url not in folders)
+        batch = [url for url in files if url not in seen]
         seen.update(batch)
         for url, data in fetcher.many(batch).items():
             if isinstance(data, ConvectError):
@@ -137,14 +134,14 @@ def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]
             if total > MAX_FILES:
                 raise ConvectError(f"{url} lists more than {MAX_FILES} components.")
             waiting += listed
-        for url in folders:
+        for url, folder in folders.items():
             try:
-                texts = list(_from_archive(url, fetcher))
+                texts = _from_archive(folder, fetcher)
             except ConvectError as error:
                 yield Unreadable(url, 0, error.sentence, hint=error.hint)
             else:
                 total += len(texts) - 1
-                yield from (Text(item.source, item.data, total) for item in texts)
+                yield from (replace(text, total=total) for text in texts)
 
 
 def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
@@ -221,14 +218,6 @@ def component_files(root: Path) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
-def plain_address(url: str) -> str:
-    """The address of the file itself where people copy the address of a page that shows it."""
-    match = _GITHUB_FILE.match(url.strip())
-    if match:
-        return f"https://raw.githubusercontent.com/{match[1]}/{match[2]}"
-    return url.strip()
-
-
 def addresses_in(data: bytes, source: str) -> list[str] | None:
     """The addresses in a list file, one a line or as YAML; None when it is something else."""
     if len(data) > MAX_BYTES or _COMPONENT.search(data):
@@ -252,42 +241,16 @@ def _is_address(line: str) -> bool:
     return line.endswith(SUFFIXES) and not re.search(r"[\s:{}\[\]]", line)
 
 
-def _folder(url: str) -> bool:
-    return _GITHUB_FOLDER.match(url.strip()) is not None
-
-
-def _from_archive(url: str, fetcher: Fetcher) -> Iterator[Text]:
-    match = _GITHUB_FOLDER.match(url.strip())
-    assert match is not None
-    owner, repository, ref, folder = match.groups()
-    archive = f"https://codeload.github.com/{owner}/{repository}/zip/{quote(ref or 'HEAD')}"
-    page = fetcher.get(archive, archive=True)
-    base = f"https://raw.githubusercontent.com/{owner}/{repository}/{ref or 'HEAD'}/"
-    for name, data in texts_in_zip(page.data, (folder or "").strip("/")):
-        yield Text(base + name, data)
-
-
-def texts_in_zip(data: bytes, folder: str) -> Iterator[tuple[str, bytes]]:
-    """The components in a folder of a zip file whose content lies in one top folder."""
-    prefix = f"{folder}/" if folder else ""
-    count = 0
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for item in archive.infolist():
-                name = item.filename.partition("/")[2]
-                if not (name.startswith(prefix) and name.endswith(SUFFIXES)):
-                    continue
-                if item.file_size > MAX_BYTES or item.is_dir():
-                    continue
-                with archive.open(item) as file:
-                    text = file.read(MAX_BYTES + 1)
-                if len(text) <= MAX_BYTES and _COMPONENT.search(text):
-                    count += 1
-                    if count > MAX_FILES:
-                        raise ConvectError(f"It holds more than {MAX_FILES} components.")
-                    yield name, text
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise ConvectError(f"The archive is damaged: {error}.") from None
+def _from_archive(folder: Folder, fetcher: Fetcher) -> list[Text]:
+    page = fetcher.get(folder.archive, archive=True)
+    found = [
+        Text(folder.files + name, data)
+        for name, data in files_in_zip(page.data, folder.path, MAX_BYTES)
+        if name.endswith(SUFFIXES) and _COMPONENT.search(data)
+    ]
+    if len(found) > MAX_FILES:
+        raise ConvectError(f"It holds more than {MAX_FILES} components.")
+    return found
 
 
 def _texts(root: Path, paths: Sequence[Path]) -> Iterator[Text | Unreadable]:
@@ -320,6 +283,14 @@ def _from_list(
             yield from _texts(folder, [path])
     if urls:
         yield from from_urls(replace(catalog, urls=urls), fetcher)
+
+
+def hosts_of(catalog: Catalog) -> frozenset[str]:
+    """The hosts of a catalog's addresses, and those that serve the files of their pages."""
+    folders = [folder for url in catalog.urls if (folder := folder_of(url))]
+    addresses = [*catalog.urls, *map(plain_address, catalog.urls)]
+    addresses += [address for folder in folders for address in (folder.archive, folder.files)]
+    return frozenset(check_url(address).hostname or "" for address in addresses)
 
 
 def _bytes(path: Path) -> bytes:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import Conflict, ConvectError, Missing
+from ..pipeline.check_shape import did_you_mean
 from ..pipeline.plan import from_json, to_json
 from .approvals import Approvals
 from .definition import component_from_json, component_to_json
@@ -38,12 +39,12 @@ from .entries import (
     matches,
     merge,
 )
-from .fetch import Fetcher, Policy, check_url
+from .fetch import Fetcher, Policy
 from .files import read_json, write, write_json
 from .model import Component, Unreadable
 from .read import read
 from .secrets import authorization
-from .sources import Catalog, Text, fingerprint, reader, source_of
+from .sources import Catalog, Text, fingerprint, hosts_of, reader, source_of
 
 T = TypeVar("T")
 
@@ -212,9 +213,15 @@ class CatalogStore:
             or (len(name) >= 8 and entry.digest.removeprefix("sha256:").startswith(_hex(name)))
         ] or [entry for entry in entries if entry.name.casefold() == name.casefold()]
         if not found:
-            raise Missing(f"There is no component “{name}”.", code="no-such-component")
+            raise Missing(
+                f"There is no component “{name}”.",
+                code="no-such-component",
+                hint=did_you_mean(name, [entry.name for entry in entries]),
+            )
         if len({entry.digest for entry in found}) > 1:
-            choices = ", ".join(f"{entry.catalog}/{entry.name}" for entry in found[:5])
+            choices = ", ".join(
+                f"{_hex(entry.digest)[:12]} ({entry.source})" for entry in found[:5]
+            )
             raise ConvectError(
                 f"“{name}” is the name of several components: {choices}.",
                 hint="Give the digest of the one you mean.",
@@ -266,7 +273,7 @@ class CatalogStore:
     def _fetcher(self, catalog: Catalog) -> Fetcher:
         if catalog.auth is None:
             return Fetcher(self.policy)
-        hosts = frozenset(check_url(url).hostname or "" for url in catalog.urls)
+        hosts = hosts_of(catalog)
         if any(url.startswith("http:") for url in catalog.urls) and not all(
             self.policy.opens(host) for host in hosts
         ):

@@ -6,16 +6,16 @@ import argparse
 import asyncio
 import re
 import sys
-from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConvectError
-from . import output
-from .arguments import add_json, add_root, read_value
+from . import component_text, output
+from .arguments import add_json, add_root
 
 if TYPE_CHECKING:
-    from ..catalog.entries import Entry, Shelf
+    from ..catalog.entries import Shelf
     from ..catalog.model import Component
     from ..catalog.sources import Catalog
     from ..catalog.store import CatalogStore
@@ -134,16 +134,18 @@ def _add(options: argparse.Namespace) -> int:
     if options.json:
         output.say_json(_shelf_json(shelf))
     else:
-        _tell_shelf(shelf)
+        component_text.tell_shelf(shelf)
     return 0 if any(entry.digest for entry in shelf.entries) else 1
 
 
 def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
     from ..catalog.entries import new_catalog_id
+    from ..catalog.read import name_from
     from ..catalog.sources import Auth, Catalog
+    from .values import split
 
     sources: list[str] = options.source
-    web = [source for source in sources if _is_url(source)]
+    web = [source for source in sources if "://" in source]
     if web and len(web) < len(sources):
         raise ConvectError("Give either addresses or one file or folder.")
     if not web and len(sources) > 1:
@@ -151,7 +153,7 @@ def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
     path = None if web else Path(sources[0]).absolute()
     if path is not None and not path.exists():
         raise ConvectError(f"There is no file or folder “{sources[0]}”.")
-    name = options.name or _name_of(sources[0])
+    name = options.name or name_from(sources[0])
     taken = (shelf.catalog.id for shelf in store.catalogs())
     return Catalog(
         id=new_catalog_id(name, taken),
@@ -161,7 +163,7 @@ def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
         path=None if path is None else str(path),
         categories=tuple(options.category),
         auth=Auth(env=options.token_env) if options.token_env else None,
-        replacements=dict(_pairs(options.replace)),
+        replacements=dict(map(split, options.replace)),
     )
 
 
@@ -187,14 +189,14 @@ def _list(options: argparse.Namespace) -> int:
         return _list_catalogs(store, options.json)
     entries = store.entries(" ".join(options.text), options.catalog, options.category)
     if options.json:
-        output.say_json([_entry_json(entry) for entry in entries])
+        output.say_json([asdict(entry) for entry in entries])
         return 0
     rows = [
         (
             entry.name,
             entry.digest[7:19] if entry.digest else output.paint("broken", "red"),
             entry.catalog,
-            _first_line(entry),
+            component_text.first_line(entry),
         )
         for entry in entries
     ]
@@ -241,64 +243,21 @@ def _show(options: argparse.Namespace) -> int:
     if options.json:
         output.say_json(shown)
     else:
-        _tell_component(shown)
+        component_text.tell_component(shown)
     return 0
-
-
-def _tell_component(shown: dict[str, Any]) -> None:
-    output.say(output.paint(shown["name"], "bold"))
-    for line in shown["description"].strip().splitlines():
-        output.say(f"  {line}")
-    facts = {"source": shown["source"], "digest": shown["digest"], "image": shown["image"]}
-    output.say(output.table((name, value) for name, value in facts.items() if value))
-    for title in ("inputs", "outputs"):
-        if shown[title]:
-            output.say()
-            rows = [_end_row(end) for end in shown[title]]
-            output.say(output.table(rows, (title, "type", "as", "", "description")))
-    if shown["tasks"]:
-        output.say()
-        rows = [
-            (task["name"], task["component"], ", ".join(task["after"])) for task in shown["tasks"]
-        ]
-        output.say(output.table(rows, ("tasks", "component", "after")))
-    if shown["command"]:
-        output.say()
-        output.say("COMMAND")
-        for word in shown["command"]:
-            output.say("  " + word.rstrip("\n").replace("\n", "\n  "))
-    for sentence in shown["unsupported"]:
-        output.note(f"It cannot run here: {sentence}")
-    if shown["update"]:
-        output.note("There is a newer version: convect component update")
-
-
-def _task_row(task: dict[str, Any]) -> tuple[str, ...]:
-    return (task["name"], task["component"], ", ".join(task["after"]))
-
-
-def _end_row(end: dict[str, Any]) -> tuple[str, ...]:
-    if "required" not in end:
-        notes = ""
-    elif end["required"]:
-        notes = "required"
-    else:
-        notes = "optional" if end["default"] is None else f"default {end['default']!r}"
-    described = " ".join(end["description"].split())
-    return (end["name"], end["type"], end["passed"], notes, described[:80])
 
 
 def _check(options: argparse.Namespace) -> int:
     from ..catalog.fetch import Fetcher
     from ..catalog.model import Unreadable
     from ..catalog.read import read
-    from ..catalog.sources import Catalog, source_of
+    from ..catalog.sources import Catalog, reader, source_of
 
     fetcher = Fetcher(_workspace().catalog.policy)
     good: list[Component] = []
     errors: list[Unreadable] = []
     for source in options.source:
-        kind = "url" if _is_url(source) else "folder"
+        kind = "url" if "://" in source else "folder"
         catalog = Catalog(
             id="check",
             name=source,
@@ -310,7 +269,7 @@ def _check(options: argparse.Namespace) -> int:
             if isinstance(text, Unreadable):
                 errors.append(text)
                 continue
-            reading = read(text.data, text.source, fetch=fetcher.many)
+            reading = read(text.data, text.source, fetch=reader(catalog, fetcher))
             good += reading.components
             errors += reading.errors
     if options.json:
@@ -337,7 +296,7 @@ def _update(options: argparse.Namespace) -> int:
         updates = [entry for entry in shelf.entries if entry.update]
         for entry in updates:
             difference = store.difference(entry.digest, entry.update or "")
-            answer.append({**_entry_json(entry), "difference": difference})
+            answer.append({**asdict(entry), "difference": difference})
             if not options.json:
                 output.say(output.paint(f"{entry.catalog}/{entry.name}", "bold"))
                 sys.stdout.write(difference)
@@ -384,7 +343,7 @@ def _approve(options: argparse.Namespace) -> int:
                 assert part.container is not None
                 output.note(output.paint(f"{part.name}:", "bold", sys.stderr))
                 for word in command_words([*part.container.command, *part.container.args]):
-                    output.note("  " + word.rstrip("\n").replace("\n", "\n  "))
+                    output.note(component_text.indented(word))
             _ask("Let this run on this machine, with your rights? [y/N] ")
         for part in parts:
             store.approvals.give(part, system_user())
@@ -409,12 +368,13 @@ def _run(options: argparse.Namespace) -> int:
     from ..catalog.definition import component_to_json
     from ..runs.model import Request
     from .following import follow_run
+    from .values import split
 
     workspace = _workspace()
     component = workspace.catalog.component(workspace.catalog.find(options.name).digest)
     root = (options.root or Path.cwd()).absolute()
     inputs = {
-        name: _input_value(component, name, text, root) for name, text in _pairs(options.input)
+        name: _input_value(component, name, text, root) for name, text in map(split, options.input)
     }
     node = re.sub(r"\W+", "-", component.name).strip("-").lower()[:63] or "component"
     document = {
@@ -432,7 +392,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _input_value(component: Component, name: str, text: str, root: Path) -> Any:
-    from ..pipeline.component_types import value_kind
+    """An input as it is typed: a file, text as it is, or a value of the declared type."""
+    from ..pipeline.component_types import json_type, value_kind
+    from .values import typed
 
     end = component.input(name)
     if end is None:
@@ -445,24 +407,7 @@ def _input_value(component: Component, name: str, text: str, root: Path) -> Any:
         if not path.is_relative_to(root.resolve()):
             raise ConvectError(f"“{path}” is not inside “{root}”.", hint="Choose another --root.")
         return {"file": path.relative_to(root.resolve()).as_posix()}
-    return text if value_kind(end.type) in (None, "text") else read_value(text)
-
-
-def _tell_shelf(shelf: Shelf) -> None:
-    good = [entry for entry in shelf.entries if entry.digest]
-    if shelf.error:
-        output.note(str(shelf.error["message"]))
-    for entry in shelf.entries:
-        if entry.error:
-            where = f", line {entry.error['line']}" if entry.error.get("line") else ""
-            output.note(f"{entry.error['file']}{where}: {entry.error['message']}")
-            if entry.error.get("hint"):
-                output.note(f"  {entry.error['hint']}")
-    if good:
-        names = ", ".join(entry.name for entry in good[:5]) + (", …" if len(good) > 5 else "")
-        output.say(f"{len(good)} imported into the catalog {shelf.catalog.id}: {names}")
-    else:
-        output.note("Nothing was imported.")
+    return typed(name, text, json_type(end.type)) if value_kind(end.type) else text
 
 
 def _shelf_json(shelf: Shelf) -> dict[str, Any]:
@@ -471,35 +416,5 @@ def _shelf_json(shelf: Shelf) -> dict[str, Any]:
     return {
         **to_json(shelf.catalog),
         "error": shelf.error,
-        "components": [_entry_json(entry) for entry in shelf.entries],
+        "components": [asdict(entry) for entry in shelf.entries],
     }
-
-
-def _entry_json(entry: Entry) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(entry)
-
-
-def _first_line(entry: Entry) -> str:
-    if entry.error and not entry.digest:
-        return str(entry.error["message"])
-    return entry.description.partition("\n")[0][:80]
-
-
-def _is_url(source: str) -> bool:
-    return "://" in source
-
-
-def _name_of(source: str) -> str:
-    from ..catalog.read import name_from
-
-    return name_from(source)
-
-
-def _pairs(pairs: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise ConvectError(f"“{pair}” is not NAME=VALUE.", code="bad-parameter")
-        yield name, value

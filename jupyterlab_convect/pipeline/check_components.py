@@ -8,16 +8,13 @@ from typing import Any
 from .check_graph import references_of
 from .check_shape import did_you_mean
 from .check_values import expression_type, kinds_fit
-from .component_types import NAMES, from_text, is_of, value_kind
+from .component_types import NAMES, from_text, is_of, json_type, value_kind
 from .document import shorten
 from .plan import Json
 from .problems import Problem
 
 End = Mapping[str, Json]
 """An input or output of a component."""
-
-_TYPES = {"text": "string", "list": "array", "json": None}
-"""What a parameter of the pipeline calls the kinds of Kubeflow that it calls otherwise."""
 
 
 def check_components(document: Mapping[str, Any]) -> Iterator[Problem]:
@@ -62,8 +59,8 @@ def component_outputs(document: Mapping[str, Any]) -> dict[str, dict[str, End]]:
 
 def output_type(end: End) -> str | None:
     """The type that a node that is no component sees: of a file it sees the path."""
-    kind = value_kind(end.get("type"))
-    return "string" if kind is None else _TYPES.get(kind, kind)
+    kind = end.get("type")
+    return "string" if value_kind(kind) is None else json_type(kind)
 
 
 def _missing(name: str, node: Mapping[str, Any]) -> Problem:
@@ -132,7 +129,7 @@ def _type_fault(value: Json, kind: Json, parameters: Mapping[str, Any]) -> str |
     wanted = value_kind(kind)
     if isinstance(value, str) and "${{" in value:
         given = expression_type(value, parameters)
-        fits = given == "string" or kinds_fit(given, _TYPES.get(wanted or "json", wanted))
+        fits = given == "string" or kinds_fit(given, json_type(kind))
         return None if fits else f"{value[:60]} is of type {given}"
     if isinstance(value, str):
         fits = not isinstance(from_text(value, kind), str)

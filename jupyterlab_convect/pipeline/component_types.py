@@ -37,6 +37,7 @@ _KINDS: dict[str, Kind] = {
     "json": "json",
 }
 
+_JSON_TYPES: dict[Kind, str | None] = {"text": "string", "list": "array", "json": None}
 NAMES: dict[Kind, str] = {
     "integer": "a whole number",
     "number": "a number",
@@ -59,6 +60,12 @@ def type_name(kind: Json) -> str:
 def value_kind(kind: Json) -> Kind | None:
     """What kind of value a type stands for; None for data that only files can hold."""
     return _KINDS.get(type_name(kind).lower())
+
+
+def json_type(kind: Json) -> str | None:
+    """The same in the words of a parameter's `type`; None when any value will do."""
+    found = value_kind(kind)
+    return _JSON_TYPES.get(found, found) if found is not None else None
 
 
 def from_text(text: str, kind: Json) -> Json:

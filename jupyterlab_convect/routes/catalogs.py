@@ -175,9 +175,7 @@ class Components(CatalogHandler, Polled):
         categories = sorted({name for entry in everything for name in entry.categories})
         self.answer(
             {
-                "components": [
-                    {name: getattr(entry, name) for name in Entry.__slots__} for entry in page
-                ],
+                "components": [_summary(entry) for entry in page],
                 "total": len(found),
                 "categories": categories,
             }

@@ -236,7 +236,7 @@ def test_tasks_that_wait_for_each_other_are_refused() -> None:
         for name, other in (("a", "b"), ("b", "a"))
     }
     (error,) = read_spec(graph_of(tasks)).errors
-    assert "wait for each other: a, b" in error.reason
+    assert "wait for each other: a → b → a" in error.reason
 
 
 def test_several_documents_are_several_components_and_a_bad_one_stays_alone() -> None:

@@ -16,7 +16,8 @@ from jupyterlab_convect.catalog import sources
 from jupyterlab_convect.catalog.entries import catalog_from_json, new_catalog_id
 from jupyterlab_convect.catalog.fetch import Fetcher, Policy
 from jupyterlab_convect.catalog.model import Component
-from jupyterlab_convect.catalog.sources import Auth, Catalog, Text, addresses_in, texts_in_zip
+from jupyterlab_convect.catalog.repositories import Folder, folder_of, plain_address
+from jupyterlab_convect.catalog.sources import Auth, Catalog, Text, addresses_in, hosts_of
 from jupyterlab_convect.catalog.store import CatalogStore
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
 
@@ -178,25 +179,67 @@ def test_a_list_on_this_machine_stays_in_its_folder(
     ]
 
 
-def test_a_folder_of_a_repository_is_read_from_its_archive() -> None:
+@pytest.mark.parametrize(
+    ("page", "archive"),
+    [
+        ("/group/sub/repo/-/tree/main/components", "/group/sub/repo/-/archive/main/repo-main.zip"),
+        ("/me/repo/src/branch/main/components", "/me/repo/archive/main.zip"),
+    ],
+)
+def test_a_folder_of_a_repository_is_one_catalog(
+    store: CatalogStore, site: Any, spec_text: SpecText, page: str, archive: str
+) -> None:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr("repo-main/README.md", "x")
-        archive.writestr("repo-main/components/a/component.yaml", "implementation: {}")
-        archive.writestr("repo-main/components/values.yaml", "x: 1")
-        archive.writestr("repo-main/other/component.yaml", "implementation: {}")
-    assert [name for name, _ in texts_in_zip(data.getvalue(), "components")] == [
-        "components/a/component.yaml"
-    ]
-    with pytest.raises(ConvectError, match="damaged"):
-        list(texts_in_zip(b"not a zip", ""))
+    with zipfile.ZipFile(data, "w") as file:
+        file.writestr("repo-main/README.md", "x")
+        file.writestr("repo-main/components/a/component.yaml", spec_text("A"))
+        file.writestr("repo-main/components/b.yaml", spec_text("B"))
+        file.writestr("repo-main/components/values.yaml", "x: 1")
+        file.writestr("repo-main/other/component.yaml", spec_text("Other"))
+    address = site.put(archive, data.getvalue(), content_type="application/zip")
+    root = address.removesuffix(archive)
+    store.add(Catalog(id="repo", name="Repo", urls=(root + page,)))
+    entries = store.refresh("repo").entries
+    assert [entry.name for entry in entries] == ["A", "B"]
+    assert all(entry.source.startswith(root) and "/raw/" in entry.source for entry in entries)
+    site.put(archive, b"not a zip", content_type="application/zip")
+    (broken,) = store.refresh("repo").entries[:1]
+    assert broken.error is not None
+    assert "damaged" in broken.error["message"]
 
 
-def test_the_page_of_a_file_leads_to_the_file() -> None:
-    assert (
-        sources.plain_address("https://github.com/o/r/blob/main/a/component.yaml")
-        == "https://raw.githubusercontent.com/o/r/main/a/component.yaml"
+@pytest.mark.parametrize(
+    ("page", "file"),
+    [
+        (
+            "https://github.com/o/r/blob/main/a/c.yaml",
+            "https://raw.githubusercontent.com/o/r/main/a/c.yaml",
+        ),
+        ("https://git.lab/g/s/r/-/blob/main/c.yaml?x=1", "https://git.lab/g/s/r/-/raw/main/c.yaml"),
+        (
+            "https://gitea.io/o/r/src/branch/main/c.yaml",
+            "https://gitea.io/o/r/raw/branch/main/c.yaml",
+        ),
+        (" https://host/c.yaml ", "https://host/c.yaml"),
+    ],
+)
+def test_the_page_of_a_file_leads_to_the_file(page: str, file: str) -> None:
+    assert plain_address(page) == file
+    assert folder_of(page) is None
+
+
+def test_folders_of_github_are_read_where_it_keeps_them() -> None:
+    folder = folder_of("https://github.com/o/r/tree/v1/components/")
+    assert folder == Folder(
+        "https://codeload.github.com/o/r/zip/v1",
+        "https://raw.githubusercontent.com/o/r/v1/",
+        "components",
     )
+    whole = folder_of("https://github.com/o/r")
+    assert whole is not None
+    assert (whole.archive.endswith("/zip/HEAD"), whole.path) == (True, "")
+    catalog = Catalog(id="x", name="X", urls=("https://github.com/o/r",))
+    assert hosts_of(catalog) == {"github.com", "codeload.github.com", "raw.githubusercontent.com"}
 
 
 def test_thousands_are_listed_and_searched(

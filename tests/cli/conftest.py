@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from jupyterlab_convect.cli import main
 
 
 @pytest.fixture
@@ -17,3 +20,18 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def convect(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Calls the command here; gives back exit code, output and what went to standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-
-from jupyterlab_convect.cli import main
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -25,16 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def call(folder: Path, capsys: pytest.CaptureFixture[str]) -> Call:
-    def call(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(["component", *words])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def call(folder: Path, convect: Call) -> Call:
+    return functools.partial(convect, "component")
 
 
 def spec(name: str, script: str = 'echo "$0" > "$1"') -> str:
@@ -151,4 +142,36 @@ def test_files_go_in_with_an_at_sign(call: Call, folder: Path) -> None:
     assert call("run", "Split CSV", "-i", "table=@/etc/passwd")[0] == 2
     assert call("run", "Split CSV", "-i", "nothing=1")[0] == 2
     assert call("run", "Split CSV", "-i", "table")[0] == 2
-    assert call("run", "Nobody")[0] == 2
+    code, _, err = call("run", "Split CSV", "-i", "table=@t.csv", "-i", "fraction=lots")
+    assert code == 2
+    assert "“fraction” is a number, not “lots”." in err
+
+
+def test_a_name_that_is_not_clear_says_what_there_is(call: Call, folder: Path) -> None:
+    code, _, err = call("run", "Spilt CSV")
+    assert code == 2
+    assert "Did you mean “Split CSV”?" in err
+    for name in ("one", "two"):
+        (folder / f"{name}.yaml").write_text(spec("Say", f"echo {name}"))
+        call("add", f"{name}.yaml")
+    code, _, err = call("show", "Say")
+    assert code == 2
+    assert "(one.yaml)" in err
+    digest = err.partition(" (one.yaml)")[0][-12:]
+    assert "echo one" in call("show", digest)[1]
+
+
+def test_a_folder_is_checked_as_it_would_be_imported(call: Call, folder: Path) -> None:
+    graph = {
+        "name": "Graph",
+        "implementation": {
+            "graph": {
+                "tasks": {"a": {"componentRef": {"url": "say.yaml"}, "arguments": {"word": "x"}}}
+            }
+        },
+    }
+    (folder / "both").mkdir()
+    (folder / "both/say.yaml").write_text(spec("Say"))
+    (folder / "both/graph.yaml").write_text(yaml.safe_dump(graph))
+    assert call("check", "both")[0] == 0
+    assert "2 imported" in call("add", "both")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pty
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.cli import main
+Call = Callable[..., tuple[int, str, str]]
 
 ELYRA = Path(__file__).parents[3] / "shared/corpus/elyra"
 DOCUMENT = {
@@ -35,19 +36,8 @@ def folder(
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def call(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(["pipeline", *words])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-Call = Callable[..., tuple[int, str, str]]
+def call(convect: Call) -> Call:
+    return functools.partial(convect, "pipeline")
 
 
 def edit(folder: Path, **changes: Any) -> None:
