@@ -12,11 +12,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from .errors import ConvectError
 from .pipeline.plan import Json, from_json, to_json
+from .runs.lease import process_birth
 from .runs.model import Request
 from .settings import Settings, load_settings
 from .workspace import Workspace
@@ -31,8 +33,8 @@ def detach(settings: Settings, request: Request, sweep: Json = None) -> Json:
 
 
 def hand_over(settings: Settings) -> None:
-    """Have what nobody drives any more, now that this process has let go, driven by another."""
-    _start(settings, {"resume": True})
+    """Have what this process drives driven on by another, once this one has ended."""
+    _start(settings, {"after": os.getpid()})
 
 
 def _start(settings: Settings, order: dict[str, Json]) -> Json:
@@ -88,9 +90,9 @@ async def _drive(
     workspace: Workspace, order: dict[str, Json], answer: Callable[[Json], None]
 ) -> None:
     try:
-        if "resume" in order:
+        if "after" in order:
             answer({})
-            await _go_on(workspace)
+            await _go_on_after(workspace, order["after"])
             return
         request = from_json(Request, order["request"])
         if order["sweep"] is None:
@@ -108,7 +110,11 @@ async def _drive(
         await workspace.close()
 
 
-async def _go_on(workspace: Workspace) -> None:
+async def _go_on_after(workspace: Workspace, process: int) -> None:
+    deadline = time.monotonic() + 30
+    # One that has ended counts as gone, also when nobody collects it.
+    while process_birth(process) is not None and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
     run_ids = await workspace.engine.resume()
     await workspace.sweeps.resume()
     requests = [workspace.store.read(run_id).run.request for run_id in run_ids]
