@@ -50,9 +50,17 @@ function focusedId(session: Session, kind: 'node' | 'edge'): string | null {
     : null;
 }
 
-/** The one node that the keyboard is on, or the first of the selected. */
+/** The one node that the keyboard is on, the menu was opened on, or is selected first. */
 export function target(session: Session): string | undefined {
-  return focusedId(session, 'node') ?? [...session.state.value.selection][0];
+  const { selection } = session.state.value;
+  const focused = focusedId(session, 'node');
+  if (focused !== null) {
+    return focused;
+  }
+  const { pointed } = session;
+  return pointed !== null && selection.has(pointed)
+    ? pointed
+    : [...selection][0];
 }
 
 /** Move by arrow keys; steps that follow each other are undone together. */

@@ -326,11 +326,15 @@ function viewCommands(trans: TranslationBundle): {
       label: trans.__('Properties'),
       icon: propertiesIcon,
       isToggled: session => session.state.value.panel === 'properties',
+      args: { of: { type: 'string', enum: ['node', 'pipeline'] } },
       execute: (session, args) => {
-        const isOpen = session.state.value.panel === 'properties';
-        session.state.update({
-          panel: isOpen && !args.open ? null : 'properties'
-        });
+        if (args.of) {
+          const id = args.of === 'node' ? actions.target(session) : undefined;
+          session.showProperties(id ?? null);
+        } else {
+          const isOpen = session.state.value.panel === 'properties';
+          session.state.update({ panel: isOpen ? null : 'properties' });
+        }
       }
     },
     [ids.problems]: {

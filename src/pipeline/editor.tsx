@@ -6,6 +6,7 @@ import { BoxLayout, BoxPanel, SplitPanel } from '@lumino/widgets';
 import * as React from 'react';
 
 import { BrokenPage } from './broken';
+import type * as CanvasChunk from './canvas';
 import { CanvasHost } from './canvashost';
 import type { Session } from './session';
 
@@ -88,7 +89,7 @@ export class PipelineEditor extends BoxPanel {
 
   /** The canvas comes in a chunk of its own, with the first pipeline opened. */
   private async load(): Promise<void> {
-    const { Canvas, SidePanel } = await import('./canvas');
+    const { Canvas, SidePanel } = await loadCanvas();
     if (this.isDisposed || this._side) {
       return;
     }
@@ -117,4 +118,18 @@ export class PipelineEditor extends BoxPanel {
   private _shown: unknown = undefined;
   private _side: Widget | null = null;
   private _split = new SplitPanel({ orientation: 'horizontal', spacing: 1 });
+}
+
+/** The network may be away for a moment; a chunk can be asked for again. */
+async function loadCanvas(): Promise<typeof CanvasChunk> {
+  for (let pause = 500; ; pause *= 2) {
+    try {
+      return await import('./canvas');
+    } catch (error) {
+      if (pause > 4000) {
+        throw error;
+      }
+      await new Promise(resolve => setTimeout(resolve, pause));
+    }
+  }
 }

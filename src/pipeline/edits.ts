@@ -21,9 +21,10 @@ export function wireProperty(node: Node): 'parameters' | 'inputs' {
 export function freeId(taken: (id: string) => boolean, wish: string): string {
   const base =
     wish.replace(/[^\p{L}\p{N}_-]+/gu, '-').replace(/^-+|-+$/g, '') || 'node';
+  const stem = base.replace(/-\d+$/, '') || base;
   let id = base;
   for (let count = 2; taken(id); count++) {
-    id = `${base}-${count}`;
+    id = `${stem}-${count}`;
   }
   return id;
 }

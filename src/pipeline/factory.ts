@@ -8,6 +8,7 @@ import type { IConvectApi, IRunsModel } from '../tokens';
 import type { PipelineModel } from './documentmodel';
 import { PipelineEditor } from './editor';
 import { pipelineIcon } from './icons';
+import type { ISessionState } from './session';
 import { Session } from './session';
 import { PipelineWidget } from './widget';
 
@@ -18,6 +19,8 @@ export interface IEditorServices {
   rendermime: IRenderMimeRegistry;
   trans: TranslationBundle;
   images: readonly string[];
+  /** What the user's settings say about new editors. */
+  preferences: Partial<ISessionState>;
   openStep: (run: string, step: string) => void;
 }
 
@@ -40,6 +43,7 @@ export class PipelineWidgetFactory extends ABCWidgetFactory<
       context,
       contents: this.services.docManager.services.contents
     });
+    session.state.update(this.services.preferences);
     const content = new PipelineEditor(session, this.services.rendermime);
     const widget = new PipelineWidget({
       content,

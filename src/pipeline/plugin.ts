@@ -27,6 +27,7 @@ import { IConvectApi, IPlanViewFactory, IRunsModel } from '../tokens';
 /* eslint-disable jupyter/prefer-lazy-imports */
 import { addEditorCommands } from './commands';
 import { CONTENT_TYPE, PipelineModelFactory } from './documentmodel';
+import type { IEditorServices } from './factory';
 import { PipelineWidgetFactory } from './factory';
 import { pipelineIcon } from './icons';
 import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
@@ -84,6 +85,29 @@ const editor: JupyterFrontEndPlugin<void> = {
       new PipelineModelFactory(collaboration !== null)
     );
 
+    const services: IEditorServices = {
+      api,
+      runs,
+      docManager,
+      rendermime,
+      trans,
+      images: [],
+      preferences: {},
+      openStep: (run, step) =>
+        void app.commands.execute(CommandIDs.openRun, { run, step })
+    };
+    void settings?.load(PLUGIN).then(loaded => {
+      const read = () => {
+        services.images = loaded.composite.images as string[];
+        services.preferences = {
+          isSnapping: loaded.composite.snapToGrid as boolean,
+          isMinimapOn: loaded.composite.minimap as boolean
+        };
+      };
+      read();
+      loaded.changed.connect(read);
+    });
+
     const factory = new PipelineWidgetFactory(
       {
         name: FACTORY,
@@ -104,16 +128,7 @@ const editor: JupyterFrontEndPlugin<void> = {
               )
             : undefined
       },
-      {
-        api,
-        runs,
-        docManager,
-        rendermime,
-        trans,
-        images: [],
-        openStep: (run, step) =>
-          void app.commands.execute(CommandIDs.openRun, { run, step })
-      }
+      services
     );
     const tracker = new WidgetTracker<PipelineWidget>({
       namespace: 'jupyterlab-convect-pipeline'

@@ -164,7 +164,11 @@ async function affectedFile(
   to: string
 ): Promise<IAffected[]> {
   const read = async () => {
-    const file = await contents.get(path, { type: 'file', format: 'text' });
+    const file = await contents.get(path, {
+      type: 'file',
+      format: 'text',
+      content: true
+    });
     return parse(String(file.content)).document ?? null;
   };
   const document = await read().catch(() => null);

@@ -12,7 +12,7 @@ import type { ISelection } from '../api';
 import { sentenceOf } from '../api';
 import { CatalogCommands } from '../catalog/ids';
 import { CommandIDs } from '../commands';
-import { targets } from './actions';
+import { target, targets } from './actions';
 import type { IEditorCommand } from './commands';
 import { isStep } from './graph';
 import { EditorCommands as ids } from './ids';
@@ -32,9 +32,9 @@ export function runCommands(
     from: trans.__('Run from Here'),
     upto: trans.__('Run up to Here')
   };
-  const isOneStep = (session: Session) => {
-    const [id, ...others] = targets(session);
-    return others.length === 0 && isStep(session.document.nodes[id]);
+  const isOnStep = (session: Session) => {
+    const id = target(session);
+    return id !== undefined && isStep(session.document.nodes[id]);
   };
   return {
     [ids.run]: {
@@ -53,8 +53,8 @@ export function runCommands(
     [ids.openStep]: {
       label: trans.__('Open Log and Results'),
       isVisible: session => session.runs.store.value.run !== null,
-      isEnabled: isOneStep,
-      execute: session => session.openStep(targets(session)[0])
+      isEnabled: isOnStep,
+      execute: session => session.openStep(target(session)!)
     },
     [ids.openFile]: {
       label: trans.__('Open File'),
@@ -111,7 +111,7 @@ async function runAll(app: JupyterFrontEnd, session: Session): Promise<void> {
 /** Run part of it as the last run was run, taking over what that one made. */
 async function runPart(session: Session, mode: Mode): Promise<void> {
   const { api, context, runs, trans } = session;
-  const [node] = targets(session);
+  const node = target(session);
   const last = runs.store.value.run ?? runs.store.value.runs[0];
   try {
     if (context.model.dirty) {

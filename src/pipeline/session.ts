@@ -136,6 +136,9 @@ export class Session implements IDisposable {
   /** Images to choose from. */
   readonly images: readonly string[];
 
+  /** The node on which the context menu was opened last. */
+  pointed: string | null = null;
+
   /** The canvas, while it is on the page. */
   canvas: ICanvas | null = null;
 

@@ -83,6 +83,14 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
         ref={host}
         className={classes.join(' ')}
         tabIndex={-1}
+        onContextMenuCapture={event => {
+          // Menus are chosen by it: the pane is around everything else.
+          event.currentTarget.dataset.context = contextOf(event.target);
+          session.pointed =
+            (event.target as HTMLElement).closest<HTMLElement>(
+              '.react-flow__node'
+            )?.dataset.id ?? null;
+        }}
         onFocus={event => {
           const { dataset } = event.target as HTMLElement;
           if (dataset.id && event.target.matches(':focus-visible')) {
@@ -188,6 +196,18 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
       </div>
     </CanvasContext.Provider>
   );
+}
+
+/** What the context menu is about. */
+function contextOf(target: EventTarget): string {
+  const element = target as HTMLElement;
+  if (element.closest('.react-flow__node-step')) {
+    return 'node step';
+  }
+  if (element.closest('.react-flow__node, .react-flow__nodesselection')) {
+    return 'node';
+  }
+  return element.closest('.react-flow__edge') ? 'edge' : 'pane';
 }
 
 function startOf(nodes: readonly FlowNode[]): IViewport {
