@@ -70,5 +70,9 @@ export default defineConfig([
       ]
     }
   },
+  {
+    files: ['**/__tests__/**'],
+    rules: { 'jupyter/no-untranslated-string': 'off' }
+  },
   { files: code, extends: [prettierRecommended] }
 ]);

@@ -19,7 +19,7 @@ function server(total: number) {
   return { api, asked, state };
 }
 
-async function settled(pages: RunPages, done: () => boolean): Promise<void> {
+async function settled(done: () => boolean): Promise<void> {
   for (let wait = 0; wait < 100 && !done(); wait += 1) {
     await new Promise(resolve => setTimeout(resolve, 10));
   }
@@ -31,10 +31,10 @@ describe('RunPages', () => {
     const { api, asked } = server(100000);
     const pages = new RunPages(api);
     pages.refresh();
-    await settled(pages, () => pages.isReady);
+    await settled(() => pages.isReady);
     expect(pages.total).toBe(100000);
     pages.show(50000, 50020);
-    await settled(pages, () => pages.at(50010) !== undefined);
+    await settled(() => pages.at(50010) !== undefined);
     expect(asked.map(({ offset }) => offset)).toEqual([0, 50000]);
     pages.dispose();
   });
@@ -43,11 +43,11 @@ describe('RunPages', () => {
     const { api, state } = server(PAGE_SIZE);
     const pages = new RunPages(api);
     pages.refresh();
-    await settled(pages, () => pages.isReady);
+    await settled(() => pages.isReady);
     state.total += 1;
     pages.refresh();
     expect(pages.at(0)?.id).toBe(`run ${PAGE_SIZE - 1}`);
-    await settled(pages, () => pages.at(0)?.id === `run ${PAGE_SIZE}`);
+    await settled(() => pages.at(0)?.id === `run ${PAGE_SIZE}`);
     expect(pages.indexOf(`run ${PAGE_SIZE - 1}`)).toBe(1);
     pages.dispose();
   });
@@ -72,7 +72,7 @@ describe('RunPages', () => {
     answer(page('old'));
     await new Promise(resolve => setTimeout(resolve, 0));
     expect(pages.at(0)?.id).not.toBe('old');
-    await settled(pages, () => pages.at(0)?.id === 'new');
+    await settled(() => pages.at(0)?.id === 'new');
     pages.dispose();
   });
 });
