@@ -156,10 +156,11 @@ def _put_run(
     database: sqlite3.Connection, summary: Mapping[str, Json], seen: int, searchable: bool
 ) -> None:
     run_id = summary["id"]
-    labels = [f"{name}={value}" for name, value in summary["labels"].items()]
-    kept = {name: summary[name] for name in ("state", "name", "runtime", "path", "sweep")}
-    kept["sweep"] = kept["sweep"] or NO_SWEEP
-    text = _text_of(summary)
+    labels = [_storable(f"{name}={value}") for name, value in summary["labels"].items()]
+    facts = {name: summary[name] for name in ("state", "name", "runtime", "path", "sweep")}
+    facts["sweep"] = facts["sweep"] or NO_SWEEP
+    kept = {name: None if fact is None else _storable(fact) for name, fact in facts.items()}
+    text = _storable(_text_of(summary))
     known = database.execute(
         "SELECT n, state, name, runtime, path, sweep, text FROM runs WHERE id = ?", (run_id,)
     ).fetchone()
@@ -196,7 +197,7 @@ def _put_run(
     )
     database.execute(
         "INSERT OR REPLACE INTO summaries VALUES (?, ?)",
-        (n, json.dumps(summary, ensure_ascii=False, separators=(",", ":"))),
+        (n, _storable(json.dumps(summary, ensure_ascii=False, separators=(",", ":")))),
     )
     if known is None or labels != old_labels:
         database.execute("DELETE FROM labels WHERE n = ?", (n,))
@@ -274,6 +275,11 @@ def _free_number(database: sqlite3.Connection, run_id: str) -> int:
     while database.execute("SELECT 1 FROM runs WHERE n = ?", (n,)).fetchone():
         n += 1
     return n
+
+
+def _storable(text: str) -> str:
+    """Names of files, and JSON, may hold lone surrogates; SQLite takes none."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _searchable(database: sqlite3.Connection) -> bool:

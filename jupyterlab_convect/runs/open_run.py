@@ -88,7 +88,8 @@ class OpenRun:
 
 def place_of(run: Run) -> str:
     """What tells the steps of one pipeline from those of another."""
-    return run.plan.path or run.plan.name
+    place = run.plan.path or run.plan.name
+    return place.encode("utf-8", "backslashreplace").decode()  # A file's name may be any bytes.
 
 
 def open_run(folder: Path) -> OpenRun:

@@ -239,3 +239,9 @@ def test_network_disks_are_told_from_local_ones():
     assert _is_network(Path("/home/a/.cache/x.sqlite"), mounts)
     assert not _is_network(Path("/home/a/my disk/x.sqlite"), mounts)
     assert not _is_network(Path("/var/cache/x.sqlite"), mounts)
+
+
+def test_names_that_are_not_unicode_do_no_harm(index):
+    odd = summary(1, name="a\udcff", path="a\udcff.ipynb", labels={"x": "\ud800"})
+    index.put([Entry(odd, 1)])
+    assert index.find(Query()).runs == [odd]
