@@ -12,7 +12,7 @@ from ..pipeline.plan import Json, Plan
 from .definition import component_from_json
 from .engines import container_engine
 from .files import read_json, write_json
-from .model import Component, executable_digest
+from .model import Component, executable_digests
 from .shipped import digests
 
 
@@ -22,24 +22,27 @@ def store_folder(runs: Path) -> Path:
 
 
 class Approvals:
-    """An approval is given for commands, not for names: nobody can slip in others."""
+    """An approval is given for commands, not for names: nobody can slip in others.
+
+    Of a graph it is given for each part.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "approvals.json"
 
     def has(self, component: Component) -> bool:
         """Whether somebody approved it, or it ships with the product."""
-        digest = executable_digest(component)
-        return digest in self._read() or digest in digests()
+        return executable_digests(component) <= {*self._read(), *digests()}
 
     def give(self, component: Component, user: str | None = None) -> None:
         given = {"name": component.name, "time": time.time(), "user": user}
-        write_json(self.path, self._read() | {executable_digest(component): given})
+        approvals = dict.fromkeys(executable_digests(component), given)
+        write_json(self.path, self._read() | approvals)
 
     def withdraw(self, component: Component) -> None:
-        approvals = self._read()
-        if approvals.pop(executable_digest(component), None) is not None:
-            write_json(self.path, approvals)
+        withdrawn = executable_digests(component)
+        left = {key: given for key, given in self._read().items() if key not in withdrawn}
+        write_json(self.path, left)
 
     def require(self, plan: Plan) -> None:
         """Refuse a plan whose components would run without a container and may not."""

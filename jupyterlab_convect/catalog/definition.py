@@ -1,4 +1,7 @@
-"""Definitions as documents embed them: JSON from anywhere, so all of it is checked."""
+"""Definitions as documents embed them: JSON from anywhere, so all of it is checked.
+
+`to_json` of a component is its definition.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConvectError
-from ..pipeline.plan import Json, from_json, to_json
+from ..pipeline.plan import Json, from_json
 from .model import MAX_COMPONENTS, NAMED_PLACEHOLDERS, Component, Graph
 from .render import CONTEXT
 
 _SCALARS: dict[type, Any] = {str: str, bool: bool, int: int, float: (int, float)}
-
-
-def component_to_json(component: Component) -> Json:
-    return to_json(component)
 
 
 def component_from_json(value: Json) -> Component:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from ..errors import ConvectError, Refused
 from ..pipeline.expressions import Reference, as_text, substitute
 from ..pipeline.graph import order
-from ..pipeline.plan import Amount, Json, Plan, Resources, Secret, Step, digest_of
+from ..pipeline.plan import Amount, Json, Plan, Resources, Secret, Step, digest_of, to_json
 from ..pipeline.quantities import canonical
-from .definition import component_from_json, component_to_json
+from .definition import component_from_json
 from .model import Component, Graph, Task
 
 MAX_STEPS = 5_000
@@ -31,11 +31,6 @@ def expand(plan: Plan) -> Plan:
     for step in plan.steps:
         expansion.add(step)
     return replace(plan, steps=tuple(expansion.steps), components=expansion.components)
-
-
-def node_of(step_id: str) -> str:
-    """The node that a step belongs to."""
-    return step_id.partition(".")[0]
 
 
 @dataclass(slots=True)
@@ -93,7 +88,7 @@ class _Expansion:
             )
         if len(self.steps) >= MAX_STEPS:
             raise Refused(f"The pipeline unfolds to more than {MAX_STEPS} steps.")
-        definition = component_to_json(component)
+        definition = to_json(component)
         key = component.digest or digest_of(definition)
         self.components[key] = definition
         asked = step.resources

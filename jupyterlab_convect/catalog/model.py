@@ -128,9 +128,9 @@ def placed(file: str, line: int, reason: str) -> str:
     return f"{file}, line {line}: {reason}" if line else f"{file}: {reason}"
 
 
-def executable_digest(component: Component) -> str:
-    """What an approval is given for: everything that decides which commands are executed."""
-    return digest_of([to_json(item.container) for item in containers(component)])
+def executable_digests(component: Component) -> set[str]:
+    """What approvals are given for: all that decides which commands are executed, part by part."""
+    return {digest_of([to_json(item.container)]) for item in containers(component)}
 
 
 def containers(component: Component) -> Iterator[Component]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from .model import executable_digest
+from .model import executable_digests
 
 FOLDER = Path(__file__).parent / "components"
 
@@ -16,7 +16,8 @@ def digests() -> frozenset[str]:
     from .read import read
 
     return frozenset(
-        executable_digest(component)
+        digest
         for path in FOLDER.glob("*.yaml")
         for component in read(path.read_bytes(), path.name).components
+        for digest in executable_digests(component)
     )

@@ -27,7 +27,7 @@ from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.check_shape import did_you_mean
 from ..pipeline.plan import from_json, to_json
 from .approvals import Approvals
-from .definition import component_from_json, component_to_json
+from .definition import component_from_json
 from .entries import (
     SHIPPED,
     Entry,
@@ -183,7 +183,7 @@ class CatalogStore:
         """
         texts = [self.text(digest) for digest in (old, new)]
         if texts[0] == texts[1] and old != new:
-            parts = [component_to_json(self.component(digest)) for digest in (old, new)]
+            parts = [to_json(self.component(digest)) for digest in (old, new)]
             texts = [json.dumps(part, indent=1, ensure_ascii=False) + "\n" for part in parts]
         before, after = (text.splitlines(keepends=True) for text in texts)
         names = (f"pinned ({old[:19]})", f"new ({new[:19]})")
@@ -247,7 +247,7 @@ class CatalogStore:
         if not text.exists():
             write(text, data)
         definition = self._content("components", component.digest)
-        value = component_to_json(component)
+        value = to_json(component)
         # A newer version of ours may read the same text better.
         if not definition.exists() or read_json(definition) != value:
             write_json(definition, value)

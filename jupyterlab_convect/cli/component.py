@@ -333,20 +333,17 @@ def _approve(options: argparse.Namespace) -> int:
 
     store = _workspace().catalog
     component = store.component(store.find(options.name).digest)
-    parts = list(containers(component))
     if options.withdraw:
-        for part in parts:
-            store.approvals.withdraw(part)
+        store.approvals.withdraw(component)
     else:
         if not options.yes:
-            for part in parts:
+            for part in containers(component):
                 assert part.container is not None
                 output.note(output.paint(f"{part.name}:", "bold", sys.stderr))
                 for word in command_words([*part.container.command, *part.container.args]):
                     output.note(component_text.indented(word))
             _ask("Let this run on this machine, with your rights? [y/N] ")
-        for part in parts:
-            store.approvals.give(part, system_user())
+        store.approvals.give(component, system_user())
     state = "no longer approved" if options.withdraw else "approved"
     if options.json:
         output.say_json({"digest": component.digest, "approved": not options.withdraw})
@@ -365,7 +362,7 @@ def _ask(question: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ..catalog.definition import component_to_json
+    from ..pipeline.plan import to_json
     from ..runs.model import Request
     from .following import follow_run
     from .values import split
@@ -381,7 +378,7 @@ def _run(options: argparse.Namespace) -> int:
         "convect": 1,
         "name": component.name,
         "nodes": {node: {"kind": "component", "component": component.digest, "inputs": inputs}},
-        "components": {component.digest: component_to_json(component)},
+        "components": {component.digest: to_json(component)},
     }
     request = Request(
         root=str(root),

@@ -10,10 +10,10 @@ from pathlib import Path
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
-from ..catalog.definition import component_from_json, component_to_json
+from ..catalog.definition import component_from_json
 from ..catalog.engines import container_engine
 from ..catalog.entries import Entry, Progress, Shelf, catalog_from_json, new_catalog_id
-from ..catalog.model import Component, containers
+from ..catalog.model import Component
 from ..catalog.preview import preview
 from ..catalog.sources import Catalog, kinds
 from ..catalog.store import CatalogStore
@@ -89,11 +89,10 @@ class CatalogHandler(Handler):
 
     def described(self, component: Component) -> dict[str, Json]:
         """All that a preview shows, and the definition that a pipeline embeds."""
-        parts = list(containers(component))
         return {
             **preview(component),
-            "definition": component_to_json(component),
-            "approved": all(self.store.approvals.has(part) for part in parts),
+            "definition": to_json(component),
+            "approved": self.store.approvals.has(component),
             "contained": container_engine(os.environ) is not None,
         }
 
@@ -218,11 +217,10 @@ class Approve(CatalogHandler):
         self.answer(await self.aside(self.described, component))
 
     def approve(self, component: Component, approved: bool) -> None:
-        for part in containers(component):
-            if approved:
-                self.store.approvals.give(part, self.user)
-            else:
-                self.store.approvals.withdraw(part)
+        if approved:
+            self.store.approvals.give(component, self.user)
+        else:
+            self.store.approvals.withdraw(component)
 
 
 def _summary(entry: Entry) -> dict[str, Json]:

@@ -12,6 +12,7 @@ import yaml
 
 from jupyterlab_convect.catalog.entries import Shelf
 from jupyterlab_convect.catalog.sources import Catalog
+from jupyterlab_convect.pipeline.plan import to_json
 from jupyterlab_convect.runs.model import Request
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
@@ -87,14 +88,10 @@ def import_all(workspace: Workspace, folder: Path, *specs: dict[str, Any]) -> di
     store.add(Catalog(id="mine", name="Mine", kind="folder", path=str(folder)))
     shelf: Shelf = store.refresh("mine")
     found = {}
-    from jupyterlab_convect.catalog.definition import component_to_json
-    from jupyterlab_convect.catalog.model import containers
-
     for entry in shelf.entries:
         component = store.component(entry.digest)
-        for part in containers(component):
-            store.approvals.give(part)
-        found[entry.name] = component_to_json(component)
+        store.approvals.give(component)
+        found[entry.name] = to_json(component)
     return found
 
 

@@ -12,17 +12,17 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jupyterlab_convect.catalog.definition import component_from_json, component_to_json
+from jupyterlab_convect.catalog.definition import component_from_json
 from jupyterlab_convect.catalog.entries import catalog_from_json
 from jupyterlab_convect.catalog.expand import expand
 from jupyterlab_convect.catalog.fetch import check_url
-from jupyterlab_convect.catalog.model import Component, executable_digest
+from jupyterlab_convect.catalog.model import Component, executable_digests
 from jupyterlab_convect.catalog.preview import preview
 from jupyterlab_convect.catalog.read import name_from, read
 from jupyterlab_convect.catalog.render import Paths, Value, render
 from jupyterlab_convect.catalog.sources import addresses_in
 from jupyterlab_convect.errors import ConvectError
-from jupyterlab_convect.pipeline.plan import Plan, Step
+from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 
 WORDS = [
     *("name", "inputs", "outputs", "type", "default", "optional", "implementation", "container"),
@@ -51,10 +51,10 @@ QUICK = settings(
 
 def use(component: Component) -> None:
     """Do all that can be done with a component that was read."""
-    stored = component_to_json(component)
+    stored = to_json(component)
     assert component_from_json(stored) == component
     preview(component)
-    executable_digest(component)
+    executable_digests(component)
     arguments = {item.name: Value("text") for item in component.inputs}
     with contextlib.suppress(ConvectError):
         render(component, arguments, Paths(), CONTEXT)
@@ -129,7 +129,7 @@ def test_real_definitions_with_a_part_of_them_replaced(corpus: Path, seed: int, 
     chance = random.Random(seed)
     paths = [*corpus.glob("v1*.yaml"), *corpus.glob("ir*.yaml")]
     path = chance.choice(sorted(paths))
-    definition = component_to_json(read(path.read_bytes(), path.name).components[0])
+    definition = to_json(read(path.read_bytes(), path.name).components[0])
     place, key = chance.choice(list(places(definition)))
     place[key] = other
     with contextlib.suppress(ConvectError):

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyterlab_convect.catalog.definition import component_from_json, component_to_json
-from jupyterlab_convect.catalog.model import Component, executable_digest
+from jupyterlab_convect.catalog.definition import component_from_json
+from jupyterlab_convect.catalog.model import Component, executable_digests
 from jupyterlab_convect.catalog.read import Reading, digest_of_bytes, name_from, read
 from jupyterlab_convect.errors import ConvectError, Missing
+from jupyterlab_convect.pipeline.plan import to_json
 
 Fetch = Callable[[Sequence[str]], Mapping[str, bytes | ConvectError]]
 
@@ -35,7 +36,7 @@ def test_all_of_the_corpus_reads_and_survives_json(corpus: Path, fetch: Fetch) -
         reading = read(path.read_bytes(), path.name, fetch=fetch)
         assert not reading.errors, reading.errors
         for component in reading.components:
-            stored = json.loads(json.dumps(component_to_json(component)))
+            stored = json.loads(json.dumps(to_json(component)))
             assert component_from_json(stored) == component
             assert component.digest == digest_of_bytes(path.read_bytes())
 
@@ -158,7 +159,7 @@ def test_a_graph_is_whole_when_a_twin_stands_in(
     assert component.inputs[0].passed == "file"
     last = component.graph.tasks["Aggregate regression metrics from csv"]
     assert last.after[0] == "Calculate regression metrics from csv 2"
-    assert component_from_json(component_to_json(component)) == component
+    assert component_from_json(to_json(component)) == component
 
 
 def graph_of(tasks: object, **more: object) -> dict[str, object]:
@@ -369,7 +370,7 @@ def test_a_component_without_a_name_is_called_after_its_place(source: str, name:
 def test_a_damaged_definition_in_a_document_is_refused(
     component: Callable[..., Component], damage: dict[str, object]
 ) -> None:
-    stored = component_to_json(component(["x"]))
+    stored = to_json(component(["x"]))
     with pytest.raises(ConvectError, match="damaged"):
         component_from_json(stored | damage)
 
@@ -378,5 +379,5 @@ def test_an_approval_covers_what_is_executed_and_nothing_else(
     component: Callable[..., Component],
 ) -> None:
     one, other = component(["x"]), component(["x"], inputs=[{"name": "unused"}])
-    assert executable_digest(one) == executable_digest(other)
-    assert executable_digest(one) != executable_digest(component(["y"]))
+    assert executable_digests(one) == executable_digests(other)
+    assert executable_digests(one) != executable_digests(component(["y"]))

@@ -175,3 +175,24 @@ def test_a_folder_is_checked_as_it_would_be_imported(call: Call, folder: Path) -
     (folder / "both/graph.yaml").write_text(yaml.safe_dump(graph))
     assert call("check", "both")[0] == 0
     assert "2 imported" in call("add", "both")[1]
+
+
+def test_a_graph_is_approved_part_by_part(call: Call, folder: Path) -> None:
+    tasks = {
+        name: {"componentRef": {"spec": yaml.safe_load(spec(name, f"echo {name}"))}}
+        for name in ("a", "b")
+    }
+    for task in tasks.values():
+        task["arguments"] = {"word": "x"}
+    graph = {"name": "Graph", "implementation": {"graph": {"tasks": tasks}}}
+    (folder / "graph.yaml").write_text(yaml.safe_dump(graph))
+    call("add", "graph.yaml")
+
+    def approved() -> bool:
+        return bool(json.loads(call("show", "Graph", "--json")[1])["approved"])
+
+    assert not approved()
+    call("approve", "Graph", "--yes")
+    assert approved()
+    call("approve", "Graph", "--withdraw")
+    assert not approved()
