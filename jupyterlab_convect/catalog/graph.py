@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..pipeline.component_types import value_kind
-from ..pipeline.graph import cycles
+from ..pipeline.graph import cycles, way
 from ..pipeline.plan import Json
 from .model import Component, Graph, Task, Unreadable
 from .text import At
@@ -151,7 +151,7 @@ def upstream(arguments: Iterable[Json]) -> set[str]:
 
 def refuse_cycles(graph: At, tasks: Mapping[str, Task]) -> None:
     for cycle in cycles({key: task.after for key, task in tasks.items()}):
-        raise graph.fail(f"The tasks wait for each other: {' → '.join((*cycle, cycle[0]))}.")
+        raise graph.fail(f"The tasks wait for each other: {way(cycle)}.")
 
 
 def _passed_as_file(tasks: Mapping[str, Task], components: Mapping[str, Component]) -> set[str]:

@@ -67,8 +67,11 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
                     ("comments", name, "about", index),
                     did_you_mean(other, known),
                 )
-    for cycle in graph.cycles(edges_of(nodes)):
-        yield _cycle(cycle, nodes)
+    cycles = graph.cycles(edges_of(nodes))
+    yield from (_cycle(cycle, nodes) for cycle in cycles)
+    if len(cycles) == graph.MAX_CYCLES:
+        words = f"There may be more cycles than the {graph.MAX_CYCLES} that are listed."
+        yield Problem("info", "more-cycles", words, hint="Check again when these are gone.")
 
 
 def _cycle(cycle: list[str], nodes: Mapping[str, Mapping[str, Any]]) -> Problem:
@@ -78,11 +81,10 @@ def _cycle(cycle: list[str], nodes: Mapping[str, Mapping[str, Any]]) -> Problem:
         if path != ("after",):
             place = ".".join(map(str, path))
             hint = f"Remove one of the links, or the expression in “{place}” of “{name}”."
-    way = " → ".join((*cycle, cycle[0]))
     return Problem(
         "error",
         "cycle",
-        f"These nodes wait for each other: {way}."
+        f"These nodes wait for each other: {graph.way(cycle)}."
         if len(cycle) > 1
         else f"Node “{cycle[0]}” waits for itself.",
         cycle[0],

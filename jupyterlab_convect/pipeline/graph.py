@@ -44,6 +44,12 @@ def cycles(edges: Edges) -> list[list[str]]:
     return found
 
 
+def way(cycle: list[str]) -> str:
+    """A cycle in words, cut where it would flood a sentence."""
+    shown = cycle if len(cycle) <= 12 else [*cycle[:10], "…", cycle[-1]]
+    return " → ".join((*shown, cycle[0]))
+
+
 def _reverse(edges: Edges) -> dict[str, list[str]]:
     followers: dict[str, list[str]] = {node: [] for node in edges}
     for node, before in edges.items():

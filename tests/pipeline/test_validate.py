@@ -420,6 +420,15 @@ def test_what_is_almost_an_expression_is_told(
     assert found == ([("warning", "almost-expression", ("env", "A"))] if almost else [])
 
 
+def test_a_tangle_of_cycles_is_told_in_short_sentences() -> None:
+    nodes = {f"n{i}": {"kind": "command", "command": ["x"]} for i in range(40)}
+    for name, node in nodes.items():
+        node["after"] = [other for other in nodes if other != name]
+    found = validate({"convect": 1, "nodes": nodes})
+    assert {problem.code for problem in found} == {"cycle", "more-cycles"}
+    assert max(len(problem.message) for problem in found) < 200
+
+
 def test_values_of_a_run(churn: dict[str, Any]) -> None:
     churn["parameters"]["who"] = {"type": "string", "required": True, "choices": ["me", "you"]}
 

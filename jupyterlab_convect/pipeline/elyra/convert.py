@@ -10,7 +10,7 @@ from ...errors import Refused
 from ..check_files import input_files
 from ..check_graph import edges_of
 from ..document import parse_json, shorten
-from ..graph import cycles
+from ..graph import cycles, way
 from ..plan import Json
 from ..problems import Problem
 from ..types import Document
@@ -185,7 +185,7 @@ def _group_place(box: Box) -> Json:
 def _refuse_cycles(nodes: dict[str, Raw]) -> None:
     for cycle in cycles(edges_of(nodes)):
         raise Refused(
-            f"These nodes wait for each other: {' → '.join((*cycle, cycle[0]))}.",
+            f"These nodes wait for each other: {way(cycle)}.",
             code="cycle",
             hint="Remove one of the links between them in Elyra, then import the pipeline again.",
         )
