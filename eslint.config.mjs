@@ -74,5 +74,9 @@ export default defineConfig([
     files: ['**/__tests__/**'],
     rules: { 'jupyter/no-untranslated-string': 'off' }
   },
+  {
+    files: ['**/__tests__/**'],
+    rules: { 'jupyter/no-untranslated-string': 'off' }
+  },
   { files: code, extends: [prettierRecommended] }
 ]);
