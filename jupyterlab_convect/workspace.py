@@ -25,7 +25,7 @@ from traitlets import TraitError
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
 from .pipeline.discovery import kind_of
-from .pipeline.document import parse
+from .pipeline.document import parse, read_file
 from .pipeline.files import FileCache
 from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
@@ -324,12 +324,7 @@ def _problems(request: Request, files: FileCache) -> list[Problem]:
 
 
 def read_pipeline(path: Path) -> Document:
-    try:
-        return parse(path.read_bytes())
-    except FileNotFoundError:
-        raise Missing(f"There is no file {path.name!r}.", code="missing-file") from None
-    except OSError as error:
-        raise ConvectError(f"{path.name!r} cannot be read: {error.strerror}.") from None
+    return parse(read_file(path))
 
 
 def system_user() -> str | None:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConvectError, Missing
+from ..errors import ConvectError
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -45,18 +45,6 @@ def locate(path: Path, root: Path | None = None) -> tuple[Path, str]:
             f"“{path}” is not inside “{root}”.", code="outside-root", hint="Choose another --root."
         )
     return root, file.relative_to(root).as_posix()
-
-
-def read_file(path: Path, limit: int) -> bytes:
-    """A file's bytes, no more than one past `limit`."""
-    try:
-        with path.open("rb") as file:
-            return file.read(limit + 1)
-    except FileNotFoundError:
-        raise Missing(f"There is no file “{path}”.", code="missing-file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConvectError(f"“{path}” cannot be read: {reason}.", code="unreadable-file") from None
 
 
 def write_file(path: Path, text: str, *, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ConvectError
 from . import output
-from .arguments import add_json, add_root, locate, read_file, write_file
+from .arguments import add_json, add_root, locate, write_file
 
 if TYPE_CHECKING:
     from ..pipeline.problems import Problem
@@ -141,11 +141,11 @@ def _describe(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from ..pipeline.document import MAX_BYTES, dumps
+    from ..pipeline.document import dumps, read_file
     from ..pipeline.elyra import import_elyra, seen_from
 
     _, relative = locate(options.path, options.root)
-    document, report = import_elyra(read_file(options.path, MAX_BYTES), path=relative)
+    document, report = import_elyra(read_file(options.path, str(options.path)), path=relative)
     if options.output is not None:
         folders = (options.path.absolute().parent, options.output.absolute().parent)
         document = seen_from(document, Path(os.path.relpath(*folders)).as_posix())
@@ -165,9 +165,9 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> Document:
-    from ..pipeline.document import MAX_BYTES, parse
+    from ..pipeline.document import parse, read_file
 
-    return parse(read_file(path, MAX_BYTES))
+    return parse(read_file(path, str(path)))
 
 
 def _summary(problems: list[Problem]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ..errors import ConvectError, Refused
+from ..errors import ConvectError, Missing, Refused
 from .plan import Json
 from .schema import VERSION, Schema, inlined
 
@@ -16,6 +17,22 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 100
+
+
+def read_file(path: Path, name: str | None = None) -> bytes:
+    """The bytes of a pipeline's file, no more than one past what `parse` takes.
+
+    `name` is what a sentence calls it, when that is not the name of the file.
+    """
+    called = f"“{name or path.name}”"
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise Missing(f"There is no file {called}.", code="missing-file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConvectError(f"{called} cannot be read: {reason}.", code="unreadable-file") from None
 
 
 def parse(text: str | bytes) -> Document:

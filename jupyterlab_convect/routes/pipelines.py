@@ -10,6 +10,7 @@ from tornado.web import authenticated
 from ..errors import ConvectError
 from ..pipeline.describe import describe
 from ..pipeline.discovery import discover
+from ..pipeline.document import read_file
 from ..pipeline.plan import to_json
 from ..pipeline.validate import validate
 from ..workspace import read_pipeline
@@ -71,7 +72,7 @@ class Import(Handler):
 
         path = self.body("ImportBody")["path"]
         file = await self.aside(existing, self.root, path)
-        data = await self.aside(file.read_bytes)
+        data = await self.aside(read_file, file)
         document, report = await self.aside(import_elyra, data, path=path)
         self.answer({"document": document, "report": [to_json(problem) for problem in report]})
 
