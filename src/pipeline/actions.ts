@@ -1,24 +1,10 @@
-import { Clipboard } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import { FileDialog } from '@jupyterlab/filebrowser';
 
-import type { Alignment } from './arrange';
-import { align, move } from './arrange';
-import type { IClip } from './clipboard';
-import { copy, paste, readClip } from './clipboard';
 import * as edits from './edits';
 import type { IBox, IPoint } from './graph';
+import { isFolded, isGroup, isStep } from './graph';
 import { isRunnable, kindOf } from './ids';
-import {
-  isFolded,
-  isGroup,
-  isInside,
-  isOpenGroup,
-  isStep,
-  nameOf,
-  parentsOf,
-  pointOf
-} from './graph';
 import type { Json, Node } from './schema';
 import type { Session } from './session';
 import { WIDTH } from './views';
@@ -61,35 +47,6 @@ export function target(session: Session): string | undefined {
   return pointed !== null && selection.has(pointed)
     ? pointed
     : [...selection][0];
-}
-
-/** Move by arrow keys; steps that follow each other are undone together. */
-export function nudge(session: Session, dx: number, dy: number): void {
-  const { document, boxes } = session;
-  const ids = targets(session);
-  const parents = parentsOf(document);
-  const all = [...boxes.keys()].filter(
-    id => ids.includes(id) || ids.some(outer => isInside(parents, id, outer))
-  );
-  const places = new Map(
-    all
-      .filter(id => !isOpenGroup(document, id))
-      .map(id => {
-        const { x, y } = boxes.get(id)!;
-        return [id, { x: x + dx, y: y + dy }];
-      })
-  );
-  move(session.doc, places, `nudge:${ids.join()}`);
-  const [first] = places.values();
-  if (first) {
-    session.announce(
-      session.trans.__(
-        'Moved to %1, %2.',
-        Math.round(first.x),
-        Math.round(first.y)
-      )
-    );
-  }
 }
 
 /** Select the node that the keyboard is on, or not any more. */
@@ -295,145 +252,7 @@ function neighbour(session: Session, ids: string[]): string | undefined {
   );
 }
 
-// A page without access to the system's clipboard still copies between its own files.
-let lastClip: IClip | null = null;
-
-export function copyTargets(session: Session): string | null {
-  const ids = targets(session);
-  if (ids.length === 0) {
-    return null;
-  }
-  lastClip = copy(session.document, ids, session.folder);
-  session.announce(session.trans._n('%1 copied.', '%1 copied.', ids.length));
-  return JSON.stringify(lastClip, null, 2);
-}
-
-export function copyToSystem(session: Session): void {
-  const text = copyTargets(session);
-  if (text !== null) {
-    Clipboard.copyToSystem(text);
-  }
-}
-
-export function pasteText(
-  session: Session,
-  text: string | null,
-  at?: IPoint
-): void {
-  const clip = (text !== null && readClip(text)) || lastClip;
-  if (clip) {
-    pasteClip(session, clip, at);
-  }
-}
-
-export async function pasteFromSystem(session: Session): Promise<void> {
-  let text: string | null = null;
-  try {
-    text = await navigator.clipboard.readText();
-  } catch {
-    // Not allowed, or not a secure page: what was copied here last is pasted.
-  }
-  pasteText(session, text);
-}
-
-function pasteClip(session: Session, clip: IClip, at?: IPoint): void {
-  const isSame = clip.folder === session.folder;
-  const ids = paste(
-    session.doc,
-    clip,
-    at ? { at } : { at: freePlace(session) },
-    path =>
-      isSame || path.startsWith('/')
-        ? path
-        : session.relative(PathExt.normalize(PathExt.join(clip.folder, path)))
-  );
-  session.select(ids.filter(id => !parentsOf(session.document).has(id)));
-  session.announce(session.trans._n('%1 pasted.', '%1 pasted.', ids.length));
-  focusLater(session, ids[0]);
-}
-
-export function duplicate(session: Session): void {
-  const ids = targets(session);
-  if (ids.length) {
-    const clip = copy(session.document, ids, session.folder);
-    const made = paste(session.doc, clip, { offset: { x: 40, y: 40 } });
-    session.select(made);
-    session.announce(
-      session.trans._n('%1 node added.', '%1 nodes added.', made.length)
-    );
-    focusLater(session, made[0]);
-  }
-}
-
 export function selectAll(session: Session): void {
   const { nodes, comments = {} } = session.document;
   session.select([...Object.keys(nodes), ...Object.keys(comments)]);
-}
-
-export function alignTargets(session: Session, how: Alignment): void {
-  const boxes = session.boxes;
-  const chosen = new Map(
-    targets(session)
-      .filter(id => boxes.has(id))
-      .map(id => [id, boxes.get(id)!])
-  );
-  if (chosen.size > 1) {
-    move(session.doc, align(chosen, how));
-  }
-}
-
-/** Lay out everything, or what is selected when that is more than one. */
-export async function autoLayout(session: Session): Promise<void> {
-  const { layOut } = await import('./layout');
-  const { selection } = session.state.value;
-  const only = selection.size > 1 ? selection : null;
-  const places = layOut(session.document, session.boxes, session.edges, only);
-  move(session.doc, places);
-  if (!only) {
-    requestAnimationFrame(() => session.canvas?.fit());
-  }
-  session.announce(session.trans.__('Laid out.'));
-}
-
-export function groupTargets(session: Session): void {
-  const ids = targets(session).filter(id => id in session.document.nodes);
-  if (ids.length === 0) {
-    return;
-  }
-  const at = session.boxes.get(ids[0]) ?? { x: 0, y: 0 };
-  const id = edits.group(session.doc, ids, session.trans.__('Group'), at);
-  session.showProperties(id, ['name']);
-}
-
-export function ungroupTargets(session: Session): void {
-  edits.ungroup(session.doc, targets(session));
-}
-
-export function leaveGroup(session: Session): void {
-  const parents = parentsOf(session.document);
-  const ids = targets(session).filter(id => parents.has(id));
-  if (ids.length) {
-    edits.setGroup(session.doc, ids, null);
-  }
-}
-
-export function toggleFold(session: Session, id: string): void {
-  const { document } = session;
-  const node = document.nodes[id];
-  if (!node || !isGroup(node)) {
-    return;
-  }
-  const wasFolded = isFolded(document, id);
-  const box = session.boxes.get(id);
-  const at = wasFolded ? pointOf(document.layout?.[id]) : box;
-  const place = [Math.round(at?.x ?? 0), Math.round(at?.y ?? 0)];
-  session.doc.edit(draft =>
-    draft.put('layout', id, wasFolded ? place : { at: place, folded: true })
-  );
-  session.announce(
-    wasFolded
-      ? session.trans.__('%1 is unfolded.', nameOf(document, id))
-      : session.trans.__('%1 is folded.', nameOf(document, id))
-  );
-  focusLater(session, id);
 }

@@ -2,13 +2,8 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Drag } from '@lumino/dragdrop';
 import type { Message } from '@lumino/messaging';
 
-import {
-  addComponent,
-  addPaths,
-  copyTargets,
-  pasteText,
-  removeTargets
-} from './actions';
+import { addComponent, addPaths, removeTargets } from './actions';
+import { copyTargets, pasteText } from './copying';
 import { COMPONENT } from './ids';
 import type { Session } from './session';
 

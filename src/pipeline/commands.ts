@@ -18,6 +18,8 @@ import { Throttler } from '@lumino/polling';
 
 import * as actions from './actions';
 import type { Alignment } from './arrange';
+import * as arranging from './arranging';
+import * as copying from './copying';
 import { isGroup, parentsOf } from './graph';
 import { layoutIcon, noteIcon, propertiesIcon } from './icons';
 import { EditorCommands as ids } from './ids';
@@ -181,7 +183,7 @@ function contentCommands(trans: TranslationBundle): {
       label: trans.__('Copy'),
       icon: copyIcon,
       isEnabled: hasTargets,
-      execute: actions.copyToSystem
+      execute: copying.copyToSystem
     },
     [ids.cut]: {
       label: trans.__('Cut'),
@@ -189,7 +191,7 @@ function contentCommands(trans: TranslationBundle): {
       edits: true,
       isEnabled: hasTargets,
       execute: session => {
-        actions.copyToSystem(session);
+        copying.copyToSystem(session);
         actions.removeTargets(session);
       }
     },
@@ -197,14 +199,14 @@ function contentCommands(trans: TranslationBundle): {
       label: trans.__('Paste'),
       icon: pasteIcon,
       edits: true,
-      execute: actions.pasteFromSystem
+      execute: copying.pasteFromSystem
     },
     [ids.duplicate]: {
       label: trans.__('Duplicate'),
       icon: duplicateIcon,
       edits: true,
       isEnabled: hasTargets,
-      execute: actions.duplicate
+      execute: copying.duplicate
     },
     [ids.remove]: {
       label: trans.__('Delete'),
@@ -265,7 +267,7 @@ function arrangeCommands(trans: TranslationBundle): {
       args: { how: { type: 'string', enum: [...ALIGNMENTS] } },
       isEnabled: session => actions.targets(session).length > 1,
       execute: (session, args) =>
-        actions.alignTargets(session, (args.how as Alignment) ?? 'left')
+        arranging.alignTargets(session, (args.how as Alignment) ?? 'left')
     },
     [ids.nudge]: {
       label: trans.__('Move'),
@@ -273,25 +275,25 @@ function arrangeCommands(trans: TranslationBundle): {
       isEnabled: hasTargets,
       args: { x: { type: 'number' }, y: { type: 'number' } },
       execute: (session, args) =>
-        actions.nudge(session, Number(args.x ?? 0), Number(args.y ?? 0))
+        arranging.nudge(session, Number(args.x ?? 0), Number(args.y ?? 0))
     },
     [ids.layout]: {
       label: trans.__('Lay Out Automatically'),
       icon: layoutIcon,
       edits: true,
-      execute: actions.autoLayout
+      execute: arranging.autoLayout
     },
     [ids.group]: {
       label: trans.__('Group'),
       edits: true,
       isEnabled: hasTargets,
-      execute: actions.groupTargets
+      execute: arranging.groupTargets
     },
     [ids.ungroup]: {
       label: trans.__('Ungroup'),
       edits: true,
       isEnabled: hasGroup,
-      execute: actions.ungroupTargets
+      execute: arranging.ungroupTargets
     },
     [ids.leaveGroup]: {
       label: trans.__('Take out of the Group'),
@@ -300,7 +302,7 @@ function arrangeCommands(trans: TranslationBundle): {
         const parents = parentsOf(session.document);
         return actions.targets(session).some(id => parents.has(id));
       },
-      execute: actions.leaveGroup
+      execute: arranging.leaveGroup
     },
     [ids.fold]: {
       label: trans.__('Fold or Unfold'),
@@ -310,7 +312,7 @@ function arrangeCommands(trans: TranslationBundle): {
         for (const id of actions.targets(session)) {
           const node = session.document.nodes[id];
           if (node && isGroup(node)) {
-            actions.toggleFold(session, id);
+            arranging.toggleFold(session, id);
           }
         }
       }

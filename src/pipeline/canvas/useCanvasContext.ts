@@ -1,7 +1,7 @@
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import * as React from 'react';
 
-import { toggleFold } from '../actions';
+import { toggleFold } from '../arranging';
 import type { Session } from '../session';
 import type { ICanvasContext } from './context';
 

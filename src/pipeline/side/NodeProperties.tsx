@@ -1,5 +1,7 @@
 import * as React from 'react';
 
+import { sentenceOf } from '../../api';
+import { fetchComponent } from '../components';
 import { renameNode } from '../edits';
 import { useForm } from '../form/context';
 import { Form } from '../form/Form';
@@ -24,6 +26,9 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
           {kindLabel(view.kind, session.trans)}
         </span>
       </h2>
+      {node.kind === 'component' && view.isMissing && (
+        <MissingComponent id={id} source={node.source} />
+      )}
       <Form
         definition={node.kind}
         value={node}
@@ -32,6 +37,40 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
       />
       {node.kind === 'group' && <Members ids={node.members} />}
     </>
+  );
+}
+
+/** A component whose definition the file does not have. */
+function MissingComponent(props: { id: string; source?: string }): JSX.Element {
+  const { session, isReadOnly } = useForm();
+  const { trans } = session;
+  const [state, setState] = React.useState<string | null>(null);
+  const [isBusy, setBusy] = React.useState(false);
+  const fetch = async () => {
+    setBusy(true);
+    setState(null);
+    try {
+      await fetchComponent(session, props.id);
+    } catch (error) {
+      setState(sentenceOf(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <div className="jp-Pipeline-missing" role="alert">
+      <p>{trans.__('The definition of this component is not in the file.')}</p>
+      {props.source && <p className="jp-Pipeline-hintText">{props.source}</p>}
+      {!isReadOnly && (
+        <button
+          className="jp-mod-styled jp-mod-accept"
+          disabled={isBusy}
+          onClick={() => void fetch()}
+        >
+          {isBusy ? trans.__('Fetching…') : trans.__('Fetch it')}
+        </button>
+      )}
+      {state !== null && <p>{state}</p>}
+    </div>
   );
 }
 

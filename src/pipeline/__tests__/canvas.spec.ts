@@ -1,0 +1,266 @@
+import { nullTranslator } from '@jupyterlab/translation';
+
+import { refusal } from '../canvas/connections';
+import type { FlowNode } from '../canvas/flow';
+import { toFlow } from '../canvas/flow';
+import { applyMoves, groupUnder, placesOf, reconcile } from '../canvas/moves';
+import { edgesOf } from '../graph';
+import { layOut } from '../layout';
+import type { IPalette } from '../picture';
+import { toSvg } from '../picture';
+import { documentOf } from '../planview';
+import type { IDocument } from '../schema';
+import { boxesOf, ViewMaker } from '../views';
+
+// Browsers have it, jsdom does not.
+globalThis.structuredClone ??= value => JSON.parse(JSON.stringify(value));
+
+const trans = nullTranslator.load('jupyterlab_convect');
+
+const GROUPED: IDocument = {
+  convect: 1,
+  nodes: {
+    load: { kind: 'notebook', path: 'load.ipynb' },
+    clean: { kind: 'script', path: 'clean.py', after: ['load'] },
+    fit: {
+      kind: 'notebook',
+      path: 'fit.ipynb',
+      parameters: { rows: '${{ nodes.clean.outputs.rows }}' }
+    },
+    part: { kind: 'group', name: 'Part', members: ['clean', 'fit'] }
+  },
+  comments: { note: { text: 'hello <world>' } },
+  layout: {
+    load: [0, 0],
+    clean: [300, 0],
+    fit: [600, 0],
+    note: [0, 300, 100, 50]
+  }
+};
+
+const FOLDED: IDocument = {
+  ...GROUPED,
+  layout: { ...GROUPED.layout, part: { at: [300, 0], folded: true } }
+};
+
+function draw(document: IDocument, maker = new ViewMaker()) {
+  const edges = edgesOf(document);
+  const views = maker.make(document, edges, {
+    found: new Map(),
+    problems: [],
+    steps: null
+  });
+  const boxes = boxesOf(document, views);
+  const flow = toFlow({
+    document,
+    views,
+    boxes,
+    edges,
+    selection: new Set(),
+    selectedEdges: new Set(),
+    trans
+  });
+  return { views, boxes, nodes: flow.nodes, lines: flow.edges };
+}
+
+describe('toFlow', () => {
+  it('draws nodes, frames, notes and both kinds of edges', () => {
+    const { nodes, lines } = draw(GROUPED);
+    expect(nodes.map(node => [node.id, node.type])).toEqual([
+      ['load', 'step'],
+      ['note', 'note'],
+      ['part', 'frame'],
+      ['clean', 'step'],
+      ['fit', 'step']
+    ]);
+    expect(lines.map(line => [line.sourceHandle, line.targetHandle])).toEqual([
+      ['out', 'in'],
+      ['out:rows', 'in:rows']
+    ]);
+  });
+
+  it('shows a folded group as one box, with its outer edges', () => {
+    const { nodes, lines } = draw(FOLDED);
+    expect(nodes.map(node => node.id)).toEqual(['load', 'note', 'part']);
+    expect(lines.map(line => [line.source, line.target])).toEqual([
+      ['load', 'part']
+    ]);
+  });
+
+  it('says in words what a node is and what it follows', () => {
+    const { nodes } = draw(GROUPED);
+    const labels = Object.fromEntries(
+      nodes.map(node => [node.id, node.ariaLabel])
+    );
+    expect(labels.clean).toBe('Script clean, runs after load');
+    expect(labels.part).toMatch(/^Group Part/);
+  });
+});
+
+describe('ViewMaker', () => {
+  it('gives the same view while nothing in it changes', () => {
+    const maker = new ViewMaker();
+    const first = draw(GROUPED, maker).views;
+    const changed = {
+      ...GROUPED,
+      nodes: {
+        ...GROUPED.nodes,
+        fit: { kind: 'notebook', path: 'other.ipynb' } as const
+      }
+    };
+    const second = draw(changed, maker).views;
+    expect(second.get('load')).toBe(first.get('load'));
+    expect(second.get('fit')).not.toBe(first.get('fit'));
+  });
+});
+
+describe('moves', () => {
+  const moveTo = (id: string, x: number, y: number) => [
+    { id, type: 'position' as const, position: { x, y }, dragging: false }
+  ];
+  const at = (nodes: FlowNode[], id: string) =>
+    nodes.find(node => node.id === id)!.position;
+
+  it('takes the members of a group along', () => {
+    const { nodes } = draw(GROUPED);
+    const { x, y } = at(nodes, 'part');
+    const after = applyMoves(nodes, moveTo('part', x + 10, y + 20), GROUPED);
+    expect(at(after, 'fit')).toEqual({ x: 610, y: 20 });
+    expect(at(after, 'load')).toEqual({ x: 0, y: 0 });
+    expect(
+      Object.fromEntries(placesOf(GROUPED, after, new Set(['part'])))
+    ).toEqual({ clean: { x: 310, y: 20 }, fit: { x: 610, y: 20 } });
+  });
+
+  it('lets the frame follow its members', () => {
+    const { nodes } = draw(GROUPED);
+    const before = at(nodes, 'part');
+    const after = applyMoves(nodes, moveTo('clean', 200, -50), GROUPED);
+    expect(at(after, 'part')).toEqual({
+      x: before.x - 100,
+      y: before.y - 50
+    });
+  });
+
+  it('moves what a folded group hides with it', () => {
+    const { nodes } = draw(FOLDED);
+    const after = applyMoves(nodes, moveTo('part', 400, 100), FOLDED);
+    const places = placesOf(FOLDED, after, new Set(['part']));
+    expect(Object.fromEntries(places)).toEqual({
+      part: { x: 400, y: 100 },
+      clean: { x: 400, y: 100 },
+      fit: { x: 700, y: 100 }
+    });
+  });
+
+  it('finds the group that a node was dropped on', () => {
+    const { nodes } = draw(GROUPED);
+    const dropped = applyMoves(nodes, moveTo('load', 500, 0), GROUPED);
+    expect(groupUnder(GROUPED, dropped, ['load'])).toBe('part');
+    expect(groupUnder(GROUPED, dropped, ['fit'])).toBeNull();
+  });
+
+  it('keeps a node where it is being dragged when the document changes', () => {
+    const maker = new ViewMaker();
+    const { nodes } = draw(GROUPED, maker);
+    const dragged = nodes.map(node =>
+      node.id === 'load'
+        ? { ...node, dragging: true, position: { x: 5, y: 5 } }
+        : node
+    ) as FlowNode[];
+    const next = reconcile(dragged, draw(GROUPED, maker).nodes);
+    expect(at(next, 'load')).toEqual({ x: 5, y: 5 });
+    expect(next.find(node => node.id === 'fit')).toBe(
+      dragged.find(node => node.id === 'fit')
+    );
+  });
+});
+
+describe('refusal', () => {
+  const edges = edgesOf(GROUPED);
+  const say = (
+    source: string,
+    target: string,
+    sourceHandle = 'out',
+    targetHandle = 'in'
+  ) =>
+    refusal(
+      GROUPED,
+      edges,
+      { source, target, sourceHandle, targetHandle },
+      trans
+    );
+  it('names the cycle', () => {
+    expect(say('fit', 'load')).toBe(
+      'This would be a cycle: load → clean → fit → load.'
+    );
+  });
+  it('says why other ends do not meet', () => {
+    expect(say('load', 'load')).toMatch(/itself/);
+    expect(say('load', 'part')).toMatch(/Unfold/);
+    expect(say('load', 'fit', 'out', 'in:rows')).toMatch(/one of its outputs/);
+  });
+  it('lets the rest pass', () => {
+    expect(say('load', 'fit')).toBeNull();
+    expect(say('load', 'fit', 'out:x', 'in:rows')).toBeNull();
+  });
+});
+
+describe('layOut', () => {
+  it('puts what runs later further right, and keeps notes', () => {
+    const { boxes } = draw(GROUPED);
+    const places = layOut(GROUPED, boxes, edgesOf(GROUPED));
+    expect(places.get('load')!.x).toBeLessThan(places.get('clean')!.x);
+    expect(places.get('clean')!.x).toBeLessThan(places.get('fit')!.x);
+    expect(places.has('note')).toBe(false);
+    expect(places.has('part')).toBe(false);
+  });
+});
+
+describe('toSvg', () => {
+  const palette: IPalette = {
+    background: '#fff',
+    card: '#fff',
+    border: '#000',
+    text: '#000',
+    faint: '#666',
+    wire: '#333',
+    value: '#00f',
+    note: '#ff0',
+    group: '#eee',
+    accents: {},
+    font: 'sans-serif'
+  };
+  it('is a well-formed picture of everything that is shown', () => {
+    const { views, boxes } = draw(GROUPED);
+    const svg = toSvg(
+      { document: GROUPED, views, boxes, edges: edgesOf(GROUPED) },
+      palette
+    );
+    const page = new DOMParser().parseFromString(svg, 'image/svg+xml');
+    expect(page.querySelector('parsererror')).toBeNull();
+    const texts = [...page.querySelectorAll('text')].map(
+      item => item.textContent
+    );
+    expect(texts).toEqual(
+      expect.arrayContaining(['load', 'clean', 'fit', 'Part', 'hello <world>'])
+    );
+  });
+});
+
+describe('documentOf a plan', () => {
+  it('has a node for each step, in their order', () => {
+    const document = documentOf({
+      name: 'x',
+      steps: [
+        { id: 'a', kind: 'notebook', name: 'A', path: 'a.ipynb' },
+        { id: 'b', kind: 'component', name: 'B', component: 'd', after: ['a'] }
+      ]
+    });
+    expect(edgesOf(document).map(edge => edge.id)).toEqual(['a>b']);
+    expect(draw(document).views.get('b')).toMatchObject({
+      name: 'B',
+      isMissing: false
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import { focusLater, targets } from './actions';
+import type { Alignment } from './arrange';
+import { align, move } from './arrange';
+import * as edits from './edits';
+import {
+  isFolded,
+  isGroup,
+  isInside,
+  isOpenGroup,
+  nameOf,
+  parentsOf,
+  pointOf
+} from './graph';
+import type { Session } from './session';
+
+/** Move by arrow keys; steps that follow each other are undone together. */
+export function nudge(session: Session, dx: number, dy: number): void {
+  const { document, boxes } = session;
+  const ids = targets(session);
+  const parents = parentsOf(document);
+  const all = [...boxes.keys()].filter(
+    id => ids.includes(id) || ids.some(outer => isInside(parents, id, outer))
+  );
+  const places = new Map(
+    all
+      .filter(id => !isOpenGroup(document, id))
+      .map(id => {
+        const { x, y } = boxes.get(id)!;
+        return [id, { x: x + dx, y: y + dy }];
+      })
+  );
+  move(session.doc, places, `nudge:${ids.join()}`);
+  const [first] = places.values();
+  if (first) {
+    session.announce(
+      session.trans.__(
+        'Moved to %1, %2.',
+        Math.round(first.x),
+        Math.round(first.y)
+      )
+    );
+  }
+}
+
+export function alignTargets(session: Session, how: Alignment): void {
+  const boxes = session.boxes;
+  const chosen = new Map(
+    targets(session)
+      .filter(id => boxes.has(id))
+      .map(id => [id, boxes.get(id)!])
+  );
+  if (chosen.size > 1) {
+    move(session.doc, align(chosen, how));
+  }
+}
+
+/** Lay out everything, or what is selected when that is more than one. */
+export async function autoLayout(session: Session): Promise<void> {
+  const { layOut } = await import('./layout');
+  const { selection } = session.state.value;
+  const only = selection.size > 1 ? selection : null;
+  const places = layOut(session.document, session.boxes, session.edges, only);
+  move(session.doc, places);
+  if (!only) {
+    requestAnimationFrame(() => session.canvas?.fit());
+  }
+  session.announce(session.trans.__('Laid out.'));
+}
+
+export function groupTargets(session: Session): void {
+  const ids = targets(session).filter(id => id in session.document.nodes);
+  if (ids.length === 0) {
+    return;
+  }
+  const at = session.boxes.get(ids[0]) ?? { x: 0, y: 0 };
+  const id = edits.group(session.doc, ids, session.trans.__('Group'), at);
+  session.showProperties(id, ['name']);
+}
+
+export function ungroupTargets(session: Session): void {
+  edits.ungroup(session.doc, targets(session));
+}
+
+export function leaveGroup(session: Session): void {
+  const parents = parentsOf(session.document);
+  const ids = targets(session).filter(id => parents.has(id));
+  if (ids.length) {
+    edits.setGroup(session.doc, ids, null);
+  }
+}
+
+export function toggleFold(session: Session, id: string): void {
+  const { document } = session;
+  const node = document.nodes[id];
+  if (!node || !isGroup(node)) {
+    return;
+  }
+  const wasFolded = isFolded(document, id);
+  const box = session.boxes.get(id);
+  const at = wasFolded ? pointOf(document.layout?.[id]) : box;
+  const place = [Math.round(at?.x ?? 0), Math.round(at?.y ?? 0)];
+  session.doc.edit(draft =>
+    draft.put('layout', id, wasFolded ? place : { at: place, folded: true })
+  );
+  session.announce(
+    wasFolded
+      ? session.trans.__('%1 is unfolded.', nameOf(document, id))
+      : session.trans.__('%1 is folded.', nameOf(document, id))
+  );
+  focusLater(session, id);
+}

@@ -1,0 +1,84 @@
+import type { ConvectApi } from '../api';
+import { ConvectError } from '../api';
+import type { Json } from './schema';
+import type { Session } from './session';
+
+interface IFound {
+  digest: string;
+  definition: { [key: string]: Json };
+}
+
+/** How long a catalog may take to read one address, in ms. */
+const PATIENCE = 60000;
+
+/**
+ * Put the definition of a component into the document: from the server's store
+ * or, when it is not there, read from where the node says it came from.
+ */
+export async function fetchComponent(
+  session: Session,
+  id: string
+): Promise<void> {
+  const { api, doc, trans } = session;
+  const node = session.document.nodes[id];
+  if (node?.kind !== 'component') {
+    return;
+  }
+  const found =
+    (await stored(api, node.component)) ?? (await read(api, node.source ?? ''));
+  if (!found) {
+    throw new Error(
+      node.source
+        ? trans.__('It is not at %1 any more.', node.source)
+        : trans.__('The file does not say where it came from.')
+    );
+  }
+  doc.edit(draft => {
+    draft.put('components', found.digest, found.definition);
+    draft.set(['nodes', id, 'component'], found.digest);
+  });
+  session.announce(
+    found.digest === node.component
+      ? trans.__('Fetched.')
+      : trans.__('Fetched, in another version than the pipeline had.')
+  );
+}
+
+async function stored(api: ConvectApi, digest: string): Promise<IFound | null> {
+  try {
+    return await api.get<IFound>(`components/${encodeURIComponent(digest)}`);
+  } catch (error) {
+    if (error instanceof ConvectError && error.isMissing) {
+      return null;
+    }
+    throw error;
+  }
+}
+
+/** Import an address as a catalog of its own, and take what it has. */
+async function read(api: ConvectApi, source: string): Promise<IFound | null> {
+  if (!/^https?:/.test(source)) {
+    return null;
+  }
+  const { id } = await api.post<{ id: string }>('catalogs', {
+    name: source.slice(source.lastIndexOf('/') + 1) || source,
+    kind: 'url',
+    urls: [source]
+  });
+  const end = Date.now() + PATIENCE;
+  while (Date.now() < end) {
+    const { catalogs } = await api.get<{
+      catalogs: { id: string; progress?: object | null }[];
+    }>('catalogs');
+    const catalog = catalogs.find(item => item.id === id);
+    if (catalog && !catalog.progress) {
+      const { components } = await api.get<{
+        components: { digest: string }[];
+      }>('components', { catalog: id });
+      const [first] = components.filter(item => item.digest);
+      return first ? stored(api, first.digest) : null;
+    }
+    await new Promise(resolve => setTimeout(resolve, 500));
+  }
+  return null;
+}
