@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from ..errors import ConvectError, Missing
+from ..errors import ConvectError
 from . import python_code
+from .document import read_file
 from .expressions import type_of
 from .plan import Json
 from .python_code import Assignment
@@ -80,18 +81,19 @@ def parameter_json(parameter: Assignment) -> dict[str, Json]:
 def discover(path: Path) -> Discovery:
     """All there is to know about a notebook or script, with the local modules it imports."""
     kind_of(path.name)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ConvectError(f"“{path.name}” is too large to look into.", code="too-large")
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise Missing(f"There is no file “{path.name}”.", code="missing-file") from None
-    except OSError as error:
-        raise ConvectError(
-            f"“{path.name}” cannot be read: {error.strerror}.", code="unreadable-file"
-        ) from None
+    data = read_file(path, limit=MAX_BYTES)
+    if len(data) > MAX_BYTES:
+        raise too_large(path.name)
     found = discover_content(path.name, data)
     return replace(found, modules=tuple(_local_files(path, found.language, data)))
+
+
+def too_large(name: str) -> ConvectError:
+    return ConvectError(
+        f"“{name}” is larger than {MAX_BYTES >> 20} MiB.",
+        code="too-large",
+        hint="Clear the outputs of the notebook.",
+    )
 
 
 def kind_of(name: str) -> Literal["notebook", "script"]:

@@ -19,20 +19,24 @@ MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 100
 
 
-def read_file(path: Path, name: str | None = None) -> bytes:
-    """The bytes of a pipeline's file, no more than one past what `parse` takes.
+def read_file(path: Path, name: str | None = None, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file, no more than one past `limit`.
 
     `name` is what a sentence calls it, when that is not the name of the file.
     """
-    called = f"“{name or path.name}”"
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise Missing(f"There is no file {called}.", code="missing-file") from None
+            return file.read(limit + 1)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConvectError(f"{called} cannot be read: {reason}.", code="unreadable-file") from None
+        raise unreadable(name or path.name, error) from None
+
+
+def unreadable(name: str, error: OSError | ValueError) -> ConvectError:
+    """Why a file could not be read, in a sentence."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return Missing(f"There is no file “{name}”.", code="missing-file")
+    reason = error.strerror if isinstance(error, OSError) else "the name cannot be one"
+    return ConvectError(f"“{name}” cannot be read: {reason}.", code="unreadable-file")
 
 
 def parse(text: str | bytes) -> Document:

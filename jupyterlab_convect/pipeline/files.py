@@ -11,7 +11,8 @@ import stat
 from pathlib import Path
 
 from ..errors import ConvectError
-from .discovery import MAX_BYTES, Discovery, discover_content
+from .discovery import MAX_BYTES, Discovery, discover_content, too_large
+from .document import read_file, unreadable
 
 MAX_MATCHES = 10_000
 _CHUNK = 1 << 20
@@ -64,7 +65,7 @@ class FileCache:
                         while chunk := file.read(_CHUNK):
                             digest.update(chunk)
                 except (OSError, ValueError) as error:
-                    raise _unreadable(path, error) from None
+                    raise unreadable(path, error) from None
             self._digests[path] = f"sha256:{digest.hexdigest()}"
         return self._digests[path]
 
@@ -113,14 +114,13 @@ class FileCache:
         content = self._contents.get(path)
         if content is None:
             try:
-                with (self.root / path).open("rb") as file:
-                    content = file.read(MAX_BYTES + 1)
+                content = read_file(self.root / path, path, MAX_BYTES)
                 self._kinds[path] = "file"
                 if len(content) > MAX_BYTES:
-                    content = ConvectError(f"“{path}” is too large.", code="too-large")
-            except (OSError, ValueError) as error:
-                content = _unreadable(path, error)
-                if content.code == "missing-file":
+                    content = too_large(path)
+            except ConvectError as error:
+                content = error
+                if error.code == "missing-file":
                     self._kinds[path] = None
             self._contents[path] = content
         if isinstance(content, ConvectError):
@@ -134,10 +134,3 @@ def _kind(path: Path) -> str | None:
     except (OSError, ValueError):
         return None
     return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else None
-
-
-def _unreadable(path: str, error: OSError | ValueError) -> ConvectError:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return ConvectError(f"There is no file “{path}”.", code="missing-file")
-    reason = error.strerror if isinstance(error, OSError) else "the name cannot be one"
-    return ConvectError(f"“{path}” cannot be read: {reason}.", code="unreadable-file")

@@ -163,7 +163,6 @@ def test_local_modules_with_what_they_import(
         b'{"cells": 3}',
         b"\xff",
         b"[" * 100_000,
-        b'{"nbformat": 3, "worksheets": []}',
     ],
 )
 def test_what_is_no_notebook_is_refused(tmp_path: Path, content: bytes) -> None:
