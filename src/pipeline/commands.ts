@@ -256,6 +256,10 @@ function arrangeCommands(trans: TranslationBundle): {
     across: trans.__('Space Out Across'),
     down: trans.__('Space Out Down')
   };
+  const isInGroup = (session: Session) => {
+    const parents = parentsOf(session.document);
+    return actions.targets(session).some(id => parents.has(id));
+  };
   const hasGroup = (session: Session) =>
     actions
       .targets(session)
@@ -293,21 +297,21 @@ function arrangeCommands(trans: TranslationBundle): {
       label: trans.__('Ungroup'),
       edits: true,
       isEnabled: hasGroup,
+      isVisible: hasGroup,
       execute: arranging.ungroupTargets
     },
     [ids.leaveGroup]: {
       label: trans.__('Take out of the Group'),
       edits: true,
-      isEnabled: session => {
-        const parents = parentsOf(session.document);
-        return actions.targets(session).some(id => parents.has(id));
-      },
+      isEnabled: isInGroup,
+      isVisible: isInGroup,
       execute: arranging.leaveGroup
     },
     [ids.fold]: {
       label: trans.__('Fold or Unfold'),
       edits: true,
       isEnabled: hasGroup,
+      isVisible: hasGroup,
       execute: session => {
         for (const id of actions.targets(session)) {
           const node = session.document.nodes[id];

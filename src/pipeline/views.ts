@@ -49,7 +49,7 @@ export interface ISurroundings {
   steps: Readonly<Record<string, IStep>> | null;
 }
 
-export const WIDTH = 220;
+export const WIDTH = 200;
 const HEADER = 48;
 const ROW = 20;
 const BADGES = 24;
