@@ -43,14 +43,17 @@ class Result(NamedTuple):
     seconds: float
 
 
-def suites() -> list[Suite]:
-    """Everything but the browser, the longest first."""
+def suites(fast: bool) -> list[Suite]:
+    """Everything but the browser, the longest first; when `fast`, without the slow tests."""
     python = sys.executable
     results = RESULTS.relative_to(ROOT)
     return [
         Suite(
             "pytest",
-            (python, "-m", "pytest", f"--junitxml={results}/pytest.xml"),
+            (
+                *(python, "-m", "pytest", f"--junitxml={results}/pytest.xml"),
+                *(("-m", "not slow") if fast else ()),
+            ),
             "pytest.xml",
             read_junit,
         ),
@@ -163,7 +166,7 @@ def main() -> int:
     options = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        results = list(pool.map(run, suites()))
+        results = list(pool.map(run, suites(fast=options.without_browser)))
     if not options.without_browser:
         results.append(run(browser()))
     total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))

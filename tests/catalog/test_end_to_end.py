@@ -17,6 +17,8 @@ from jupyterlab_convect.runs.model import Request
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 COUNT = {
     "name": "Count lines",
     "inputs": [{"name": "text"}, {"name": "skip", "type": "Integer", "default": "0"}],

@@ -27,6 +27,8 @@ from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 from jupyterlab_convect.runs.attempts import describe
 from jupyterlab_convect.runs.model import Request, Run
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Component]
 
 

@@ -24,6 +24,8 @@ from jupyterlab_convect.catalog.sources import addresses_in
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     *("name", "inputs", "outputs", "type", "default", "optional", "implementation", "container"),
     *("image", "command", "args", "env", "fileOutputs", "inputValue", "inputPath", "outputPath"),

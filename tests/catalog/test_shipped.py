@@ -22,6 +22,8 @@ from jupyterlab_convect.catalog.run import Folders, arguments_of, as_process
 from jupyterlab_convect.catalog.shipped import FOLDER
 from jupyterlab_convect.errors import ConvectError
 
+pytestmark = pytest.mark.slow
+
 CONTEXT = dict.fromkeys(("run.id", "run.name", "step.id", "step.uid", "root", "time"), "x")
 
 

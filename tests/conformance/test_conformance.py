@@ -12,6 +12,8 @@ import pytest
 
 from jupyterlab_convect.runs.model import Selection
 
+pytestmark = pytest.mark.slow
+
 
 def script(path: str, after=(), **settings):
     return {"kind": "script", "path": path, **({"after": list(after)} if after else {}), **settings}

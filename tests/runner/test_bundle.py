@@ -15,6 +15,8 @@ from jupyterlab_convect.runner.bundle import bundle, main
 
 from .conftest import Ended
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_same_bytes_each_time(tmp_path):
     first = bundle()

@@ -15,6 +15,8 @@ from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.store import Store
 
+pytestmark = pytest.mark.slow
+
 
 def pipeline(ledger: Path) -> Plan:
     """A chain, a fan and a step that succeeds at the second attempt; each writes down its name."""
