@@ -41,9 +41,9 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
               form.set({ runtime: event.target.value, options: {} })
             }
           >
-            {form.runtimes.map(({ name, display_name }) => (
-              <option key={name} value={name}>
-                {display_name}
+            {form.runtimes.map(({ name, display_name, problem }) => (
+              <option key={name} value={name} disabled={!!problem}>
+                {problem ? `${display_name}: ${problem}` : display_name}
               </option>
             ))}
           </HTMLSelect>

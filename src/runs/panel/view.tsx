@@ -1,7 +1,7 @@
 import { Button, HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type { State } from '../../api';
+import type { IAbout, State } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
@@ -86,7 +86,7 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
   }, [model, text]);
   React.useEffect(() => {
     model.runs.api.about().then(
-      about => setRuntimes(about.runtimes.map(runtime => runtime.name)),
+      about => setRuntimes(usable(about)),
       () => undefined
     );
   }, [model]);
@@ -139,6 +139,12 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
       </div>
     </div>
   );
+}
+
+function usable(about: IAbout): string[] {
+  return about.runtimes
+    .filter(({ problem }) => !problem)
+    .map(({ name }) => name);
 }
 
 function Welcome(): JSX.Element {
