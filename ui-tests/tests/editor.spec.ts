@@ -2,6 +2,7 @@ import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import type { Locator, Page } from '@playwright/test';
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -565,7 +566,9 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     await expect.poll(() => fs.readFileSync(file, 'utf-8')).toContain('"rate": 0.75');
     expect(fs.readFileSync(file, 'utf-8')).toMatch(/^\{\n {2}"convect": 1,\n/);
   } finally {
+    const gone = once(server, 'exit');
     server.kill();
+    await gone;
     fs.rmSync(root, { recursive: true, force: true });
   }
 });

@@ -106,6 +106,15 @@ export async function showRuns(
   return page.locator('#jp-convect-runs');
 }
 
+/** Delete what other tests have left. */
+export async function forgetRuns(page: IJupyterLabPageFixture): Promise<void> {
+  const runs = '/jupyterlab-convect/api/v1/runs';
+  const answer = await page.request.get(`${runs}?limit=500`);
+  for (const { id } of (await answer.json()).runs as { id: string }[]) {
+    await page.request.delete(`${runs}/${id}`);
+  }
+}
+
 /** The page of a run or a sweep that is in front. */
 export function frontPage(page: IJupyterLabPageFixture): Locator {
   return page.locator('.jp-ConvectRuns-page:visible');

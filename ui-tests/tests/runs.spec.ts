@@ -1,6 +1,7 @@
 import {
   execute,
   expect,
+  forgetRuns,
   frontPage,
   notebook,
   openFile,
@@ -24,6 +25,7 @@ test('a notebook runs with nothing configured, and is not changed', async ({
     }, path);
   const before = await source();
 
+  await forgetRuns(page);
   const panel = await showRuns(page);
   await expect(panel.getByText('No runs yet')).toBeVisible();
   const dialog = await runAsPipeline(page, path);
