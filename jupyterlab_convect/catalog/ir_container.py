@@ -10,7 +10,8 @@ from ..pipeline.plan import Amount, Gpu, Json, Resources
 from .model import Component, Container, placeholders
 from .text import At
 
-PLACEHOLDER = re.compile(r"\{\{\$(.*?)\}\}", re.DOTALL)
+PLACEHOLDER = re.compile(r"\{\{\$([^{}]*)\}\}")
+_LONGEST = 500
 _NAMED = re.compile(
     r"\.(inputs|outputs)\.(parameters|artifacts)\[(?:'|\")(.+?)(?:'|\")\](?:\.(\w+))?"
     r"(?:\[(?:'|\")?(.+?)(?:'|\")?\])?$"
@@ -111,7 +112,7 @@ def _placeholder(body: str, item: At) -> Json:
         return {"executorOutput": True}
     if body in _CONTEXT:
         return {"context": _CONTEXT[body]}
-    match = _NAMED.match(body)
+    match = _NAMED.match(body) if len(body) <= _LONGEST else None
     if match:
         side, kind, name, part, key = match.groups()
         if kind == "parameters":

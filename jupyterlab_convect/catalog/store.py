@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import Conflict, ConvectError, Missing
-from ..pipeline.check_shape import did_you_mean
 from ..pipeline.plan import from_json, to_json
+from ..pipeline.problems import did_you_mean
 from .approvals import Approvals
 from .definition import component_from_json
 from .entries import (
@@ -216,7 +216,7 @@ class CatalogStore:
             raise Missing(
                 f"There is no component “{name}”.",
                 code="no-such-component",
-                hint=did_you_mean(name, [entry.name for entry in entries]),
+                hint=did_you_mean(name, [entry.name for entry in entries], most=10_000),
             )
         if len({entry.digest for entry in found}) > 1:
             choices = ", ".join(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..pipeline.component_types import value_kind
 from ..pipeline.plan import Json
+from ..pipeline.problems import did_you_mean
 from .model import Component, Container, Input, Output, placeholders
 from .text import At
 
@@ -153,7 +154,8 @@ class _Commands:
             return {key: self.choice(body)}
         if key == "executorInput":
             return {key: True}
-        raise item.fail(f"“{key}” is not a placeholder.")
+        known = (*_PLACEHOLDERS, "concat", "if", "executorInput")
+        raise item.fail(f"“{key}” is not a placeholder.", did_you_mean(key, known))
 
     def choice(self, body: At) -> Json:
         otherwise = body.get("else")
@@ -175,7 +177,8 @@ class _Commands:
         known = self.outputs if kind.startswith("output") else self.inputs
         if name not in known:
             what = "output" if kind.startswith("output") else "input"
-            raise item.fail(f"“{kind}” names “{name}”, which is not an {what}.")
+            words = f"“{kind}” names “{name}”, which is not an {what}."
+            raise item.fail(words, did_you_mean(name, known))
         return name
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .check_graph import references_of
-from .check_shape import did_you_mean
 from .check_values import expression_type, kinds_fit
 from .component_types import NAMES, from_text, is_of, json_type, value_kind
 from .document import shorten
 from .plan import Json
-from .problems import Problem
+from .problems import Problem, did_you_mean
 
 End = Mapping[str, Json]
 """An input or output of a component."""

@@ -10,12 +10,11 @@ from typing import Any
 from ..errors import ConvectError
 from .check_components import component_outputs, output_type
 from .check_graph import references_of
-from .check_shape import did_you_mean
 from .check_values import expression_type, kinds_fit
 from .discovery import Discovery, kind_of
 from .document import shorten
 from .files import FileCache, join
-from .problems import Problem
+from .problems import Problem, did_you_mean
 
 AROUND = frozenset(
     (
@@ -227,5 +226,6 @@ def _outside(path: str, node: str, *where: str | int) -> Problem:
 
 def _missing(path: str, files: FileCache, node: str, *where: str | int) -> Problem:
     folder, name = posixpath.split(path)
-    hint = did_you_mean(name, files.names(folder))
+    suffix = posixpath.splitext(name)[1]
+    hint = did_you_mean(name, [item for item in files.names(folder) if item.endswith(suffix)])
     return Problem("error", "missing-file", f"There is no file “{path[:80]}”.", node, where, hint)

@@ -9,9 +9,8 @@ from typing import Any
 
 from ..errors import ConvectError
 from . import graph
-from .check_shape import did_you_mean
 from .expressions import Reference, parse, texts
-from .problems import Path, Problem
+from .problems import Path, Problem, did_you_mean
 
 _ID = re.compile(r"[^\W][\w-]{0,62}")
 EXPRESSIVE = ("parameters", "env", "command", "inputs")

@@ -7,7 +7,6 @@ mean”, and it is too slow for large pipelines in an editor.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from ..errors import ConvectError
 from .document import describe_type, shorten
 from .plan import Json
-from .problems import Path, Problem
+from .problems import Path, Problem, did_you_mean
 from .quantities import duration, quantity
 from .schema import Schema, inlined
 
@@ -35,18 +34,6 @@ _WORDS = {
     "integer": "a whole number",
     "boolean": "true or false",
 }
-
-
-_OTHER_WORDS = {
-    **dict.fromkeys(("str", "text"), "string"),
-    **dict.fromkeys(("float", "double", "real"), "number"),
-    **dict.fromkeys(("list", "tuple"), "array"),
-    **dict.fromkeys(("dict", "map"), "object"),
-    "int": "integer",
-    "bool": "boolean",
-    **dict.fromkeys(("depends_on", "dependson", "needs", "requires", "upstream"), "after"),
-}
-"""What Python and other programs call the same thing."""
 
 
 def check_shape(document: Json) -> list[Problem]:
@@ -75,13 +62,6 @@ def without(document: dict[str, Any], problems: Iterable[Problem]) -> dict[str, 
 
 def absolute_path(problem: Problem) -> Path:
     return problem.path if problem.node is None else ("nodes", problem.node, *problem.path)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    names = list(known)
-    other = _OTHER_WORDS.get(name.lower())
-    found = [other] if other in names else difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean “{found[0]}”?" if found else None
 
 
 def has_type(value: Json, kind: str) -> bool:

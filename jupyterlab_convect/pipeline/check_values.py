@@ -7,11 +7,11 @@ from typing import Any
 
 from ..errors import ConvectError
 from .check_graph import EXPRESSIVE
-from .check_shape import did_you_mean, has_type
+from .check_shape import has_type
 from .document import shorten
 from .expressions import Reference, almost, parse, texts, type_of
 from .plan import Json
-from .problems import Path, Problem
+from .problems import Path, Problem, did_you_mean
 
 _PLAIN = ("image", "kernel", "path", "working_folder", "dependencies", "outputs", "timeout")
 

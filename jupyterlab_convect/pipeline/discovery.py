@@ -26,15 +26,16 @@ _SUFFIXES: dict[str, tuple[Literal["notebook", "script"], str | None]] = {
 }
 _PYTHON = ("python", "ipython", "python3")
 _COMMENT = {"scala": "//", "julia": "#", "matlab": "%", "c#": "//", "f#": "//"}
-_ASSIGNMENT = (
-    r"^\s*(?:va[lr]\s+|let\s+|const\s+|export\s+)?([A-Za-z_.][\w.]*)"
-    r"\s*(?:<-|=)\s*(.+?)\s*;?\s*(?:{}\s*(.*))?$"
+_ASSIGNMENT = re.compile(
+    r"\s*(?:va[lr]\s+|let\s+|const\s+|export\s+)?([A-Za-z_.][\w.]*)\s*(?:<-|=)\s*"
 )
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _R_READS = re.compile(r"Sys\.getenv\(\s*[\"']([A-Za-z_]\w*)[\"']")
 _R_SOURCES = re.compile(r"\bsource\(\s*[\"']([^\"']+\.[rR])[\"']")
-_SHELL_READS = re.compile(r"(?<![\\'])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
+_SHELL_READS = re.compile(r"(?<![\\'])\$\{?([A-Za-z_]\w*)")
 _SHELL_SETS = re.compile(
-    r"(?:^|[;&|({]|\b(?:export|local|declare|readonly|for|read)\b)\s*([A-Za-z_]\w*)(?==|\s+in\b|\s*$)",
+    r"(?:^|[;&|({]|\b(?:export|local|declare|readonly|for|read)\b)[ \t]*([A-Za-z_]\w*)"
+    r"(?==|[ \t]+in\b|[ \t]*$)",
     re.M,
 )
 
@@ -224,14 +225,19 @@ def _foreign_parameters(source: str, kernel: str | None, language: str) -> tuple
 
 
 def _plain_assignments(source: str, comment: str) -> tuple[Assignment, ...]:
-    pattern = re.compile(_ASSIGNMENT.format(re.escape(comment)))
     found = []
     for line in source.splitlines():
-        match = pattern.match(line)
+        match = _ASSIGNMENT.match(line)
         if match is not None:
-            value = _plain_literal(match[2])
+            rest = line[match.end() :]
+            quoted = _QUOTED.match(rest)
+            start = quoted.end() if quoted else 0
+            code, _, words = rest[start:].partition(comment)
+            text = (rest[:start] + code).strip().rstrip("; ")
+            value = _plain_literal(text)
             kind = None if value is None else type_of(value)
-            found.append(Assignment(match[1], kind, value, match[2], match[3] or None))
+            if text:
+                found.append(Assignment(match[1], kind, value, text, words.strip() or None))
     return tuple(found)
 
 
@@ -259,9 +265,8 @@ def _shell_reads(source: str) -> Iterator[str]:
     lines = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("#"))
     own = {match[1] for match in _SHELL_SETS.finditer(lines)}
     for match in _SHELL_READS.finditer(lines):
-        name = match[1] or match[2]
-        if name not in own:
-            yield name
+        if match[1] not in own:
+            yield match[1]
 
 
 def _local_files(path: Path, language: str | None, data: bytes) -> list[str]:

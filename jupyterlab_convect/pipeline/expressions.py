@@ -20,10 +20,10 @@ from .problems import Path
 
 RUN_FIELDS = ("id", "name")
 
-_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_EXPRESSION = re.compile(r"\$\{\{([^{}]*)\}\}")
 _ALMOST = re.compile(
-    r"(?<!\$)\{\{\s*((?:parameters|nodes|run)\.[^{}]*?)\s*\}\}"
-    r"|\$\{\s*((?:parameters|nodes|run)\.[^{}]*?)\s*\}"
+    r"(?<!\$)\{\{\s*((?:parameters|nodes|run)\.[^{}]*)\}\}"
+    r"|\$\{\s*((?:parameters|nodes|run)\.[^{}]*)\}"
 )
 
 
@@ -159,7 +159,7 @@ def _expression_hint(words: list[str]) -> str:
 def almost(text: str) -> tuple[str, str] | None:
     """What looks like an expression in a text and is none, and how it is written rightly."""
     found = _ALMOST.search(text)
-    return None if found is None else (found[0], f"${{{{ {found[1] or found[2]} }}}}")
+    return None if found is None else (found[0], f"${{{{ {(found[1] or found[2]).strip()} }}}}")
 
 
 def _is_name(words: list[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,3 +23,28 @@ class Problem:
     """Where in the document, from the node (or from the top, when there is no node)."""
     hint: str | None = None
     """What to do about it."""
+
+
+_OTHER_WORDS = {
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("float", "double", "real"), "number"),
+    **dict.fromkeys(("list", "tuple"), "array"),
+    **dict.fromkeys(("dict", "map"), "object"),
+    "int": "integer",
+    "bool": "boolean",
+    **dict.fromkeys(("depends_on", "dependson", "needs", "requires", "upstream"), "after"),
+}
+"""What Python and other programs call the same thing."""
+
+
+def did_you_mean(name: str, known: Collection[str], most: int = 100) -> str | None:
+    """A hint for a name that is not there: the one that is most like it.
+
+    Among more than `most` names nothing is looked for, because a document may hold
+    thousands of mistakes and looking is slow.
+    """
+    other = _OTHER_WORDS.get(name.lower())
+    if other is not None and other in known:
+        return f"Did you mean “{other}”?"
+    found = difflib.get_close_matches(name[:80], known, n=1) if len(known) <= most else []
+    return f"Did you mean “{found[0]}”?" if found else None

@@ -20,7 +20,9 @@ _TYPES = {
     **dict.fromkeys(("list", "List", "tuple", "Tuple", "set", "Set", "Sequence"), "array"),
     **dict.fromkeys(("dict", "Dict", "Mapping"), "object"),
 }
-_MAGIC = re.compile(r"^(?P<indent>\s*)(?:[\w, ]+=\s*)?[%!?].*$|^(?P<asked>\s*)[\w.]+\?\??$", re.M)
+_MAGIC = re.compile(
+    r"^(?P<indent>[ \t]*)(?:\w[\w, ]*=[ \t]*)?[%!?].*$|^(?P<asked>[ \t]*)[\w.]+\?\??$", re.M
+)
 
 
 @dataclass(frozen=True, slots=True)

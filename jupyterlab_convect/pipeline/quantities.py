@@ -22,6 +22,7 @@ _DECIMAL = {
 }
 _LARGEST = Decimal(2**63 - 1)
 _DURATION = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w))", re.ASCII)
+_LONGEST = 40
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
@@ -70,7 +71,7 @@ def duration(value: str | float) -> float:
     text = value.replace(" ", "")
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text, re.ASCII):
         return float(text)
-    parts = _DURATION.findall(text)
+    parts = _DURATION.findall(text) if len(text) <= _LONGEST else []
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ConvectError(
             f"“{_cut(value)}” is not a duration.",

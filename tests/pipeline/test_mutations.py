@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.check_shape import check_shape
 from jupyterlab_convect.pipeline.describe import describe
+from jupyterlab_convect.pipeline.discovery import discover
 from jupyterlab_convect.pipeline.document import dumps, parse
 from jupyterlab_convect.pipeline.plan import Plan, from_json, to_json
 from jupyterlab_convect.pipeline.resolve import resolve
@@ -160,3 +161,22 @@ def test_mutated_bytes(text: str, data: st.DataObject) -> None:
     if document is not None:
         validate(document)
         assert parse(dumps(document)) == document
+
+
+@pytest.mark.parametrize(
+    "part", ["${{", "${{ run.", "{{ run. ", "${a", "\n", " ", "1", "a ", "(\n"]
+)
+def test_nothing_is_read_again_and_again(part: str, tmp_path: Path) -> None:
+    """Long texts that defeat careless patterns: whoever reads them twice never comes to an end."""
+    text = part * 100_000
+    node = {"kind": "command", "command": ["x", text], "env": {"A": text}, "timeout": text}
+    validate({"convect": 1, "nodes": {"a": node}})
+    cell = {"cell_type": "code", "source": f"x = {text}b", "metadata": {"tags": ["parameters"]}}
+    for language in ("python", "R", "julia"):
+        path = tmp_path / f"{language}.ipynb"
+        spec = {"name": language, "language": language}
+        path.write_text(json.dumps({"cells": [cell], "metadata": {"kernelspec": spec}}))
+        discover(path)
+    for name in ("a.sh", "a.R", "a.py"):
+        (tmp_path / name).write_text(text)
+        discover(tmp_path / name)

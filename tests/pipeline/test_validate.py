@@ -429,6 +429,32 @@ def test_a_tangle_of_cycles_is_told_in_short_sentences() -> None:
     assert max(len(problem.message) for problem in found) < 200
 
 
+def test_a_thousand_mistakes_are_told_as_soon_as_none(root: Path) -> None:
+    """By the work that is done, not by a clock: similar names are compared among few only."""
+    compared = Counter[int]()
+
+    def count(name: str, known: Any, **options: Any) -> list[str]:
+        compared[len(known)] += 1
+        return []
+
+    nodes = {
+        f"n{i}": {
+            "kind": "script",
+            "path": f"gone{i}.py",
+            "after": [f"m{i}"],
+            "env": {"A": f"${{{{ nodes.o{i}.outputs.x }}}}"},
+        }
+        for i in range(1000)
+    }
+    for i in range(500):
+        (root / f"here{i}.py").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("difflib.get_close_matches", count)
+        found = validate({"convect": 1, "nodes": nodes}, root=root)
+    assert len(found) == 3000
+    assert max(compared, default=0) <= 100
+
+
 def test_values_of_a_run(churn: dict[str, Any]) -> None:
     churn["parameters"]["who"] = {"type": "string", "required": True, "choices": ["me", "you"]}
 
