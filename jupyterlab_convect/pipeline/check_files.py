@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import ConvectError
@@ -51,7 +52,7 @@ def check_paths(nodes: Mapping[str, Mapping[str, Any]], folder: str) -> Iterator
 def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> Iterator[Problem]:
     """Are the files there, and do they take and give what the document says?"""
     nodes = document.get("nodes", {})
-    made = [glob for node in nodes.values() for glob in node.get("outputs", ())]
+    is_made = _promise(nodes)
     types = {
         (node, name): output_type(end)
         for node, ends in component_outputs(document).items()
@@ -73,10 +74,11 @@ def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> I
                     yield from _check_parameters(name, node, known[name], document, types)
         home = home_of(node, folder)
         for index, pattern in enumerate(node.get("dependencies", ())):
-            yield from _check_dependency(name, index, pattern, home, made, files)
+            if not is_made(pattern):
+                yield from _check_dependency(name, index, pattern, home, files)
         for key, file in input_files(node):
             target = join(folder, file)
-            if target is not None and files.kind(target) is None and not _is_made(file, made):
+            if target is not None and files.kind(target) is None and not is_made(file):
                 yield _missing(target, files, name, "inputs", key)
     for name, node in nodes.items():
         yield from _check_outputs(name, node, known)
@@ -162,7 +164,7 @@ def _check_parameters(
 
 
 def _check_dependency(
-    name: str, index: int, pattern: str, home: str, made: list[str], files: FileCache
+    name: str, index: int, pattern: str, home: str, files: FileCache
 ) -> Iterator[Problem]:
     target = join(home, pattern)
     if target is None:
@@ -174,8 +176,6 @@ def _check_dependency(
         yield Problem(
             "error", error.code, error.sentence, name, ("dependencies", index), error.hint
         )
-        return
-    if _is_made(pattern, made):
         return
     if any(letter in pattern for letter in "*?["):
         yield Problem(
@@ -190,9 +190,11 @@ def _check_dependency(
         yield _missing(target, files, name, "dependencies", index)
 
 
-def _is_made(pattern: str, made: list[str]) -> bool:
-    """Whether a node of the pipeline promises it, so that it need not be there yet."""
-    return any(pattern == glob or fnmatch.fnmatchcase(pattern, glob) for glob in made)
+def _promise(nodes: Mapping[str, Mapping[str, Any]]) -> Callable[[str], bool]:
+    """Whether a node of the pipeline promises a file, so that it need not be there yet."""
+    made = {glob for node in nodes.values() for glob in node.get("outputs", ())}
+    matches = re.compile("|".join(map(fnmatch.translate, sorted(made))) or r"(?!)").match
+    return lambda pattern: pattern in made or matches(pattern) is not None
 
 
 def _check_outputs(

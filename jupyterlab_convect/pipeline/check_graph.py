@@ -40,11 +40,12 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
     """`known` are the ids of all nodes, those that could not be read included."""
     nodes = document.get("nodes", {})
     groups = {name for name, node in nodes.items() if node.get("kind") == "group"}
+    steps = known - groups
     yield from _check_ids(document, known)
     for name, node in nodes.items():
         for index, other in enumerate(node.get("after", ())):
             if other not in known:
-                yield _nowhere(other, known - groups, name, ("after", index))
+                yield _nowhere(other, steps, name, ("after", index))
             elif other in groups:
                 yield Problem(
                     "error",

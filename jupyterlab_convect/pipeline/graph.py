@@ -105,18 +105,18 @@ def _simple_cycles(tangle: dict[str, list[str]], limit: int) -> list[list[str]]:
     found: list[list[str]] = []
     steps = 0
     for start in tangle:
-        path = [start]
+        path = {start: None}
         work = [iter(tangle[start])]
         while work and steps < _MAX_STEPS and len(found) < limit:
             steps += 1
             follower = next(work[-1], None)
             if follower is None:
                 work.pop()
-                path.pop()
+                path.popitem()
             elif follower == start:
                 found.append(list(path))
             elif follower > start and follower not in path:
-                path.append(follower)
+                path[follower] = None
                 work.append(iter(tangle[follower]))
     return found
 
