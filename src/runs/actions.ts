@@ -56,9 +56,12 @@ export const actions: JupyterFrontEndPlugin<void> = {
       }
     };
 
+    const isLive = (id: string) => runs.live.some(run => run.id === id);
+
     commands.addCommand(CommandIDs.stopRun, {
       label: trans.__('Stop'),
       icon: stopIcon,
+      isEnabled: args => runsMeant(app, args).some(isLive),
       describedBy: {
         args: {
           type: 'object',
@@ -112,6 +115,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.deleteRun, {
       label: trans.__('Delete'),
       icon: deleteIcon,
+      isEnabled: args => !runsMeant(app, args).every(isLive),
       describedBy: {
         args: {
           type: 'object',

@@ -1,5 +1,5 @@
 import { Time } from '@jupyterlab/coreutils';
-import type { ReadonlyJSONValue } from '@lumino/coreutils';
+import type { ReadonlyJSONObject, ReadonlyJSONValue } from '@lumino/coreutils';
 
 /** `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(seconds: number): string {
@@ -78,4 +78,21 @@ export function formatSize(bytes: number): string {
     unit += 1;
   }
   return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
+}
+
+/** `cpu 2, memory 4Gi, gpu 1 NVIDIA-A100`. */
+export function formatResources(resources: ReadonlyJSONObject = {}): string {
+  return Object.entries(resources)
+    .map(([name, amount]) => `${name} ${amountOf(amount)}`)
+    .join(', ');
+}
+
+function amountOf(amount: ReadonlyJSONValue): string {
+  if (typeof amount !== 'object' || amount === null) {
+    return String(amount);
+  }
+  const { request, limit, count, type } = amount as ReadonlyJSONObject;
+  return [request ?? limit ?? count, type]
+    .filter(part => part !== undefined && part !== null)
+    .join(' ');
 }

@@ -22,6 +22,7 @@ export interface IChoice {
   name: string;
   parameters: Record<string, IEntry>;
   options: JSONObject;
+  kernel: string;
   image: string;
   cpu: string;
   memory: string;
@@ -45,6 +46,7 @@ export const EMPTY_CHOICE: IChoice = {
   name: '',
   parameters: {},
   options: {},
+  kernel: '',
   image: '',
   cpu: '',
   memory: '',
@@ -160,6 +162,9 @@ function settingsOf(
     runtime?.features.some(name => name === feature) ?? false;
   const settings: JSONObject = {};
   const resources: JSONObject = {};
+  if (choice.kernel.trim()) {
+    settings.kernel = choice.kernel.trim();
+  }
   if (has('image') && choice.image.trim()) {
     settings.image = choice.image.trim();
   }
@@ -228,6 +233,7 @@ export function choiceOf(request: IRequest): IChoice {
       ])
     ),
     options: request.options ?? {},
+    kernel: text(settings.kernel),
     image: text(settings.image),
     cpu: text(resources.cpu),
     memory: text(resources.memory),

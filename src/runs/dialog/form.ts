@@ -55,6 +55,11 @@ export class RunForm extends Observable {
     return this._isOpaque;
   }
 
+  /** The kernel that the notebook names; null when it is not a single notebook. */
+  get kernel(): string | null {
+    return this._kernel;
+  }
+
   get runtimes(): readonly IRuntime[] {
     return this._runtimes;
   }
@@ -224,7 +229,9 @@ export class RunForm extends Observable {
       });
       return declaredIn(described.parameters);
     }
-    return (await this.api.discover(path ?? '')).parameters;
+    const { kind, kernel, parameters } = await this.api.discover(path ?? '');
+    this._kernel = kind === 'notebook' ? (kernel ?? '') : null;
+    return parameters;
   }
 
   private async check(): Promise<void> {
@@ -248,6 +255,7 @@ export class RunForm extends Observable {
   private _isBusy = false;
   private _isLoading = true;
   private _isOpaque = false;
+  private _kernel: string | null = null;
   private _parameters: IParameter[] = [];
   private _problems: IProblem[] = [];
   private _remembered: boolean;

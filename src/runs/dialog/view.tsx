@@ -257,6 +257,14 @@ function More({ form }: { form: RunForm }): JSX.Element {
         label={trans.__('Name')}
         example={form.subject.title}
       />
+      {form.kernel !== null && (
+        <TextField
+          form={form}
+          name="kernel"
+          label={trans.__('Kernel')}
+          example={form.kernel}
+        />
+      )}
       <TextField
         form={form}
         name="env"

@@ -36,8 +36,15 @@ export function follow(
       refresh.request();
     }
   };
+  // The notebook is saved while a cell runs, which is no change of the run.
+  const timer = window.setInterval(() => {
+    if (panel.isVisible && runs.live.some(({ id }) => id === key.run)) {
+      refresh.request();
+    }
+  }, 2000);
   runs.runChanged.connect(onRun);
   panel.disposed.connect(() => {
+    window.clearInterval(timer);
     runs.runChanged.disconnect(onRun);
     refresh.dispose();
   });

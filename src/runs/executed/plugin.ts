@@ -123,7 +123,7 @@ export const executed: JupyterFrontEndPlugin<void> = {
       const attempt = Number(args.attempt ?? Math.max(1, attempts));
       return {
         key: { run: view.id, step: planned.id, attempt },
-        name: PathExt.basename(planned.path ?? `${planned.id}.ipynb`)
+        name: `${PathExt.basename(planned.path ?? planned.id, '.ipynb')}.executed.ipynb`
       };
     };
 
@@ -169,7 +169,8 @@ export const executed: JupyterFrontEndPlugin<void> = {
           const { failedCell, follow } = await import('./live');
           if (!followed.has(widget)) {
             followed.add(widget);
-            widget.title.label = trans.__('%1 (executed)', name);
+            widget.title.icon = convectIcon;
+            widget.title.iconClass = 'jp-MaterialIcon';
             follow(widget, key, runs);
           }
           const cell =

@@ -5,6 +5,7 @@ import {
   Duration,
   formatDuration,
   formatExact,
+  formatResources,
   isLive,
   StateIcon,
   useNow,
@@ -21,8 +22,9 @@ export function Steps(props: {
   const trans = useTrans();
   const live = isLive(view.state);
   const now = useNow(live);
-  const steps = view.plan.steps.map(({ id, name }) => ({
+  const steps = view.plan.steps.map(({ id, name, resources }) => ({
     name,
+    resources: formatResources(resources),
     step: view.steps[id]
   }));
   const from = view.started ?? view.created;
@@ -45,7 +47,7 @@ export function Steps(props: {
       onKeyDown={onKeyDown}
     >
       {steps.map(
-        ({ name, step }) =>
+        ({ name, resources, step }) =>
           step && (
             <div
               key={step.id}
@@ -67,7 +69,7 @@ export function Steps(props: {
                 />
               </span>
               <Bars step={step} from={from} to={to} now={now} />
-              <StepNote step={step} />
+              <StepNote step={step} resources={resources} />
             </div>
           )
       )}
@@ -116,7 +118,11 @@ function Bars(props: {
   );
 }
 
-function StepNote({ step }: { step: IStep }): JSX.Element | null {
+function StepNote(props: {
+  step: IStep;
+  resources: string;
+}): JSX.Element | null {
+  const { step, resources } = props;
   const trans = useTrans();
   const notes: string[] = [];
   if (step.reason && step.state !== 'succeeded') {
@@ -128,6 +134,9 @@ function StepNote({ step }: { step: IStep }): JSX.Element | null {
   }
   if (step.attempts.length > 1) {
     notes.push(trans._n('%1 attempt', '%1 attempts', step.attempts.length));
+  }
+  if (resources) {
+    notes.push(resources);
   }
   if (step.cache && step.state === 'cached') {
     notes.push(step.cache);

@@ -2,6 +2,7 @@ import {
   formatDuration,
   formatNumber,
   formatParameters,
+  formatResources,
   formatSize
 } from '../format';
 
@@ -27,6 +28,18 @@ describe('formatting', () => {
     expect(formatParameters({ lr: 0.1, name: 'a', list: [1] })).toBe(
       'lr=0.1, name=a, list=[1]'
     );
+  });
+
+  it('shows resources as one line', () => {
+    const resources = {
+      cpu: { request: '2', limit: '4' },
+      gpu: { count: 1, type: 'A100' },
+      shared_memory: '1Gi'
+    };
+    expect(formatResources(resources)).toBe(
+      'cpu 2, gpu 1 A100, shared_memory 1Gi'
+    );
+    expect(formatResources()).toBe('');
   });
 
   it.each([
