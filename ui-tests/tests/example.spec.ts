@@ -22,8 +22,8 @@ test('the example pipeline runs on the canvas', async ({ page, tmpPath }) => {
   await openFile(page, `${tmpPath}/churn.pipeline`);
   const editor = page.locator('.jp-Pipeline-editor:visible');
   await editor.locator('.react-flow__node[data-id="evaluate"]').waitFor();
-  await editor.getByRole('button', { name: 'Run pipeline' }).click();
-  const dialog = page.locator('.jp-Dialog');
+  await page.getByRole('button', { name: 'Run pipeline' }).click();
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await expect(
     editor.locator('.react-flow__node[data-id="evaluate"]').getByText('Succeeded')
