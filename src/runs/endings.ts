@@ -62,7 +62,9 @@ export class Endings {
         this._watched.add(id);
       } else if (view.sweep) {
         await this.lookAtSweep(view.sweep);
-      } else {
+      } else if (!this._told.has(id)) {
+        // A list that was on its way may still call it live.
+        this._told.add(id);
         const { name, state } = view;
         const detail = isBad(state) ? await this.why(view) : null;
         this._ended.emit({ kind: 'run', id, name, state, detail });
