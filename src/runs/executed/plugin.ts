@@ -169,8 +169,9 @@ export const executed: JupyterFrontEndPlugin<void> = {
           const { failedCell, follow } = await import('./live');
           if (!followed.has(widget)) {
             followed.add(widget);
-            widget.title.icon = convectIcon;
-            widget.title.iconClass = 'jp-MaterialIcon';
+            widget.title.icon = convectIcon.bindprops({
+              stylesheet: 'mainAreaTab'
+            });
             follow(widget, key, runs);
           }
           const cell =
