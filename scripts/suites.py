@@ -165,10 +165,11 @@ def main() -> int:
     parser.add_argument("--without-browser", action="store_true")
     options = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        results = list(pool.map(run, suites(fast=options.without_browser)))
+    wanted = suites(fast=options.without_browser)
     if not options.without_browser:
-        results.append(run(browser()))
+        wanted.insert(1, browser())
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        results = list(pool.map(run, wanted))
     total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))
     print(f"\n{table(results)}\n")
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
