@@ -24,6 +24,7 @@ OLDEST_NODE = 20
 NO_NETWORK = re.compile(
     r"name resolution|resolve host|Name or service not known|Network is unreachable"
     r"|NewConnectionError|Max retries|ConnectTimeout|Cannot connect to proxy|Could not connect"
+    r"|\(from versions: none\)"
     r"|\b(ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH)\b"
 )
 
