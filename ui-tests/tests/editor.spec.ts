@@ -567,7 +567,7 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     expect(fs.readFileSync(file, 'utf-8')).toMatch(/^\{\n {2}"convect": 1,\n/);
   } finally {
     const gone = once(server, 'exit');
-    server.kill();
+    server.kill('SIGKILL');
     await gone;
     fs.rmSync(root, { recursive: true, force: true });
   }
