@@ -9,7 +9,8 @@ that every shared document has:
     comments    Y.Map   comment id → Y.Map of the comment's properties
     layout      Y.Map   node or comment id → its place, a plain value
     components  Y.Map   digest → the component's definition, a plain value
-    raw         Y.Map   `text`: the file's content, only while it is not a pipeline
+    raw         Y.Map   `text`: the file's content, only while it is not a pipeline;
+                        `written`: the file's content, when a person wrote it in their own way
 
 In `meta`, `nodes` and `comments` every JSON object is a Y.Map, at any depth, so that two
 people can change two parameters of one node; everything else (texts, numbers, booleans,
@@ -26,7 +27,8 @@ and its text is what `document.dumps` writes: order is no part of the content.
 
 While `raw` holds a text, the file's content is that text, to the letter, whatever the other
 maps say. It is set when a file is not a pipeline (malformed, foreign, newer) or holds an
-integer that JavaScript cannot, and removed when a good one is read.
+integer that JavaScript cannot, and removed when a good one is read. `written` is the content
+as long as it says the same as the maps: opening and saving changes nothing, whoever wrote it.
 
 Reach it as `jupyter_ydoc.ydocs["pipeline"]`: that package loads this module while it is
 itself being loaded, so this one cannot come first.
@@ -76,7 +78,11 @@ class YPipeline(YBaseDoc):
         for section in SECTIONS:
             if len(self._maps[section]):
                 content[section] = _plain(self._maps[section])
-        return dumps(cast(Document, content)) if content else ""
+        if not content:
+            return ""
+        text = dumps(cast(Document, content))
+        written = self._maps["raw"].get("written")
+        return written if isinstance(written, str) and dumps(parse(written)) == text else text
 
     def set(self, value: str) -> None:
         """Take over a file's content, touching only what differs from the present state."""
@@ -89,6 +95,8 @@ class YPipeline(YBaseDoc):
                 _merge(self._maps["raw"], {"text": value})
             else:
                 self._set_document(content)
+                canonical = value == dumps(cast(Document, content))
+                _merge(self._maps["raw"], {} if canonical else {"written": value})
 
     def observe(self, callback: Callable[[str, Any], None]) -> None:
         """Call `callback(map name, events)` after every change."""
@@ -102,7 +110,6 @@ class YPipeline(YBaseDoc):
         _merge(self._maps["meta"], {**content, **{name: {} for name in sections}})
         for name in SECTIONS:
             _merge(self._maps[name], sections.get(name, {}), deep=name in DEEP)
-        _merge(self._maps["raw"], {})
 
 
 def _merge(shared: Map[Any], content: dict[str, Json], *, deep: bool = True) -> None:

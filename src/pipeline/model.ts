@@ -83,7 +83,15 @@ export class PipelineDoc extends YDocument<IPipelineChange> {
     if (typeof raw === 'string') {
       return raw;
     }
-    return this._meta.size ? dumps(this._snapshot) : '';
+    if (!this._meta.size) {
+      return '';
+    }
+    const text = dumps(this._snapshot);
+    const written = this._raw.get('written');
+    // Opening and saving changes nothing, whoever wrote the file.
+    return typeof written === 'string' && isSame(written, text)
+      ? written
+      : text;
   }
 
   /** Take over a file's text, touching only what differs. */
@@ -95,6 +103,11 @@ export class PipelineDoc extends YDocument<IPipelineChange> {
       if (parsed.document) {
         this._setDocument(parsed.document as unknown as JsonObject);
         this._raw.delete('text');
+        if (value === dumps(parsed.document)) {
+          this._raw.delete('written');
+        } else if (this._raw.get('written') !== value) {
+          this._raw.set('written', value);
+        }
       } else if (this._raw.get('text') !== value) {
         this._raw.set('text', value);
       }
@@ -354,4 +367,10 @@ function plain(shared: unknown): Json {
     return value;
   }
   return shared as Json;
+}
+
+/** Is it the document of `text`, in somebody's own way of writing? */
+function isSame(written: string, text: string): boolean {
+  const { document } = parse(written);
+  return document !== undefined && dumps(document) === text;
 }

@@ -101,6 +101,14 @@ def test_the_same_content_changes_nothing():
     assert document.ydoc.get_state() == state
 
 
+def test_a_file_in_its_own_style_stays_so_until_it_is_changed():
+    text = json.dumps(json.loads(CHURN), indent=4)
+    document = load(text)
+    assert document.get() == text
+    document.set(CHURN.replace("[240, 0]", "[240, 10]"))
+    assert document.get() == CHURN.replace("[240, 0]", "[240, 10]")
+
+
 def test_only_what_differs_changes():
     document = load(CHURN)
     copy, changes = follow(document)

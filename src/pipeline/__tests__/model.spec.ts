@@ -35,6 +35,17 @@ describe('PipelineDoc', () => {
     expect(doc.canUndo()).toBe(false);
   });
 
+  it('leaves a file in its own style until it is changed', () => {
+    const text = JSON.stringify(THREE, null, 4);
+    const doc = PipelineDoc.create();
+    doc.setSource(text);
+    expect(doc.getSource()).toBe(text);
+    doc.edit(draft => draft.set(['meta', 'name'], 'four'));
+    expect(doc.getSource()).toBe(dumps({ ...THREE, name: 'four' }));
+    doc.undo();
+    expect(doc.getSource()).toBe(text);
+  });
+
   it('keeps a file that is not a pipeline to the letter', () => {
     const doc = PipelineDoc.create();
     doc.setSource('{"convect": 1,');
