@@ -2,9 +2,15 @@ import { Dialog } from '@jupyterlab/apputils';
 import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { TranslationProvider, useModel, useTrans } from '../ui';
+import {
+  Field,
+  FormDialog,
+  TextField,
+  TranslationProvider,
+  useModel,
+  useTrans
+} from '../ui';
 import { newCatalogLabel } from './commands';
-import { FormDialog } from './dialog';
 import type { CatalogForm } from './form';
 import type { IFormValues } from './settings';
 import type { ICatalog } from './types';
@@ -29,7 +35,7 @@ export class CatalogDialog extends FormDialog<unknown> {
       defaultButton: ACCEPT,
       focusNodeSelector: 'input'
     });
-    this.addClass('jp-ConvectCatalog-dialog');
+    this.addClass('jp-Convect-dialog');
   }
 
   /** The catalog as the server has taken it; null when nobody wants it. */
@@ -62,7 +68,7 @@ export class CatalogDialog extends FormDialog<unknown> {
 class FormBody extends ReactWidget {
   constructor(private readonly form: CatalogForm) {
     super();
-    this.addClass('jp-ConvectCatalog-dialogBody');
+    this.addClass('jp-Convect-dialogBody');
   }
 
   protected override render(): JSX.Element {
@@ -78,17 +84,17 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
   const form = useModel(props.form);
   const trans = useTrans();
   return (
-    <div className="jp-ConvectCatalog-form" aria-busy={form.isSending}>
-      <TextField
+    <div className="jp-Convect-form" aria-busy={form.isSending}>
+      <FormText
         form={form}
         name="name"
         label={trans.__('Name')}
         hint={trans.__('How the panel calls it.')}
       />
-      <fieldset className="jp-ConvectCatalog-group">
+      <fieldset className="jp-Convect-group">
         <legend>{trans.__('Configuration')}</legend>
         {form.kind === 'url' ? (
-          <TextField
+          <FormText
             form={form}
             name="urls"
             lines={4}
@@ -99,7 +105,7 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
             example="https://example.org/component.yaml"
           />
         ) : (
-          <TextField
+          <FormText
             form={form}
             name="path"
             label={form.kind === 'file' ? trans.__('File') : trans.__('Folder')}
@@ -110,7 +116,7 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
             }
           />
         )}
-        <TextField
+        <FormText
           form={form}
           name="categories"
           label={trans.__('Categories')}
@@ -148,30 +154,33 @@ function AuthFields({ form }: { form: CatalogForm }): JSX.Element {
           'The secret is looked up when it is needed. It is never stored here.'
         )}
       >
-        <HTMLSelect
-          value={auth}
-          onChange={event =>
-            form.set({ auth: event.target.value as IFormValues['auth'] })
-          }
-        >
-          <option value="none">{trans.__('None')}</option>
-          <option value="env">
-            {trans.__('Environment variable of the server')}
-          </option>
-          <option value="keyring">{trans.__('Secret in the keyring')}</option>
-        </HTMLSelect>
+        {input => (
+          <HTMLSelect
+            {...input}
+            value={auth}
+            onChange={event =>
+              form.set({ auth: event.target.value as IFormValues['auth'] })
+            }
+          >
+            <option value="none">{trans.__('None')}</option>
+            <option value="env">
+              {trans.__('Environment variable of the server')}
+            </option>
+            <option value="keyring">{trans.__('Secret in the keyring')}</option>
+          </HTMLSelect>
+        )}
       </Field>
       {auth === 'env' && (
-        <TextField form={form} name="env" label={trans.__('Variable')} />
+        <FormText form={form} name="env" label={trans.__('Variable')} />
       )}
       {auth === 'keyring' && (
         <>
-          <TextField form={form} name="secret" label={trans.__('Secret')} />
-          <TextField form={form} name="key" label={trans.__('Key')} />
+          <FormText form={form} name="secret" label={trans.__('Secret')} />
+          <FormText form={form} name="key" label={trans.__('Key')} />
         </>
       )}
       {auth !== 'none' && (
-        <TextField
+        <FormText
           form={form}
           name="scheme"
           label={trans.__('Scheme')}
@@ -191,7 +200,7 @@ function Replacements({ form }: { form: CatalogForm }): JSX.Element {
       open={isWrong || form.values.replacements !== '' || undefined}
     >
       <summary>{trans.__('Dead addresses')}</summary>
-      <TextField
+      <FormText
         form={form}
         name="replacements"
         lines={2}
@@ -204,7 +213,7 @@ function Replacements({ form }: { form: CatalogForm }): JSX.Element {
   );
 }
 
-function TextField(props: {
+function FormText(props: {
   form: CatalogForm;
   name: Exclude<keyof IFormValues, 'auth'>;
   label: string;
@@ -212,46 +221,13 @@ function TextField(props: {
   example?: string;
   lines?: number;
 }): JSX.Element {
-  const { form, name, label, hint, example, lines } = props;
-  const error = form.complaints[name];
-  const common = {
-    className: 'jp-mod-styled',
-    name,
-    value: form.values[name],
-    placeholder: example,
-    spellCheck: false,
-    'aria-invalid': error !== undefined,
-    onChange: (
-      event: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>
-    ) => form.set({ [name]: event.target.value })
-  };
+  const { form, name, ...field } = props;
   return (
-    <Field label={label} hint={hint} error={error}>
-      {lines ? <textarea rows={lines} {...common} /> : <input {...common} />}
-    </Field>
-  );
-}
-
-function Field(props: {
-  label: string;
-  hint?: string;
-  error?: string;
-  children: React.ReactNode;
-}): JSX.Element {
-  const { label, hint, error, children } = props;
-  return (
-    <label className="jp-ConvectCatalog-field">
-      <span className="jp-ConvectCatalog-label">{label}</span>
-      <span className="jp-ConvectCatalog-input">
-        {children}
-        {error ? (
-          <span className="jp-ConvectCatalog-error" role="alert">
-            {error}
-          </span>
-        ) : (
-          hint && <span className="jp-ConvectCatalog-help">{hint}</span>
-        )}
-      </span>
-    </label>
+    <TextField
+      {...field}
+      value={form.values[name]}
+      error={form.complaints[name]}
+      onChange={value => form.set({ [name]: value })}
+    />
   );
 }

@@ -4,9 +4,8 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import { sentenceOf } from '../api';
-import { TranslationProvider, useTrans } from '../ui';
+import { FormDialog, TranslationProvider, useTrans } from '../ui';
 import type { CatalogApi } from './api';
-import { FormDialog } from './dialog';
 import { linesOf } from './difference';
 import { keyOf } from './search';
 import type { IEntry } from './types';

@@ -1,4 +1,6 @@
 export * from './coalesce';
+export * from './dialog';
+export * from './form';
 export * from './format';
 export * from './hooks';
 export * from './observable';

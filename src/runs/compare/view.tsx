@@ -83,7 +83,7 @@ export function CompareView(props: {
                       ×
                     </button>
                   )}
-                  <div className="jp-ConvectRuns-help">
+                  <div className="jp-Convect-help">
                     <Ago time={view.created} />
                     {view.started && view.ended
                       ? ` · ${formatDuration(view.ended - view.started)}`

@@ -2,7 +2,7 @@ import { Dialog } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { TranslationProvider } from '../../ui';
+import { FormDialog, TranslationProvider } from '../../ui';
 import type { Begun, RunForm } from './form';
 import { RunFormView } from './view';
 
@@ -11,7 +11,7 @@ export type Answer = { begun: Begun } | { show: 'pipeline' } | null;
 class FormBody extends ReactWidget {
   constructor(readonly form: RunForm) {
     super();
-    this.addClass('jp-ConvectRuns-dialog-body');
+    this.addClass('jp-Convect-dialogBody');
   }
 
   protected override render(): JSX.Element {
@@ -27,7 +27,7 @@ const SHOW = 1;
 const RUN = 2;
 
 /** "Run as pipeline". It stays open until what is chosen has begun. */
-export class RunDialog extends Dialog<unknown> {
+export class RunDialog extends FormDialog<unknown> {
   constructor(private readonly form: RunForm) {
     const { trans, subject } = form;
     super({
@@ -45,6 +45,7 @@ export class RunDialog extends Dialog<unknown> {
       defaultButton: RUN,
       focusNodeSelector: 'input, select'
     });
+    this.addClass('jp-Convect-dialog');
     this.addClass('jp-ConvectRuns-dialog');
     form.changed.connect(this.onChanged, this);
     this.onChanged();

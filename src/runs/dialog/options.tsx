@@ -13,7 +13,7 @@ export function Options({ form }: { form: RunForm }): JSX.Element | null {
     return null;
   }
   return (
-    <fieldset className="jp-ConvectRuns-group">
+    <fieldset className="jp-Convect-group">
       <legend>{trans.__('Options of %1', runtime.display_name)}</legend>
       <React.Suspense fallback={null}>
         <SchemaForm

@@ -2,7 +2,8 @@ import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IParameter } from '../../api';
-import { useTrans } from '../../ui';
+import type { IInputProps } from '../../ui';
+import { Field, useTrans } from '../../ui';
 import type { RunForm } from './form';
 import { countOf, parseAxis, textOf } from './values';
 
@@ -22,7 +23,7 @@ export function Parameters({ form }: { form: RunForm }): JSX.Element {
     );
   }
   return (
-    <fieldset className="jp-ConvectRuns-group">
+    <fieldset className="jp-Convect-group">
       <legend>{trans.__('Parameters')}</legend>
       {parameters.map(parameter => (
         <Parameter key={parameter.name} form={form} parameter={parameter} />
@@ -40,33 +41,32 @@ function Parameter(props: {
   const { name, help, type } = parameter;
   const { text, several } = form.entry(parameter);
   const error = form.outcome.errors[`parameter ${name}`];
-  const id = `jp-convect-parameter-${name}`;
   const axis = several
     ? parseAxis(type, text ?? '', form.choice.mode, form.trans)
     : null;
   const count = axis && 'value' in axis ? countOf(axis.value) : null;
   return (
-    <div className="jp-ConvectRuns-field" data-parameter={name}>
-      <span className="jp-ConvectRuns-label" title={help ?? name}>
-        <label htmlFor={id}>{name}</label>
-        {type && <span className="jp-ConvectRuns-type">{type}</span>}
-      </span>
-      <span className="jp-ConvectRuns-input">
+    <Field
+      label={name}
+      extra={type && <span className="jp-ConvectRuns-type">{type}</span>}
+      hint={help}
+      error={error}
+    >
+      {input => (
         <span className="jp-ConvectRuns-inline">
           {several ? (
             <input
-              id={id}
+              {...input}
               className="jp-mod-styled"
               value={text ?? ''}
               spellCheck={false}
-              aria-invalid={!!error}
               placeholder={placeholderFor(type)}
               onChange={event =>
                 form.setEntry(parameter, { text: event.target.value })
               }
             />
           ) : (
-            <One id={id} form={form} parameter={parameter} invalid={!!error} />
+            <One input={input} form={form} parameter={parameter} />
           )}
           <button
             className="jp-ConvectRuns-several"
@@ -90,33 +90,25 @@ function Parameter(props: {
             </button>
           )}
         </span>
-        {error ? (
-          <span className="jp-ConvectRuns-error" role="alert">
-            {error}
-          </span>
-        ) : (
-          help && <span className="jp-ConvectRuns-help">{help}</span>
-        )}
-      </span>
-    </div>
+      )}
+    </Field>
   );
 }
 
 /** The field for a single value. */
 function One(props: {
-  id: string;
+  input: IInputProps;
   form: RunForm;
   parameter: IParameter;
-  invalid: boolean;
 }): JSX.Element {
-  const { id, form, parameter, invalid } = props;
+  const { input, form, parameter } = props;
   const { type, choices } = parameter;
   const text = form.entry(parameter).text ?? '';
   const set = (value: string) => form.setEntry(parameter, { text: value });
   if (choices.length > 0) {
     return (
       <HTMLSelect
-        id={id}
+        {...input}
         value={text}
         onChange={event => set(event.target.value)}
       >
@@ -131,7 +123,7 @@ function One(props: {
   if (type === 'boolean') {
     return (
       <input
-        id={id}
+        {...input}
         type="checkbox"
         checked={text === 'true'}
         onChange={event => set(String(event.target.checked))}
@@ -140,11 +132,10 @@ function One(props: {
   }
   return (
     <input
-      id={id}
+      {...input}
       className="jp-mod-styled"
       value={text}
       spellCheck={false}
-      aria-invalid={invalid}
       inputMode={type === 'number' || type === 'integer' ? 'decimal' : 'text'}
       placeholder={parameter.source ?? undefined}
       onChange={event => set(event.target.value)}

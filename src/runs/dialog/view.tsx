@@ -2,7 +2,7 @@ import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IProblem } from '../../api';
-import { useModel, useTrans } from '../../ui';
+import { Field, TextField, useModel, useTrans } from '../../ui';
 import type { IChoice } from './choice';
 import type { RunForm } from './form';
 import { Options } from './options';
@@ -15,13 +15,13 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
   const { choice, runtime, outcome } = form;
   if (form.isLoading) {
     return (
-      <div className="jp-ConvectRuns-form" aria-busy>
+      <div className="jp-Convect-form" aria-busy>
         <div className="jp-ConvectRuns-hint">{trans.__('Looking at it…')}</div>
       </div>
     );
   }
   return (
-    <div className="jp-ConvectRuns-form">
+    <div className="jp-Convect-form">
       {form.hasUnsavedChanges && (
         <label className="jp-ConvectRuns-banner">
           <input
@@ -34,19 +34,21 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
       )}
       {form.runtimes.length > 1 && (
         <Field label={trans.__('Where')} error={runtime?.problem ?? undefined}>
-          <HTMLSelect
-            value={choice.runtime}
-            aria-label={trans.__('Where')}
-            onChange={event =>
-              form.set({ runtime: event.target.value, options: {} })
-            }
-          >
-            {form.runtimes.map(({ name, display_name, problem }) => (
-              <option key={name} value={name} disabled={!!problem}>
-                {problem ? `${display_name}: ${problem}` : display_name}
-              </option>
-            ))}
-          </HTMLSelect>
+          {input => (
+            <HTMLSelect
+              {...input}
+              value={choice.runtime}
+              onChange={event =>
+                form.set({ runtime: event.target.value, options: {} })
+              }
+            >
+              {form.runtimes.map(({ name, display_name, problem }) => (
+                <option key={name} value={name} disabled={!!problem}>
+                  {problem ? `${display_name}: ${problem}` : display_name}
+                </option>
+              ))}
+            </HTMLSelect>
+          )}
         </Field>
       )}
       <Parameters form={form} />
@@ -68,38 +70,11 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
   );
 }
 
-/** A label above or beside what it names, and what is wrong with it below. */
-export function Field(props: {
-  label: string;
-  hint?: string;
-  error?: string;
-  children: React.ReactNode;
-}): JSX.Element {
-  const { label, hint, error, children } = props;
-  return (
-    <label className="jp-ConvectRuns-field">
-      <span className="jp-ConvectRuns-label" title={hint}>
-        {label}
-      </span>
-      <span className="jp-ConvectRuns-input">
-        {children}
-        {error ? (
-          <span className="jp-ConvectRuns-error" role="alert">
-            {error}
-          </span>
-        ) : (
-          hint && <span className="jp-ConvectRuns-help">{hint}</span>
-        )}
-      </span>
-    </label>
-  );
-}
-
 type TextName = {
   [K in keyof IChoice]: IChoice[K] extends string ? K : never;
 }[keyof IChoice];
 
-function TextField(props: {
+function FormText(props: {
   form: RunForm;
   name: Exclude<TextName, 'mode' | 'goal'>;
   label: string;
@@ -107,21 +82,14 @@ function TextField(props: {
   example?: string;
   lines?: number;
 }): JSX.Element {
-  const { form, name, label, hint, example, lines } = props;
-  const common = {
-    className: 'jp-mod-styled',
-    value: form.choice[name],
-    placeholder: example,
-    spellCheck: false,
-    'aria-invalid': name in form.outcome.errors,
-    onChange: (
-      event: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>
-    ) => form.set({ [name]: event.target.value })
-  };
+  const { form, name, ...field } = props;
   return (
-    <Field label={label} hint={hint} error={form.outcome.errors[name]}>
-      {lines ? <textarea rows={lines} {...common} /> : <input {...common} />}
-    </Field>
+    <TextField
+      {...field}
+      value={form.choice[name]}
+      error={form.outcome.errors[name]}
+      onChange={value => form.set({ [name]: value })}
+    />
   );
 }
 
@@ -129,48 +97,52 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   const { choice } = form;
   return (
-    <fieldset className="jp-ConvectRuns-group">
+    <fieldset className="jp-Convect-group">
       <legend>{trans.__('Sweep')}</legend>
       <Field label={trans.__('Points')}>
-        <HTMLSelect
-          value={choice.mode}
-          aria-label={trans.__('Points')}
-          onChange={event =>
-            form.set({ mode: event.target.value as IChoice['mode'] })
-          }
-        >
-          <option value="grid">{trans.__('All combinations')}</option>
-          <option value="random">{trans.__('Random samples')}</option>
-        </HTMLSelect>
-      </Field>
-      {choice.mode === 'random' && (
-        <TextField form={form} name="samples" label={trans.__('Samples')} />
-      )}
-      <Field label={trans.__('Best')}>
-        <span className="jp-ConvectRuns-inline">
+        {input => (
           <HTMLSelect
-            value={choice.goal}
-            aria-label={trans.__('Best')}
+            {...input}
+            value={choice.mode}
             onChange={event =>
-              form.set({ goal: event.target.value as IChoice['goal'] })
+              form.set({ mode: event.target.value as IChoice['mode'] })
             }
           >
-            <option value="">{trans.__('not marked')}</option>
-            <option value="max">{trans.__('the highest')}</option>
-            <option value="min">{trans.__('the lowest')}</option>
+            <option value="grid">{trans.__('All combinations')}</option>
+            <option value="random">{trans.__('Random samples')}</option>
           </HTMLSelect>
-          {choice.goal && (
-            <input
-              className="jp-mod-styled"
-              aria-label={trans.__('Metric')}
-              placeholder={trans.__('Metric')}
-              value={choice.metric}
-              onChange={event => form.set({ metric: event.target.value })}
-            />
-          )}
-        </span>
+        )}
       </Field>
-      <TextField
+      {choice.mode === 'random' && (
+        <FormText form={form} name="samples" label={trans.__('Samples')} />
+      )}
+      <Field label={trans.__('Best')}>
+        {input => (
+          <span className="jp-ConvectRuns-inline">
+            <HTMLSelect
+              {...input}
+              value={choice.goal}
+              onChange={event =>
+                form.set({ goal: event.target.value as IChoice['goal'] })
+              }
+            >
+              <option value="">{trans.__('not marked')}</option>
+              <option value="max">{trans.__('the highest')}</option>
+              <option value="min">{trans.__('the lowest')}</option>
+            </HTMLSelect>
+            {choice.goal && (
+              <input
+                className="jp-mod-styled"
+                aria-label={trans.__('Metric')}
+                placeholder={trans.__('Metric')}
+                value={choice.metric}
+                onChange={event => form.set({ metric: event.target.value })}
+              />
+            )}
+          </span>
+        )}
+      </Field>
+      <FormText
         form={form}
         name="concurrency"
         label={trans.__('At once')}
@@ -196,12 +168,12 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
   }
   return (
     <details
-      className="jp-ConvectRuns-group"
+      className="jp-Convect-group"
       open={!!asked || form.has('image') || undefined}
     >
       <summary>{trans.__('Image and resources')}</summary>
       {form.has('image') && (
-        <TextField
+        <FormText
           form={form}
           name="image"
           label={trans.__('Image')}
@@ -209,7 +181,7 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
         />
       )}
       {form.has('cpu') && (
-        <TextField
+        <FormText
           form={form}
           name="cpu"
           label={trans.__('CPU')}
@@ -217,7 +189,7 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
         />
       )}
       {form.has('memory') && (
-        <TextField
+        <FormText
           form={form}
           name="memory"
           label={trans.__('Memory')}
@@ -225,15 +197,10 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
         />
       )}
       {form.has('gpu') && (
-        <TextField
-          form={form}
-          name="gpu"
-          label={trans.__('GPUs')}
-          example="0"
-        />
+        <FormText form={form} name="gpu" label={trans.__('GPUs')} example="0" />
       )}
       {form.has('gpu') && form.has('kubernetes') && (
-        <TextField
+        <FormText
           form={form}
           name="gpuType"
           label={trans.__('GPU type')}
@@ -249,23 +216,23 @@ function More({ form }: { form: RunForm }): JSX.Element {
   const { runtime } = form;
   const options = runtime?.options_schema.properties ?? {};
   return (
-    <details className="jp-ConvectRuns-group">
+    <details className="jp-Convect-group">
       <summary>{trans.__('More')}</summary>
-      <TextField
+      <FormText
         form={form}
         name="name"
         label={trans.__('Name')}
         example={form.subject.title}
       />
       {form.kernel !== null && (
-        <TextField
+        <FormText
           form={form}
           name="kernel"
           label={trans.__('Kernel')}
           example={form.kernel}
         />
       )}
-      <TextField
+      <FormText
         form={form}
         name="env"
         lines={2}
@@ -273,7 +240,7 @@ function More({ form }: { form: RunForm }): JSX.Element {
         example="NAME=value"
       />
       {form.has('secrets') && (
-        <TextField
+        <FormText
           form={form}
           name="secrets"
           lines={2}
@@ -281,27 +248,27 @@ function More({ form }: { form: RunForm }): JSX.Element {
           example="NAME=secret/key"
         />
       )}
-      <TextField
+      <FormText
         form={form}
         name="dependencies"
         lines={2}
         label={trans.__('Files it needs')}
         example="data/*.csv"
       />
-      <TextField
+      <FormText
         form={form}
         name="outputs"
         lines={2}
         label={trans.__('Files to keep')}
         example="results/*.parquet"
       />
-      <TextField
+      <FormText
         form={form}
         name="retries"
         label={trans.__('Retries')}
         example="0"
       />
-      <TextField
+      <FormText
         form={form}
         name="timeout"
         label={trans.__('Timeout')}

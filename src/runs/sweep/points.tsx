@@ -70,7 +70,7 @@ export function AddPoints(props: {
           : trans._n('Add %1 run', 'Add %1 runs', size)}
       </button>
       {failure && (
-        <span className="jp-ConvectRuns-error" role="alert">
+        <span className="jp-Convect-error" role="alert">
           {failure}
         </span>
       )}

@@ -1,0 +1,26 @@
+import { Dialog } from '@jupyterlab/apputils';
+
+/**
+ * A dialog around a form. Keys that mean something to a field stay with it:
+ * Enter is a new line in texts, presses buttons and unfolds what is folded, and
+ * what is being composed in an input method is not an answer yet.
+ */
+export class FormDialog<T> extends Dialog<T> {
+  override handleEvent(event: globalThis.Event): void {
+    if (!(event instanceof KeyboardEvent && isForField(event))) {
+      super.handleEvent(event);
+    }
+  }
+}
+
+function isForField({ key, isComposing, target }: KeyboardEvent): boolean {
+  if (isComposing) {
+    return true;
+  }
+  if (!(target instanceof Element) || !target.closest('.jp-Dialog-body')) {
+    return false;
+  }
+  return key === 'Enter'
+    ? target.matches('textarea, summary, button')
+    : key.startsWith('Arrow');
+}
