@@ -119,6 +119,7 @@ def generated() -> dict[Path, str]:
     return {
         ROOT / "jupyterlab_convect/pipeline/types.py": python_types(),
         ROOT / "src/pipeline/schema.ts": typescript(),
+        ROOT / "src/pipeline/formschema.ts": typescript_for_forms(),
         ROOT / "docs/pipeline.md": reference_page(),
     }
 
@@ -205,11 +206,9 @@ def python_type(item: Schema) -> str:
 def typescript() -> str:
     lines = [
         "/**",
-        " * The document as types, and its schema for forms.",
+        " * The document as types, and the order of its keys.",
         f" * {NOTICE}",
         " */",
-        "",
-        "/* eslint-disable jupyter/no-untranslated-string -- forms translate these words. */",
         "",
         "export type Json =",
         "  null | boolean | number | string | Json[] | { [key: string]: Json };",
@@ -232,6 +231,24 @@ def typescript() -> str:
     lines += [
         f"export const VERSION = {VERSION};",
         "",
+        f"const SETTINGS = {ts_value(shapes(SETTINGS), '')};",
+        "",
+        "/** What the order of keys in a file follows: the schema without its words. */",
+        f"export const SHAPE = {ts_value(shape_of(schema_for_forms()), '')};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def typescript_for_forms() -> str:
+    """Apart from the types: forms are loaded when they are first shown."""
+    lines = [
+        "/**",
+        " * The schema of the document, for forms.",
+        f" * {NOTICE}",
+        " */",
+        "",
+        "/* eslint-disable jupyter/no-untranslated-string -- forms translate these words. */",
+        "",
         "/** Titles of the parts of a form, in order. */",
         f"export const GROUPS = {ts_value(GROUPS, '')} as const;",
         "",
@@ -241,6 +258,29 @@ def typescript() -> str:
         f"export const SCHEMA = {ts_value(schema_for_forms(), '')} as const;",
     ]
     return "\n".join(lines) + "\n"
+
+
+def shapes(items: Schema) -> Schema:
+    return {
+        key: item if key == SPREAD else shape_of(cast(Schema, item)) for key, item in items.items()
+    }
+
+
+def shape_of(item: Schema) -> Schema:
+    """What of a schema tells the order of keys: which objects lie where, and their keys."""
+    shape: Schema = {key: item[key] for key in ("$ref", "const") if key in item}
+    if item.get("type") == "object":
+        shape["type"] = "object"
+    options = [shape for shape in map(shape_of, item.get("oneOf", ())) if shape]
+    if options:
+        shape["oneOf"] = options
+    for key in ("items", "additionalProperties"):
+        if isinstance(item.get(key), dict) and shape_of(item[key]):
+            shape[key] = shape_of(item[key])
+    for key in ("properties", "$defs"):
+        if key in item:
+            shape[key] = shapes(item[key])
+    return shape
 
 
 def schema_for_forms() -> Schema:

@@ -1,9 +1,7 @@
 /**
- * The document as types, and its schema for forms.
+ * The document as types, and the order of its keys.
  * Generated from pipeline/schema.json by scripts/generate_schema.py.
  */
-
-/* eslint-disable jupyter/no-untranslated-string -- forms translate these words. */
 
 export type Json =
   null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -279,291 +277,89 @@ export type Place = number[] | IGroupPlace;
 
 export const VERSION = 1;
 
-/** Titles of the parts of a form, in order. */
-export const GROUPS = {
-  general: 'General',
-  environment: 'Environment',
-  resources: 'Resources',
-  parameters: 'Parameters',
-  data: 'Data',
-  behaviour: 'Behaviour',
-  kubernetes: 'Kubernetes'
-} as const;
-
 const SETTINGS = {
-  image: {
-    title: 'Image',
-    description:
-      'The container image. A component has its own, which this replaces; the defaults leave it alone.',
-    type: 'string',
-    minLength: 1,
-    'x-form': {
-      group: 'environment',
-      widget: 'image',
-      placeholder: 'registry/image:tag'
-    }
-  },
-  pull_policy: {
-    title: 'Pull policy',
-    description: 'When to fetch the image.',
-    enum: ['Always', 'IfNotPresent', 'Never'],
-    'x-form': {
-      group: 'environment'
-    }
-  },
-  kernel: {
-    title: 'Kernel',
-    description:
-      'The kernel that executes a notebook. The one that the notebook names when it is missing.',
-    type: 'string',
-    minLength: 1,
-    'x-form': {
-      group: 'environment',
-      widget: 'kernel'
-    }
-  },
+  image: {},
+  pull_policy: {},
+  kernel: {},
   env: {
-    title: 'Environment variables',
-    description: 'Values may hold expressions.',
-    type: 'object',
-    additionalProperties: {
-      type: 'string'
-    },
-    'x-form': {
-      group: 'environment',
-      widget: 'pairs'
-    }
+    type: 'object'
   },
   secrets: {
-    title: 'Secrets',
-    description:
-      'Environment variables whose values are looked up when the step starts and are stored nowhere.',
-    type: 'array',
     items: {
       $ref: '#/$defs/secret'
-    },
-    'x-form': {
-      group: 'environment'
     }
   },
   resources: {
-    title: 'Resources',
-    description: 'How much of the machine the node needs.',
-    $ref: '#/$defs/resources',
-    'x-form': {
-      group: 'resources'
-    }
+    $ref: '#/$defs/resources'
   },
   parameters: {
-    title: 'Parameters',
-    description:
-      "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
-    type: 'object',
-    additionalProperties: true,
-    'x-form': {
-      group: 'parameters',
-      widget: 'parameters'
-    }
+    type: 'object'
   },
   volumes: {
-    title: 'Volumes',
-    description: 'Existing volume claims to mount.',
-    type: 'array',
     items: {
       $ref: '#/$defs/volume'
-    },
-    'x-form': {
-      group: 'data'
     }
   },
-  dependencies: {
-    title: 'Files it needs',
-    description:
-      "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
-    type: 'array',
-    items: {
-      type: 'string',
-      minLength: 1
-    },
-    'x-form': {
-      group: 'data',
-      widget: 'globs'
-    }
-  },
-  outputs: {
-    title: 'Files it makes',
-    description:
-      'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
-    type: 'array',
-    items: {
-      type: 'string',
-      minLength: 1
-    },
-    'x-form': {
-      group: 'data',
-      widget: 'globs'
-    }
-  },
+  dependencies: {},
+  outputs: {},
   metrics: {
-    title: 'Metrics',
-    description:
-      'Numbers to read from the log: a regular expression with one group for each metric.',
-    type: 'object',
-    additionalProperties: {
-      type: 'string',
-      minLength: 1
-    },
-    'x-form': {
-      group: 'data',
-      widget: 'pairs'
-    }
+    type: 'object'
   },
   retries: {
-    title: 'Retries',
-    description: 'How often to try again after a failure.',
     oneOf: [
-      {
-        type: 'integer',
-        minimum: 0
-      },
       {
         $ref: '#/$defs/retries'
       }
-    ],
-    'x-form': {
-      group: 'behaviour'
-    }
+    ]
   },
-  timeout: {
-    title: 'Timeout',
-    description:
-      'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
-    oneOf: [
-      {
-        type: 'number',
-        minimum: 0
-      },
-      {
-        type: 'string',
-        format: 'duration'
-      }
-    ],
-    'x-form': {
-      group: 'behaviour',
-      placeholder: '2h'
-    }
-  },
-  cache: {
-    title: 'Reuse results',
-    description:
-      'Take over the result of an earlier run when nothing it depends on has changed.',
-    type: 'boolean',
-    default: false,
-    'x-form': {
-      group: 'behaviour'
-    }
-  },
-  working_folder: {
-    title: 'Working folder',
-    description:
-      "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
-    type: 'string',
-    minLength: 1,
-    default: 'source',
-    examples: ['source', 'isolated'],
-    'x-form': {
-      group: 'behaviour',
-      widget: 'folder'
-    }
-  },
+  timeout: {},
+  cache: {},
+  working_folder: {},
   kubernetes: {
-    title: 'Kubernetes',
-    description: 'Details of the pod, where the runtime has pods.',
-    $ref: '#/$defs/kubernetes',
-    'x-form': {
-      group: 'kubernetes'
-    }
+    $ref: '#/$defs/kubernetes'
   },
   extra: {
     $ref: '#/$defs/free'
   }
-} as const;
+};
 
-/** JSON Schema, with mixins merged in. */
-export const SCHEMA = {
-  $schema: 'https://json-schema.org/draft/2020-12/schema',
-  $id: 'https://jupyterlab-convect.dev/schema/pipeline/v1.json',
-  title: 'Pipeline',
-  description:
-    'A pipeline: nodes, how they depend on each other, and what each needs to run.',
+/** What the order of keys in a file follows: the schema without its words. */
+export const SHAPE = {
   type: 'object',
   properties: {
     convect: {
-      title: 'Format version',
-      description:
-        'The version of this format. A program that knows only older versions refuses the file and leaves it alone.',
-      type: 'integer',
       const: 1
     },
-    name: {
-      title: 'Name',
-      description:
-        "What the pipeline and its runs are called. The file's name when it is missing.",
-      type: 'string'
-    },
-    description: {
-      title: 'Description',
-      description: 'What the pipeline is for, in markdown.',
-      type: 'string',
-      'x-form': {
-        widget: 'markdown'
-      }
-    },
+    name: {},
+    description: {},
     parameters: {
-      title: 'Parameters',
-      description:
-        'Values that each run may choose, used as `${{ parameters.name }}`.',
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/parameter'
       }
     },
     defaults: {
-      title: 'Defaults',
-      description:
-        'Settings of every node that does not say otherwise. Objects merge key by key, lists are joined, single values of the node win.',
       $ref: '#/$defs/settings'
     },
     nodes: {
-      title: 'Nodes',
-      description:
-        'The nodes by id. Ids are letters, digits, `_` and `-`, of any language.',
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/node'
       }
     },
     components: {
-      title: 'Components',
-      description:
-        'The definition of each component that a node uses, by digest, so that the file works when its source is gone.',
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/free'
       }
     },
     comments: {
-      title: 'Comments',
-      description: 'Notes on the canvas, by id.',
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/comment'
       }
     },
     layout: {
-      title: 'Layout',
-      description:
-        'Where nodes and comments are on the canvas, by id. It has no meaning for a run.',
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/place'
@@ -573,65 +369,30 @@ export const SCHEMA = {
       $ref: '#/$defs/free'
     }
   },
-  required: ['convect', 'nodes'],
-  additionalProperties: false,
   $defs: {
     free: {
-      title: 'Extra',
-      description:
-        'What other programs keep here. It is never read and never lost.',
-      type: 'object',
-      additionalProperties: true
+      type: 'object'
     },
     parameter: {
-      title: 'Parameter',
-      description: 'A value that each run may choose.',
       type: 'object',
       properties: {
-        type: {
-          title: 'Type',
-          description: 'The type of its values.',
-          enum: ['string', 'integer', 'number', 'boolean', 'array', 'object']
-        },
-        default: {
-          title: 'Default',
-          description: 'The value when a run chooses none.'
-        },
-        description: {
-          title: 'Description',
-          description: 'What it means.',
-          type: 'string'
-        },
-        required: {
-          title: 'Required',
-          description: 'Every run has to choose a value.',
-          type: 'boolean',
-          default: false
-        },
-        choices: {
-          title: 'Choices',
-          description: 'The only values allowed.',
-          type: 'array',
-          items: {}
-        },
+        type: {},
+        default: {},
+        description: {},
+        required: {},
+        choices: {},
         extra: {
           $ref: '#/$defs/free'
         }
-      },
-      additionalProperties: false
+      }
     },
     settings: {
-      title: 'Settings',
-      description: 'What a node needs to run. Everything is optional.',
       type: 'object',
       properties: {
         ...SETTINGS
-      },
-      required: [],
-      additionalProperties: false
+      }
     },
     node: {
-      title: 'Node',
       oneOf: [
         {
           $ref: '#/$defs/notebook'
@@ -651,669 +412,206 @@ export const SCHEMA = {
       ]
     },
     notebook: {
-      title: 'Notebook',
-      description: 'Executes a notebook, in any language that has a kernel.',
       type: 'object',
       properties: {
         kind: {
-          title: 'Kind',
-          description: 'What sort of node it is.',
           const: 'notebook'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id when it is missing.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
-        path: {
-          title: 'Notebook',
-          description: "Relative to the pipeline's folder.",
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'file'
-          }
-        },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
+        name: {},
+        description: {},
+        path: {},
+        after: {},
         ...SETTINGS
-      },
-      required: ['kind', 'path'],
-      additionalProperties: false
+      }
     },
     script: {
-      title: 'Script',
-      description: 'Executes a script: `.py`, `.R` or `.sh`.',
       type: 'object',
       properties: {
         kind: {
-          title: 'Kind',
-          description: 'What sort of node it is.',
           const: 'script'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id when it is missing.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
-        path: {
-          title: 'Script',
-          description: "Relative to the pipeline's folder.",
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'file'
-          }
-        },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
+        name: {},
+        description: {},
+        path: {},
+        after: {},
         ...SETTINGS
-      },
-      required: ['kind', 'path'],
-      additionalProperties: false
+      }
     },
     command: {
-      title: 'Command',
-      description:
-        'Executes a program with arguments. There is no shell in between.',
       type: 'object',
       properties: {
         kind: {
-          title: 'Kind',
-          description: 'What sort of node it is.',
           const: 'command'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id when it is missing.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
-        command: {
-          title: 'Command',
-          description:
-            'The program and its arguments, which may hold expressions.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          minItems: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'arguments'
-          }
-        },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
+        name: {},
+        description: {},
+        command: {},
+        after: {},
         ...SETTINGS
-      },
-      required: ['kind', 'command'],
-      additionalProperties: false
+      }
     },
     component: {
-      title: 'Component',
-      description:
-        'Executes a ready-made component, whose definition is in the file.',
       type: 'object',
       properties: {
         kind: {
-          title: 'Kind',
-          description: 'What sort of node it is.',
           const: 'component'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id when it is missing.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
-        component: {
-          title: 'Component',
-          description: 'The digest of its definition, a key of `components`.',
-          type: 'string',
-          minLength: 1
-        },
-        source: {
-          title: 'Came from',
-          description: 'Where the component came from.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
+        name: {},
+        description: {},
+        component: {},
+        source: {},
         inputs: {
-          title: 'Inputs',
-          description:
-            'A value, an expression, or `{"file": path}` for the content of a file, for each input.',
-          type: 'object',
-          additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'inputs'
-          }
+          type: 'object'
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
+        after: {},
         ...SETTINGS
-      },
-      required: ['kind', 'component'],
-      additionalProperties: false
+      }
     },
     group: {
-      title: 'Group',
-      description:
-        'A part of the graph that can be folded. It has no meaning for a run.',
       type: 'object',
       properties: {
         kind: {
-          title: 'Kind',
-          description: 'What sort of node it is.',
           const: 'group'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id when it is missing.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
-        members: {
-          title: 'Members',
-          description: 'Ids of the nodes and groups in it.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true
-        },
+        name: {},
+        description: {},
+        members: {},
         extra: {
           $ref: '#/$defs/free'
         }
-      },
-      required: ['kind', 'members'],
-      additionalProperties: false
+      }
     },
     secret: {
-      title: 'Secret',
-      description:
-        'An environment variable whose value is looked up when the step starts.',
       type: 'object',
       properties: {
-        env: {
-          title: 'Environment variable',
-          description: 'The variable that gets the value.',
-          type: 'string',
-          minLength: 1
-        },
-        name: {
-          title: 'Secret',
-          description: 'A Kubernetes Secret, or a service in the keyring.',
-          type: 'string',
-          minLength: 1
-        },
-        key: {
-          title: 'Key',
-          description: 'The key in the Secret, or the user in the keyring.',
-          type: 'string',
-          minLength: 1
-        }
-      },
-      required: ['env', 'name', 'key'],
-      additionalProperties: false
+        env: {},
+        name: {},
+        key: {}
+      }
     },
-    quantity: {
-      title: 'Quantity',
-      description: 'A Kubernetes quantity: `2`, `0.5`, `500m`, `2Gi`, `1e3`.',
-      oneOf: [
-        {
-          type: 'number',
-          minimum: 0
-        },
-        {
-          type: 'string',
-          format: 'quantity'
-        }
-      ]
-    },
+    quantity: {},
     amount: {
-      title: 'Amount',
-      description: 'A quantity to ask for, or `request` and `limit` apart.',
       oneOf: [
-        {
-          type: 'number',
-          minimum: 0
-        },
-        {
-          type: 'string',
-          format: 'quantity'
-        },
         {
           $ref: '#/$defs/range'
         }
       ]
     },
     range: {
-      title: 'Request and limit',
       type: 'object',
       properties: {
         request: {
-          title: 'Request',
-          description: 'How much is set aside for the node.',
           $ref: '#/$defs/quantity'
         },
         limit: {
-          title: 'Limit',
-          description: 'How much it must not exceed.',
           $ref: '#/$defs/quantity'
         }
-      },
-      additionalProperties: false
+      }
     },
     resources: {
-      title: 'Resources',
       type: 'object',
       properties: {
         cpu: {
-          title: 'CPU',
-          description: 'Cores: `2`, `0.5` or `500m`.',
           $ref: '#/$defs/amount'
         },
         memory: {
-          title: 'Memory',
-          description: 'Bytes: `512Mi`, `2Gi`.',
           $ref: '#/$defs/amount'
         },
         gpu: {
-          title: 'GPU',
-          description: 'How many GPUs, and of which sort.',
           oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
             {
               $ref: '#/$defs/gpu'
             }
           ]
         },
         shared_memory: {
-          title: 'Shared memory',
-          description: 'The size of `/dev/shm`, which data loaders use.',
           $ref: '#/$defs/quantity'
         },
         ephemeral_storage: {
-          title: 'Temporary disk',
-          description: 'Disk space in the container.',
           $ref: '#/$defs/amount'
         }
-      },
-      additionalProperties: false
+      }
     },
     gpu: {
-      title: 'GPUs',
       type: 'object',
       properties: {
-        count: {
-          title: 'Count',
-          description: 'A fraction where GPUs are shared.',
-          type: 'number',
-          minimum: 0
-        },
-        type: {
-          title: 'Type',
-          description:
-            'The product as the cluster names it, such as `NVIDIA-A100`.',
-          type: 'string',
-          minLength: 1
-        },
-        resource: {
-          title: 'Resource name',
-          description:
-            'What the cluster calls the resource, such as `amd.com/gpu`.',
-          type: 'string',
-          minLength: 1,
-          default: 'nvidia.com/gpu'
-        }
-      },
-      additionalProperties: false
+        count: {},
+        type: {},
+        resource: {}
+      }
     },
     volume: {
-      title: 'Volume',
-      description: 'An existing volume claim, mounted at a path.',
       type: 'object',
       properties: {
-        claim: {
-          title: 'Claim',
-          description: 'The name of the persistent volume claim.',
-          type: 'string',
-          minLength: 1
-        },
-        path: {
-          title: 'Path',
-          description: 'Where it appears, absolute.',
-          type: 'string',
-          minLength: 1
-        },
-        sub_path: {
-          title: 'Sub-path',
-          description: 'Only this folder of the volume.',
-          type: 'string'
-        },
-        read_only: {
-          title: 'Read-only',
-          description: 'The node cannot change it.',
-          type: 'boolean',
-          default: false
-        }
-      },
-      required: ['claim', 'path'],
-      additionalProperties: false
+        claim: {},
+        path: {},
+        sub_path: {},
+        read_only: {}
+      }
     },
     retries: {
-      title: 'Retries',
       type: 'object',
       properties: {
-        count: {
-          title: 'Count',
-          description: 'How often to try again.',
-          type: 'integer',
-          minimum: 0,
-          default: 0
-        },
-        delay: {
-          title: 'Delay',
-          description: 'Seconds before the first retry.',
-          type: 'number',
-          minimum: 0,
-          default: 1
-        },
-        factor: {
-          title: 'Factor',
-          description: 'Each further delay is this many times the one before.',
-          type: 'number',
-          minimum: 1,
-          default: 2
-        }
-      },
-      additionalProperties: false
+        count: {},
+        delay: {},
+        factor: {}
+      }
     },
     kubernetes: {
-      title: 'Kubernetes',
       type: 'object',
       properties: {
         node_selector: {
-          title: 'Node selector',
-          description: 'Labels that the machine must have.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          type: 'object'
         },
         tolerations: {
-          title: 'Tolerations',
-          description: 'Taints of machines that the pod accepts.',
-          type: 'array',
           items: {
             $ref: '#/$defs/toleration'
           }
         },
         labels: {
-          title: 'Labels',
-          description: 'Labels of the pod.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          type: 'object'
         },
         annotations: {
-          title: 'Annotations',
-          description: 'Annotations of the pod.',
-          type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          type: 'object'
         },
-        priority: {
-          title: 'Priority class',
-          description: 'The name of a priority class.',
-          type: 'string'
-        },
-        service_account: {
-          title: 'Service account',
-          description: 'The account that the pod acts as.',
-          type: 'string'
-        },
-        pull_secrets: {
-          title: 'Pull secrets',
-          description: "Secrets that open the image's registry.",
-          type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          }
-        }
-      },
-      additionalProperties: false
+        priority: {},
+        service_account: {},
+        pull_secrets: {}
+      }
     },
     toleration: {
-      title: 'Toleration',
-      description: 'A taint that the pod accepts.',
       type: 'object',
       properties: {
-        key: {
-          title: 'Key',
-          description: "The taint's key. Every key when it is missing.",
-          type: 'string'
-        },
-        operator: {
-          title: 'Operator',
-          description: '`Exists` ignores the value.',
-          enum: ['Equal', 'Exists'],
-          default: 'Equal'
-        },
-        value: {
-          title: 'Value',
-          description: "The taint's value.",
-          type: 'string'
-        },
-        effect: {
-          title: 'Effect',
-          description: 'Every effect when it is missing.',
-          enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
-        },
-        seconds: {
-          title: 'Seconds',
-          description: 'How long to stay after a `NoExecute` taint appears.',
-          type: 'integer'
-        }
-      },
-      additionalProperties: false
+        key: {},
+        operator: {},
+        value: {},
+        effect: {},
+        seconds: {}
+      }
     },
     comment: {
-      title: 'Comment',
-      description: 'A note on the canvas.',
       type: 'object',
       properties: {
-        text: {
-          title: 'Text',
-          description: 'What it says, in markdown.',
-          type: 'string',
-          'x-form': {
-            widget: 'markdown'
-          }
-        },
-        about: {
-          title: 'About',
-          description: 'Ids of the nodes that it belongs to.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true
-        },
+        text: {},
+        about: {},
         extra: {
           $ref: '#/$defs/free'
         }
-      },
-      required: ['text'],
-      additionalProperties: false
+      }
     },
     place: {
-      title: 'Place',
-      description:
-        '`[x, y]`, `[x, y, width, height]`, or an object when there is more to say.',
       oneOf: [
-        {
-          type: 'array',
-          items: {
-            type: 'number'
-          },
-          minItems: 2,
-          maxItems: 4
-        },
         {
           $ref: '#/$defs/spot'
         }
       ]
     },
     spot: {
-      title: 'Place of a group',
       type: 'object',
       properties: {
-        at: {
-          title: 'At',
-          description: '`[x, y]` or `[x, y, width, height]`.',
-          type: 'array',
-          items: {
-            type: 'number'
-          },
-          minItems: 2,
-          maxItems: 4
-        },
-        folded: {
-          title: 'Folded',
-          description: 'A group that shows as one box.',
-          type: 'boolean',
-          default: false
-        }
-      },
-      required: ['at'],
-      additionalProperties: false
+        at: {},
+        folded: {}
+      }
     }
   }
-} as const;
+};

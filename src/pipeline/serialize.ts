@@ -1,5 +1,5 @@
 import type { IDocument, Json } from './schema';
-import { SCHEMA, VERSION } from './schema';
+import { SHAPE, VERSION } from './schema';
 
 type JsonObject = { [key: string]: Json };
 
@@ -10,7 +10,7 @@ interface IShape {
   const?: unknown;
   properties?: { readonly [key: string]: IShape };
   items?: IShape;
-  additionalProperties?: boolean | IShape;
+  additionalProperties?: IShape;
 }
 
 const OBJECTS = [
@@ -21,8 +21,8 @@ const OBJECTS = [
   'parameters',
   'defaults'
 ];
-const ROOT = SCHEMA as unknown as IShape;
-const DEFINITIONS = SCHEMA.$defs as unknown as { [name: string]: IShape };
+const ROOT: IShape = SHAPE;
+const DEFINITIONS: { [name: string]: IShape } = SHAPE.$defs;
 
 /** Why a text is not a pipeline; `BrokenPage` has the words for people. */
 export interface IMalformed {
@@ -168,6 +168,5 @@ function shapeOfItem(key: string, shape: IShape): IShape {
   if (Object.hasOwn(known, key)) {
     return known[key];
   }
-  const others = shape.additionalProperties;
-  return typeof others === 'object' ? others : {};
+  return shape.additionalProperties ?? {};
 }

@@ -1,5 +1,5 @@
+import { GROUPS, SCHEMA } from '../formschema';
 import type { Json } from '../schema';
-import { GROUPS, SCHEMA } from '../schema';
 
 /** A property of the format as its form wants to know it. */
 export interface IFieldSchema {

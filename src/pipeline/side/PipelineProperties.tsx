@@ -9,8 +9,8 @@ import { AddButton, RemoveButton, Select, TextInput } from '../form/inputs';
 import { ValueInput } from '../form/Parameters';
 import { Row } from '../form/Row';
 import { pipelineIcon } from '../icons';
+import { SCHEMA } from '../formschema';
 import type { IParameter, Json } from '../schema';
-import { SCHEMA } from '../schema';
 
 /** Name, parameters and defaults of the pipeline itself. */
 export function PipelineProperties(): JSX.Element {
