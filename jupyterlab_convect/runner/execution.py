@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from . import notebooks
 from .kernels import Kernel
+from .limits import Limits
 from .notebooks import Notebook
 from .outcome import MemoryWatch, StepFailed, explain_end, size
 from .record import Record
@@ -35,7 +36,9 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 class Execution(NotebookClient):
     """nbclient's treatment of outputs and widgets, with a kernel and a pace of our own."""
 
-    def __init__(self, notebook: Notebook, record: Record, output_limit: int, **kwargs: Any):
+    def __init__(
+        self, notebook: Notebook, record: Record, output_limit: int, limits: Limits, **kwargs: Any
+    ):
         super().__init__(notebook, **kwargs)
         self.record = record
         self.total = sum(_executes(cell) for cell in notebook.cells)
@@ -47,7 +50,7 @@ class Execution(NotebookClient):
         self._wire: Wire | None = None
         self.client: Any = None
         """The same as nbclient's `kc`, which is there only while the kernel is."""
-        self._memory = MemoryWatch()
+        self._memory = MemoryWatch(limits)
         self._output_limit = output_limit
         self._kept: dict[int, int] = {}
         self._cells: dict[str, tuple[Any, int]] = {}

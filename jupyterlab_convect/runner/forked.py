@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 
 from .kernels import Kernel, copy_text
 from .kernelspecs import KernelSpec
+from .limits import Limits
 from .record import Record
 
 EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "IPYTHON", "JUPYTER", "HOME")
@@ -39,11 +41,11 @@ class ForkedSpare:
         return describes(spec) == launch and not needs_exec(spec.environment(env), base)
 
     async def assign(
-        self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
+        self, cwd: Path, env: Mapping[str, str], limits: Limits, record: Record
     ) -> Kernel | None:
         self._taken = True
         channel = self._channel
-        assignment = {"cwd": str(cwd), "env": dict(env), "memory_limit": memory_limit}
+        assignment = {"cwd": str(cwd), "env": dict(env), **dataclasses.asdict(limits)}
         data = json.dumps(assignment).encode()
         try:
             channel.settimeout(30)

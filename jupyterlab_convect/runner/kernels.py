@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .kernelspecs import KernelSpec
+from .limits import Limits
 from .outcome import StepFailed
 
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
@@ -80,7 +81,7 @@ class StartedKernel(Kernel):
         spec: KernelSpec,
         cwd: Path,
         env: Mapping[str, str],
-        memory_limit: int,
+        limits: Limits,
         log: Callable[[str], None],
     ) -> StartedKernel:
         folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-"))
@@ -93,7 +94,7 @@ class StartedKernel(Kernel):
             command.append("--HistoryManager.hist_file=:memory:")
         env = {**spec.environment(env), "JPY_PARENT_PID": str(os.getpid())}
         try:
-            process, reading = await start_process(command, cwd, env, memory_limit, log)
+            process, reading = await start_process(command, cwd, env, limits, log)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise StepFailed(
@@ -124,24 +125,10 @@ def new_connection(folder: Path, spec: KernelSpec) -> dict[str, Any]:
     return {"transport": "tcp", "ip": "127.0.0.1", **ports, **common}
 
 
-def prepare_child(memory_limit: int) -> None:
-    """Runs in a child before it executes: a process group of its own, and its limit."""
+def prepare_child(limits: Limits) -> None:
+    """Runs in a child before it executes: a process group of its own, and its limits."""
     os.setpgid(0, 0)
-    if memory_limit:
-        limit_memory(memory_limit)
-
-
-def limit_memory(count: int) -> None:
-    """Limit the private memory of this process and of each it starts.
-
-    Address space would be the wrong measure where it can be avoided: GPU libraries
-    reserve far more of it than they use.
-    """
-    import resource
-    import sys
-
-    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
-    resource.setrlimit(kind, (count, count))
+    limits.apply()
 
 
 def explain_os_error(error: OSError) -> str:
@@ -156,7 +143,7 @@ async def start_process(
     command: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    memory_limit: int,
+    limits: Limits,
     write: Callable[[str], None],
 ) -> tuple[asyncio.subprocess.Process, asyncio.Future[None]]:
     """A process in a group of its own, and the task that hands on what it prints.
@@ -172,7 +159,7 @@ async def start_process(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=theirs,
             stderr=theirs,
-            preexec_fn=lambda: prepare_child(memory_limit),
+            preexec_fn=lambda: prepare_child(limits),
         )
     except BaseException:
         os.close(ours)

@@ -15,6 +15,7 @@ from . import notebooks
 from .bundle import bundle_path
 from .kernels import Kernel, StartedKernel
 from .kernelspecs import KernelSpec, find
+from .limits import Limits
 from .outcome import StepFailed
 from .record import Record
 from .saving import Pace, write_whole
@@ -44,18 +45,24 @@ class SpareKernel(Protocol):
     def fits(self, spec: KernelSpec, env: Mapping[str, str]) -> bool: ...
 
     async def assign(
-        self, cwd: Path, env: Mapping[str, str], memory_limit: int, record: Record
+        self, cwd: Path, env: Mapping[str, str], limits: Limits, record: Record
     ) -> Kernel | None:
         """The kernel, with everything it needs; None when it has died meanwhile."""
 
 
 class NotebookWork:
     def __init__(
-        self, step: StepSpec, record: Record, settings: Settings, spare: SpareKernel | None = None
+        self,
+        step: StepSpec,
+        record: Record,
+        settings: Settings,
+        limits: Limits,
+        spare: SpareKernel | None = None,
     ) -> None:
         self._step = step
         self._record = record
         self._settings = settings
+        self._limits = limits
         self._spare = spare
         self._target = record.folder / "executed.ipynb"
         self._pace = Pace()
@@ -119,7 +126,7 @@ class NotebookWork:
         )
 
     async def _start_kernel(self) -> Kernel:
-        step, spec, limit = self._step, self._spec, self._settings.memory_limit
+        step, spec, limits = self._step, self._spec, self._limits
         if spec.provisioner is not None:
             raise StepFailed(
                 f"The kernel {spec.name} is run by {spec.provisioner}, not as a process here."
@@ -127,17 +134,17 @@ class NotebookWork:
         env = child_environment(step, self._record.values_path)
         if self._spare is not None and self._spare.fits(spec, env):
             complete = spec.environment(env)
-            kernel = await self._spare.assign(step.folder, complete, limit, self._record)
+            kernel = await self._spare.assign(step.folder, complete, limits, self._record)
             if kernel is not None:
                 return kernel
-        return await StartedKernel.start(spec, step.folder, env, limit, self._record.log)
+        return await StartedKernel.start(spec, step.folder, env, limits, self._record.log)
 
     async def _execute(self) -> None:
         from .execution import Execution
 
         assert self._kernel is not None
         limit = self._settings.output_limit
-        self._execution = Execution(self._notebook, self._record, limit)
+        self._execution = Execution(self._notebook, self._record, limit, self._limits)
         try:
             await self._execution.connect(self._kernel, self._settings.start_timeout)
         except StepFailed as failure:

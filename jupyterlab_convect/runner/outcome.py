@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .limits import Limits, count_all_kills, count_kills
+
 SUCCEEDED, FAILED, USAGE, UNWRITABLE, TAKEN, CANCELLED = 0, 1, 2, 74, 75, 143
 """Exit codes of the runner. UNWRITABLE: the outcome could not be written down.
 TAKEN: another runner has this attempt; nothing was touched."""
@@ -35,11 +37,15 @@ class StepFailed(Exception):
 class MemoryWatch:
     """Tells whether the system killed a process for want of memory since this was made."""
 
-    def __init__(self) -> None:
-        self._before = _kills()
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._before = count_all_kills()
 
-    def saw_kill(self) -> bool:
-        return _kills() > self._before
+    def explain_kill(self) -> str | None:
+        """Why, as the rest of a sentence."""
+        if count_kills(*map(Path, self._limits.groups)):
+            return f"because the step went beyond its memory limit of {size(self._limits.memory)}"
+        return "by the system because memory ran out" if count_all_kills() > self._before else None
 
 
 def explain_end(returncode: int, memory: MemoryWatch | None = None) -> str:
@@ -48,8 +54,8 @@ def explain_end(returncode: int, memory: MemoryWatch | None = None) -> str:
         return f"exited with code {returncode}"
     name = _signal_name(-returncode)
     if returncode == -signal.SIGKILL:
-        if memory is not None and memory.saw_kill():
-            return f"was killed by the system because memory ran out ({name})"
+        if why := memory and memory.explain_kill():
+            return f"was killed {why} ({name})"
         return f"was killed ({name}), probably because memory ran out"
     if -returncode in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT):
         return f"crashed ({name})"
@@ -79,20 +85,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _kills() -> int:
-    """How often the out-of-memory killer struck, in this container and on this machine."""
-    counters = (
-        ("/sys/fs/cgroup/memory.events", "oom_kill"),
-        ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),
-        ("/proc/vmstat", "oom_kill"),
-    )
-    total = 0
-    for path, key in counters:
-        try:
-            lines = Path(path).read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in lines if line.split()[0] == key)
-    return total

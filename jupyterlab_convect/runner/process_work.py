@@ -16,30 +16,31 @@ from typing import Any
 from .bundle import bundle_path
 from .kernels import explain_os_error, start_process
 from .kernelspecs import find
+from .limits import Limits
 from .outcome import MemoryWatch, StepFailed, explain_end
 from .record import Record
 from .saving import write_whole
-from .settings import Settings, child_environment
+from .settings import child_environment
 from .step import StepSpec
 
 LAST_WORDS = 4000
 
 
 class ProcessWork:
-    def __init__(self, step: StepSpec, record: Record, settings: Settings) -> None:
+    def __init__(self, step: StepSpec, record: Record, limits: Limits) -> None:
         self._step = step
         self._record = record
-        self._settings = settings
+        self._limits = limits
         self._process: asyncio.subprocess.Process | None = None
         self._said = ""
 
     async def run(self) -> None:
-        step, memory = self._step, MemoryWatch()
+        step, memory = self._step, MemoryWatch(self._limits)
         command = self._command()
         try:
-            env, limit = self._environment(command[0]), self._settings.memory_limit
+            env = self._environment(command[0])
             self._process, reading = await start_process(
-                command, step.folder, env, limit, self._hear
+                command, step.folder, env, self._limits, self._hear
             )
         except (OSError, ValueError) as error:
             why = explain_os_error(error) if isinstance(error, OSError) else str(error)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from ..errors import ConvectError
 from . import files
 from .identity import identify
+from .limits import limiting
 from .masking import Mask, secrets_in
 from .notebook_work import NotebookWork, SpareKernel
 from .outcome import TAKEN, UNWRITABLE, Outcome, StepFailed, duration
@@ -121,11 +122,18 @@ async def _attempt(
 async def _execute(
     step: StepSpec, record: Record, settings: Settings, stop: _Stop, spare: SpareKernel | None
 ) -> Outcome:
-    work: Work
-    if step.kind == "notebook":
-        work = NotebookWork(step, record, settings, spare)
-    else:
-        work = ProcessWork(step, record, settings)
+    with limiting(settings.memory_limit, settings.cpu_limit) as limits:
+        work: Work
+        if step.kind == "notebook":
+            work = NotebookWork(step, record, settings, limits, spare)
+        else:
+            work = ProcessWork(step, record, limits)
+        return await _carry_out(work, step, record, settings.grace, stop)
+
+
+async def _carry_out(
+    work: Work, step: StepSpec, record: Record, grace: float, stop: _Stop
+) -> Outcome:
     helpers = [asyncio.ensure_future(_tick(work, record))]
     stopping = asyncio.ensure_future(stop.wait(step.timeout))
     try:
@@ -134,7 +142,7 @@ async def _execute(
         running = asyncio.ensure_future(work.run())
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            await _halt(work, running, settings.grace)
+            await _halt(work, running, grace)
             return stopping.result()
         running.result()
         return Outcome("succeeded")

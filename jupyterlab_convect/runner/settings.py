@@ -21,7 +21,9 @@ class Settings:
     log_limit: int = 100_000_000
     """Bytes of `log.txt`."""
     memory_limit: int = 0
-    """Bytes of private memory a process of the step may have; 0 means no limit."""
+    """Bytes of memory that the step may have; 0 means no limit."""
+    cpu_limit: float = 0.0
+    """Processors that the step may keep busy, where that can be limited; 0 means no limit."""
     grace: float = 5.0
     """Seconds a step has to end by itself once it is asked to stop."""
     start_timeout: float = 60.0
@@ -40,6 +42,7 @@ class Settings:
             output_limit=int(number("output_limit", base.output_limit)),
             log_limit=int(number("log_limit", base.log_limit)),
             memory_limit=int(number("memory_limit", base.memory_limit)),
+            cpu_limit=number("cpu_limit", base.cpu_limit),
             grace=number("grace", base.grace),
             start_timeout=number("start_timeout", base.start_timeout),
         )

@@ -206,7 +206,7 @@ def test_ends():
     assert explain_end(-64) == "was ended by SIGRTMAX"
 
     class Watch:
-        def saw_kill(self):
-            return True
+        def explain_kill(self):
+            return "by the system because memory ran out"
 
-    assert explain_end(-9, Watch()) == ("was killed by the system because memory ran out (SIGKILL)")
+    assert explain_end(-9, Watch()) == "was killed by the system because memory ran out (SIGKILL)"

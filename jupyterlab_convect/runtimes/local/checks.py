@@ -10,6 +10,7 @@ from ...pipeline.plan import Kubernetes, Plan, Resources, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
 from ...runner.kernelspecs import KernelSpec, installed, known
+from ...runner.limits import can_limit
 from .ledger import Capacity, Need, too_much
 from .machine import GpuDevice
 from .secret_values import explain_missing, look_up
@@ -48,6 +49,12 @@ def memory_limit(resources: Resources) -> int:
     """Bytes; 0 where there is no limit."""
     limit = resources.memory and resources.memory.limit
     return int(quantity(limit)) if limit else 0
+
+
+def cpu_limit(resources: Resources) -> float:
+    """Processors; 0 where there is no limit."""
+    limit = resources.cpu and resources.cpu.limit
+    return float(quantity(limit)) if limit else 0.0
 
 
 def _programs(step: Step, specs: dict[str, KernelSpec]) -> Iterator[Problem]:
@@ -126,7 +133,7 @@ def _ignored(step: Step) -> Iterator[Problem]:
         "kubernetes": step.kubernetes != Kubernetes(),
         "resources.ephemeral_storage": resources.ephemeral_storage,
         "resources.shared_memory": resources.shared_memory,
-        "resources.cpu.limit": resources.cpu and resources.cpu.limit,
+        "resources.cpu.limit": cpu_limit(resources) and not can_limit("cpu"),
     }
     names = [name for name, value in ignored.items() if value]
     if names:

@@ -379,7 +379,7 @@ def be_kernel(
 
 
 def adopt(assignment: dict[str, Any]) -> None:
-    """Take over the environment, the folder and the limit of the step.
+    """Take over the environment, the folder and the limits of the step.
 
     Variables that ipykernel has set meanwhile, it would set in any environment.
     """
@@ -388,10 +388,12 @@ def adopt(assignment: dict[str, Any]) -> None:
     os.environ.update({**assignment["env"], **own})
     time.tzset()
     os.chdir(assignment["cwd"])
-    if assignment["memory_limit"]:
+    for group in assignment["groups"]:
+        with contextlib.suppress(OSError):
+            Path(group, "cgroup.procs").write_text("0")
+    if limit := assignment["memory"]:
         import resource
 
-        limit = assignment["memory_limit"]
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 

@@ -8,6 +8,8 @@ import signal
 import tempfile
 from pathlib import Path
 
+from ...runner.limits import remove_empty_groups
+
 
 def family(pid: int) -> set[int]:
     """The members of the session that `pid` leads, and the descendants of them all."""
@@ -42,7 +44,8 @@ def kill_family(pid: int) -> None:
 
 
 def remove_leftovers() -> None:
-    """Remove the socket folders of kernels whose runner was killed."""
+    """Remove the socket folders and control groups of runners that were killed."""
+    remove_empty_groups()
     for place in Path(tempfile.gettempdir()).glob("convect-*-*"):
         owner = place.name.split("-")[1]
         if owner.isdigit() and not Path("/proc", owner).exists() and Path("/proc").is_dir():

@@ -28,7 +28,7 @@ from ...runner.outcome import StepFailed
 from ...runner.saving import write_whole
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
 from . import machine
-from .checks import check_plan, memory_limit, need_of
+from .checks import check_plan, cpu_limit, memory_limit, need_of
 from .ledger import Capacity, Ledger
 from .machine import GpuDevice
 from .processes import kill_family, remove_leftovers
@@ -200,6 +200,7 @@ class LocalRuntime(StepRuntime):
             "CONVECT_OUTPUT_LIMIT": str(int(quantity(self.output_limit))),
             "CONVECT_LOG_LIMIT": str(int(quantity(self.log_limit))),
             "CONVECT_MEMORY_LIMIT": str(memory_limit(step.resources)),
+            "CONVECT_CPU_LIMIT": str(cpu_limit(step.resources)),
         }
         if step.resources.gpu is not None and step.resources.gpu.count > 0:
             room = self.ledger.used().get(_key(attempt), {})

@@ -15,7 +15,7 @@ from jupyterlab_convect.pipeline.plan import (
     Step,
     Volume,
 )
-from jupyterlab_convect.runtimes.local import machine, secret_values
+from jupyterlab_convect.runtimes.local import checks, machine, secret_values
 from jupyterlab_convect.runtimes.local.machine import GpuDevice
 
 
@@ -74,7 +74,8 @@ async def test_a_missing_program(check, monkeypatch):
     assert problem.message == "a.R needs Rscript, which is not installed here."
 
 
-async def test_what_is_for_clusters_is_said_to_be_ignored(check):
+async def test_what_is_for_clusters_is_said_to_be_ignored(check, monkeypatch):
+    monkeypatch.setattr(checks, "can_limit", lambda controller: False)
     (problem,) = await check(
         image="x",
         volumes=(Volume("c", "/d"),),

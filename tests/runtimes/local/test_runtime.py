@@ -14,6 +14,7 @@ import pytest
 from jupyterlab_convect.errors import Refused
 from jupyterlab_convect.pipeline.plan import Amount, Gpu, Resources, Secret
 from jupyterlab_convect.runner.identity import identify
+from jupyterlab_convect.runner.limits import can_limit
 
 WARM_AND_COLD = pytest.mark.parametrize("spare_kernels", [1, 0], ids=["warm", "cold"])
 
@@ -204,13 +205,19 @@ async def test_a_missing_secret_is_said_before_the_start(make):
 async def test_limits_and_gpus(make, spare_kernels):
     driver = make(spare_kernels=spare_kernels, gpus=["2", "5", "7"])
     resources = Resources(memory=Amount(limit="1Gi"), gpu=Gpu(2))
-    source = ["import os; print(os.environ['CUDA_VISIBLE_DEVICES'])", "bytearray(2**31)"]
+    source = [
+        "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])",
+        "print(open('/proc/self/cgroup').read() if os.path.isdir('/proc') else '')",
+        "bytearray(2**31)",
+    ]
     attempt = driver.attempt(source, settings={"resources": resources})
     assert driver.runtime.admit(attempt) is None
     attempt = await driver.start(attempt)
     status = await driver.until(attempt, "failed")
-    assert status.reason.startswith("Cell 2 raised MemoryError")
-    assert (attempt.folder / "log.txt").read_text().startswith("2,5\n")
+    assert status.reason.startswith("Cell 3 raised MemoryError")
+    log = (attempt.folder / "log.txt").read_text()
+    assert log.startswith("2,5\n")
+    assert ("/convect-" in log) == can_limit("memory")
 
 
 async def test_room_is_kept_by_what_runs_and_given_back_at_its_end(make):
