@@ -18,6 +18,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / ".make" / "results"
 SHOWN_LINES = 150
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
+"""Tests start Python often, which takes twice as long where it may not keep its bytecode."""
 
 
 class Counts(NamedTuple):
@@ -118,7 +122,7 @@ def run(suite: Suite) -> Result:
     done = subprocess.run(
         suite.command,
         cwd=suite.folder,
-        env={**os.environ, **suite.env},
+        env={**ENVIRONMENT, **suite.env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
