@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .errors import ConvectError
 from .pipeline.plan import Json, from_json, to_json
-from .runs.lease import process_birth
+from .runs.lease import is_abandoned, process_birth
 from .runs.model import Request
 from .settings import Settings, load_settings
 from .workspace import Workspace
@@ -35,6 +35,15 @@ def detach(settings: Settings, request: Request, sweep: Json = None) -> Json:
 def hand_over(settings: Settings) -> None:
     """Have what this process drives driven on by another, once this one has ended."""
     _start(settings, {"after": os.getpid()})
+
+
+def take_up(workspace: Workspace) -> int:
+    """Have runs whose driver was killed driven on by a process of its own; how many there are."""
+    store = workspace.store
+    abandoned = [each for each in store.live_runs() if is_abandoned(store.run_folder(each))]
+    if abandoned:
+        _start(workspace.settings, {"after": None})
+    return len(abandoned)
 
 
 def _start(settings: Settings, order: dict[str, Json]) -> Json:
@@ -110,10 +119,10 @@ async def _drive(
         await workspace.close()
 
 
-async def _go_on_after(workspace: Workspace, process: int) -> None:
+async def _go_on_after(workspace: Workspace, process: int | None) -> None:
     deadline = time.monotonic() + 30
     # One that has ended counts as gone, also when nobody collects it.
-    while process_birth(process) is not None and time.monotonic() < deadline:
+    while process and process_birth(process) is not None and time.monotonic() < deadline:
         await asyncio.sleep(0.05)
     run_ids = await workspace.engine.resume()
     await workspace.sweeps.resume()

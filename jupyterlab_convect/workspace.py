@@ -250,9 +250,13 @@ class Workspace:
             raise
         except ConvectError as error:
             found = [Problem("error", error.code, error.sentence, hint=error.hint)]
-        odd = await asyncio.to_thread(_problems, request, FileCache(Path(request.root)))
+        odd = await asyncio.to_thread(self.oddities, request)
         errors = [problem for problem in odd if problem.severity == "error"]
         return [*(errors or found), *(problem for problem in odd if problem not in errors)]
+
+    def oddities(self, request: Request) -> list[Problem]:
+        """What is wrong or odd about what is asked, wherever it runs. Reads files."""
+        return _problems(request, FileCache(Path(request.root)))
 
     def _require_approval(self, request: Request, plan: Plan) -> None:
         """Components run here without a container only when somebody has looked at them."""

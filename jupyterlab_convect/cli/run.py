@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,9 @@ def _run(options: argparse.Namespace) -> int:
         return asyncio.run(_dry_run(workspace, request, sweep, options.json))
     if sweep is not None and options.follow:
         raise ConvectError("--follow is for one run, not for a sweep.")
+    for problem in workspace.oddities(request):
+        if problem.severity == "warning":
+            output.note(f"{output.paint('warning:', 'yellow', sys.stderr)} {problem.message}")
     if options.detach:
         return leave_to_host(workspace, request, sweep, options.json)
     from .following import follow_run, follow_sweep

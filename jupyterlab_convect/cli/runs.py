@@ -20,6 +20,7 @@ from .run import add_following, leave_to_host
 from .shell import add_shell
 
 if TYPE_CHECKING:
+    from ..runs.store import Store
     from ..workspace import Workspace
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -107,6 +108,18 @@ def _workspace() -> Workspace:
     return Workspace(load_settings())
 
 
+def _store() -> Store:
+    """The runs, with none left without a driver."""
+    from ..host import take_up
+
+    workspace = _workspace()
+    with contextlib.suppress(ConvectError, OSError):
+        if count := take_up(workspace):
+            whose = "a run" if count == 1 else f"{count} runs"
+            output.note(f"What drove {whose} was killed; another process goes on with it.")
+    return workspace.store
+
+
 def _list(options: argparse.Namespace) -> int:
     from ..runs.index import Query
     from ..runs.model import State
@@ -132,7 +145,7 @@ def _list(options: argparse.Namespace) -> int:
         limit=options.limit,
         offset=options.offset,
     )
-    page = _workspace().store.find(query)
+    page = _store().find(query)
     if options.json:
         output.say_json(asdict(page))
         return 0
@@ -162,7 +175,7 @@ def _show(options: argparse.Namespace) -> int:
     from .finding import find_run
     from .progress import seconds
 
-    store = _workspace().store
+    store = _store()
     run, state = store.read(find_run(store, options.run))
     view = views.view(run, state)
     if options.json:
@@ -204,7 +217,7 @@ def _logs(options: argparse.Namespace) -> int:
     from .finding import find_run
     from .progress import Logs
 
-    store = _workspace().store
+    store = _store()
     run_id = find_run(store, options.run)
     steps = store.read(run_id).state.steps
     if options.step is not None and options.step not in steps:

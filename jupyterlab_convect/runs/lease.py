@@ -97,6 +97,12 @@ def owner_of(folder: Path) -> Owner | None:
     return owner if owner is not None and is_held(owner) else None
 
 
+def is_abandoned(folder: Path) -> bool:
+    """Whether somebody drove the run in this folder, and nobody does now."""
+    number = max(_numbers(folder), default=0)
+    return bool(number) and not is_held(_read(folder, number))
+
+
 def is_held(owner: Owner | None) -> bool:
     """Whether the owner is alive, as far as can be seen from here."""
     if owner is None or owner.free:

@@ -46,14 +46,15 @@ def only_run(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_a_notebook_runs_with_parameters_of_the_declared_types(
     train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["-p", "lr=0.25", "-p", "name=7", "--name", "基线", "--label", "team=a"]
+    arguments = ["-p", "lr=0.25", "-p", "name=7", "-p", "typo=1", "--name", "基线", "--label", "team=a"]
     assert main(["run", train, *arguments]) == 0
     shown = capsys.readouterr()
     assert "succeeded" in shown.out
     assert "accuracy = 0.75" in shown.out
     assert "train: succeeded" in shown.err
+    assert "warning: “train.ipynb” has no parameter “typo”." in shown.err
     run = only_run(capsys)
-    assert run["parameters"] == {"lr": 0.25, "name": "7"}
+    assert run["parameters"] == {"lr": 0.25, "name": "7", "typo": 1}
     assert (run["name"], run["labels"]) == ("基线", {"team": "a"})
 
 

@@ -186,3 +186,26 @@ def test_a_person_sees_a_live_table(work: Path, write_notebook: Write) -> None:
     assert process.wait(60) == 0, shown.decode()
     assert "of 3" in shown.decode()
     assert "succeeded" in shown.decode()
+
+
+def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(work / "a.ipynb", "import time; time.sleep(1)", "print('done')")
+    code = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
+    process = subprocess.Popen([sys.executable, "-c", code, "run", "a.ipynb"])
+    while not list(Path(os.environ["CONVECT_RUNS_DIR"]).glob("2*/steps/a/*/runner.json")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    states = []
+    deadline = time.monotonic() + 60
+    while states[-1:] != ["succeeded"] and time.monotonic() < deadline:
+        assert main(["runs", "list", "--json"]) == 0
+        shown = capsys.readouterr()
+        (run,) = json.loads(shown.out)["runs"]
+        assert ("another process goes on" in shown.err) == (not states)
+        states.append(run["state"])
+        time.sleep(0.2)
+    assert states[-1] == "succeeded"
