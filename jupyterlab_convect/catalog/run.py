@@ -58,6 +58,8 @@ class Launch:
     mounts: Mapping[Path, bool] = field(default_factory=dict)
     """Places that must be there to be mounted over: True for a folder."""
     reads: Mapping[str, Path] = field(default_factory=dict)
+    binds: Mapping[str, Path] = field(default_factory=dict)
+    """For a pod: the files that have to be seen at paths which the image fixes."""
     executor_output: Path | None = None
     name: str | None = None
     """What the container is called, to stop it."""
@@ -76,7 +78,7 @@ def as_process(
     Refused when only its image knows what to execute.
     """
     rendered = _in_place(component, arguments, folders, context)
-    fixed = _fixed_output(component)
+    fixed = next((item.name for item in component.outputs if item.path), None)
     if fixed:
         raise _only_contained(component, f"it writes “{fixed}” to a path of its image")
     if not rendered.command:
@@ -102,14 +104,45 @@ def as_pod(
     context: Mapping[str, str],
 ) -> Launch:
     """The component in a pod that sees our files where they are."""
-    fixed = _fixed_output(component)
-    if fixed:
-        raise Refused(
-            f"“{component.name}” writes “{fixed}” to a path of its image, "
-            "which is lost when its pod ends.",
-            code="unsupported-component",
-        )
-    return _in_place(component, arguments, folders, context)
+    launch = _in_place(component, arguments, folders, context)
+    binds = {path: _real(place, folders) for path, place in _fixed_outputs(component).items()}
+    return replace(
+        launch,
+        reads={name: binds.get(str(path), path) for name, path in launch.reads.items()},
+        mounts=dict.fromkeys(binds.values(), False),
+        binds=binds,
+    )
+
+
+def as_distant_pod(
+    component: Component,
+    arguments: Mapping[str, Argument],
+    folders: Folders,
+    context: Mapping[str, str],
+) -> tuple[Launch, Mapping[str, str]]:
+    """The component in a pod that shares nothing with us, at Kubeflow's own paths.
+
+    `writes`, `mounts` and `reads` of the launch are in `folders`, whose content has to be
+    brought there and back. Beside it the files that have to be seen at each path.
+    """
+    rendered = render(component, arguments, SEEN, context)
+    fixed = _fixed_outputs(component)
+    launch = Launch(
+        command=rendered.command,
+        args=rendered.args,
+        image=rendered.image,
+        env=rendered.env,
+        writes={_real(path, folders): text for path, text in rendered.writes.items()},
+        mounts={_real(place, folders): False for place in fixed.values()},
+        reads={
+            name: _real(fixed.get(path, path), folders) for name, path in rendered.reads.items()
+        },
+        binds={path: Path(place) for path, place in fixed.items()},
+        executor_output=_real(rendered.executor_output, folders)
+        if rendered.executor_output
+        else None,
+    )
+    return launch, rendered.files
 
 
 def as_container(
@@ -131,17 +164,13 @@ def as_container(
     """
     rendered = render(component, arguments, SEEN, context)
     name = context["step.uid"]
-    # A path that the image fixes is a file of its own among the outputs.
-    own = slugs([item.name for item in component.outputs])
-    fixed = {item.path: f"{SEEN.outputs}/{own[item.name]}/data" for item in component.outputs}
+    fixed = _fixed_outputs(component)
     reads = {
         output: _real(fixed.get(path, path), folders) for output, path in rendered.reads.items()
     }
     volumes = [(folders.inputs, SEEN.inputs, ""), (folders.outputs, SEEN.outputs, "")]
     volumes += [(Path(real), seen, ":ro") for seen, real in rendered.files.items()]
-    volumes += [
-        (_real(place, folders), path, "") for path, place in fixed.items() if path is not None
-    ]
+    volumes += [(_real(place, folders), path, "") for path, place in fixed.items()]
     variables = {**rendered.env, **(env or {})}
     entry = ["--entrypoint", rendered.command[0]] if rendered.command else []
     command = (
@@ -160,7 +189,7 @@ def as_container(
         *rendered.args,
     )
     places = {_real(seen, folders): Path(real).is_dir() for seen, real in rendered.files.items()}
-    places |= {_real(place, folders): False for path, place in fixed.items() if path is not None}
+    places |= {_real(place, folders): False for place in fixed.values()}
     return Launch(
         command=command,
         env={},
@@ -211,6 +240,12 @@ def arguments_of(
     return found
 
 
+def input_files(given: Json) -> list[str]:
+    """Every file that a step is given, from `component` in its `step.json`."""
+    paths = [file_in(value) for value in given["arguments"].values()]
+    return [str(Path(given["root"]) / path) for path in paths if path is not None]
+
+
 def file_in(value: Json) -> str | None:
     """The path in `{"file": path}`, which outputs of components give with their size."""
     if isinstance(value, Mapping) and "file" in value and set(value) <= {"file", "size"}:
@@ -255,9 +290,14 @@ def _in_place(
     )
 
 
-def _fixed_output(component: Component) -> str | None:
-    """An output that the image writes to a place of its own."""
-    return next((item.name for item in component.outputs if item.path), None)
+def _fixed_outputs(component: Component) -> dict[str, str]:
+    """Paths that the image fixes: each is a file of its own among the outputs."""
+    own = slugs([item.name for item in component.outputs])
+    return {
+        item.path: f"{SEEN.outputs}/{own[item.name]}/data"
+        for item in component.outputs
+        if item.path
+    }
 
 
 def _gpus(program: str, gpus: str | None) -> list[str]:

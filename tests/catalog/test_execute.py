@@ -21,8 +21,7 @@ from jupyterlab_convect.catalog.engines import container_engine
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.render import File, Value
-from jupyterlab_convect.catalog.run import Folders, as_container, as_pod
-from jupyterlab_convect.errors import Refused
+from jupyterlab_convect.catalog.run import Folders, as_container, as_distant_pod, as_pod
 from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 from jupyterlab_convect.runs.attempts import describe
 from jupyterlab_convect.runs.model import Request, Run
@@ -418,8 +417,29 @@ def test_a_pod_keeps_command_and_arguments_apart(component: Make, tmp_path: Path
     assert (launch.image, launch.command) == ("alpine", ("sh", "-c"))
     assert launch.args == ("/home/x.csv", str(folders.outputs / "o" / "data"))
     fixed = component([], outputs=[{"name": "o"}], fileOutputs={"o": "/output.txt"})
-    with pytest.raises(Refused, match="lost when its pod ends"):
-        as_pod(fixed, {}, folders, CONTEXT)
+    launch, place = as_pod(fixed, {}, folders, CONTEXT), folders.outputs / "o" / "data"
+    assert (launch.binds, launch.reads) == ({"/output.txt": place}, {"o": place})
+    assert launch.mounts == {place: False}
+
+
+def test_a_distant_pod_has_the_paths_of_kubeflow(component: Make, tmp_path: Path) -> None:
+    made = component(
+        [{"inputPath": "i"}, {"inputPath": "t"}, {"outputPath": "o"}],
+        inputs=[{"name": "i"}, {"name": "t"}],
+        outputs=[{"name": "o"}, {"name": "f"}],
+        fileOutputs={"f": "/output.txt"},
+    )
+    folders = Folders(tmp_path / "work")
+    given = {"i": File("/home/x.csv"), "t": Value("hello")}
+    launch, files = as_distant_pod(made, given, folders, CONTEXT)
+    assert launch.args == ("/tmp/inputs/i/data", "/tmp/inputs/t/data", "/tmp/outputs/o/data")
+    assert files == {"/tmp/inputs/i/data": "/home/x.csv"}
+    assert launch.writes == {folders.inputs / "t" / "data": "hello"}
+    assert launch.binds == {"/output.txt": Path("/tmp/outputs/f/data")}
+    assert launch.reads == {
+        "o": folders.outputs / "o" / "data",
+        "f": folders.outputs / "f" / "data",
+    }
 
 
 ENGINE = """#!{python}

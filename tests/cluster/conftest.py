@@ -59,6 +59,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
             "",
             os.environ["CONVECT_TEST_IMAGE"],
             os.environ.get("CONVECT_TEST_BARE_IMAGE"),
+            os.environ.get("CONVECT_TEST_TOOLS_IMAGE"),
             os.environ.get("CONVECT_TEST_CLAIM"),
             Path(shared) if shared else None,
             folder,
@@ -71,7 +72,18 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     was_up = testbed.is_up()
     kubeconfig = testbed.up()
     admin = Api(connect(config_file=str(kubeconfig)))
-    bed = Bed(kubeconfig, admin, "", images.NOTEBOOK, images.BARE, "shared", None, folder, testbed)
+    bed = Bed(
+        kubeconfig,
+        admin,
+        "",
+        images.NOTEBOOK,
+        images.BARE,
+        images.TOOLS,
+        "shared",
+        None,
+        folder,
+        testbed,
+    )
     yield from _furnished(bed)
     if not was_up:
         testbed.down()
@@ -126,9 +138,12 @@ class Lab(suite.Lab):  # type: ignore[misc,name-defined]
     """
 
     async def start(self, *what: Any, **how: Any) -> Any:
+        self.hand_over()
+        return await super().start(*what, **how)
+
+    def hand_over(self) -> None:
         for path in (self.root, *self.root.rglob("*")):
             os.chown(path, USER, USER)
-        return await super().start(*what, **how)
 
 
 @pytest.fixture

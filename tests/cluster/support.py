@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +12,9 @@ from typing import Any
 
 import yaml
 
+from jupyterlab_convect.catalog.expand import expand
+from jupyterlab_convect.pipeline.resolve import resolve
+from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runtimes.kubernetes import KubernetesRuntime
 from jupyterlab_convect.runtimes.kubernetes.api import Api
 
@@ -30,6 +33,9 @@ class Bed:
     namespace: str
     image: str
     bare: str | None
+    """Without papermill."""
+    tools: str | None
+    """Without Python."""
     claim: str | None
     shared: Path | None
     """The folder of the claim on this machine."""
@@ -117,6 +123,24 @@ class Bed:
         self.admin.delete(f"/api/v1/namespaces/{self.namespace}")
         if self.testbed is not None:
             self.admin.delete(f"/api/v1/persistentvolumes/{self.namespace}")
+
+
+async def start_document(lab: Any, nodes: Any, components: Iterable[Any] = ()) -> Run:
+    """Start a pipeline that brings components along."""
+    document: Any = {
+        "convect": 1,
+        "name": "pipeline",
+        "nodes": nodes,
+        "components": {item["digest"]: item for item in components},
+    }
+    plan = expand(resolve(document, root=lab.root))
+    name = lab.runtime.name
+    run = Run(
+        new_id(), plan.name, time.time(), name, plan, Request(root=str(lab.root), runtime=name)
+    )
+    lab.hand_over()
+    await lab.engine.submit(run)
+    return run
 
 
 def until(check: Callable[[], Any], what: str, seconds: float = 40) -> Any:

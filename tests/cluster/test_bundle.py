@@ -89,8 +89,12 @@ async def test_the_next_server_reads_the_log_again(lab: Any) -> None:
 async def test_what_ended_while_nobody_listened(lab: Any, bed: Any) -> None:
     lab.write("a.py", "import time; time.sleep(1); open('x.txt', 'w').write('1')")
     run = await lab.start({"a": {"kind": "script", "path": "a.py", "outputs": ["x.txt"]}})
-    step = lab.store.read(run.id).state.steps["a"]
-    await until(lambda: step.attempts and step.attempts[0].handle)
+
+    def handle() -> Any:
+        attempts = lab.store.read(run.id).state.steps["a"].attempts
+        return attempts and attempts[0].handle
+
+    await until(handle)
     await lab.close()
     await until(lambda: bed.pods(run.id)[0]["status"]["phase"] == "Succeeded")
     lab.open()

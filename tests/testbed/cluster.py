@@ -286,6 +286,7 @@ def _import_images(programs: Path) -> None:
     makers: dict[str, Callable[[], Path]] = {
         images.PAUSE: lambda: images.pause_image(programs / "pause", folder),
         images.NOTEBOOK: lambda: images.python_image(folder, images.NOTEBOOK, images.PACKAGES),
+        images.TOOLS: lambda: images.tools_image(folder),
         images.BARE: lambda: images.python_image(folder, images.BARE, ()),
         images.SERVER: lambda: images.python_image(folder, images.SERVER, images.SERVER_PACKAGES),
     }

@@ -18,6 +18,8 @@ PAUSE = "local/pause:1"
 NOTEBOOK = "local/notebook:2"
 BARE = "local/bare:2"
 """Python without papermill: what a step says there is tested too."""
+TOOLS = "local/tools:1"
+"""A few programs, no Python, and root as its user, as images of components often are."""
 SERVER = "local/server:2"
 """All that the server needs but the package itself."""
 
@@ -31,11 +33,22 @@ SERVER_PACKAGES = (
     "pyyaml",
     "rich",
 )
+SHELL_PROGRAMS = (
+    *("sh", "sleep", "cat", "ls", "cp", "mkdir", "wc", "id", "true", "false", "echo", "env"),
+    *("tar", "ps", "kill", "stty"),
+)
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 USER = 1000
 
 
-def archive(root: Path, name: str, target: Path, *, entrypoint: list[str] | None = None) -> Path:
+def archive(
+    root: Path,
+    name: str,
+    target: Path,
+    *,
+    entrypoint: list[str] | None = None,
+    user: str = str(USER),
+) -> Path:
     """Everything below `root` as an image that `ctr images import` takes."""
     partial = target.with_suffix(".partial")
     layer = target.with_suffix(".layer")
@@ -47,7 +60,7 @@ def archive(root: Path, name: str, target: Path, *, entrypoint: list[str] | None
         "config": {
             "Entrypoint": entrypoint or [],
             "Env": ["PATH=/opt/python/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8"],
-            "User": str(USER),
+            "User": user,
             "WorkingDir": "/tmp",
         },
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + _sha256(layer)]},
@@ -70,6 +83,17 @@ def pause_image(program: Path, folder: Path) -> Path:
         root = _fresh(folder / "pause-root")
         shutil.copy(program, root / "pause")
         archive(root, PAUSE, target, entrypoint=["/pause"])
+        shutil.rmtree(root)
+    return target
+
+
+def tools_image(folder: Path) -> Path:
+    target = folder / "tools.tar"
+    if not target.exists():
+        root = _fresh(folder / "tools-root")
+        _copy_shell(root)
+        (root / "bin" / "bash").unlink()
+        archive(root, TOOLS, target, entrypoint=["/bin/echo", "by itself"], user="")
         shutil.rmtree(root)
     return target
 
@@ -118,7 +142,7 @@ def _install(root: Path, packages: tuple[str, ...]) -> None:
 def _copy_shell(root: Path) -> None:
     (root / "bin").mkdir()
     shutil.copy(shutil.which("busybox") or "/bin/busybox", root / "bin" / "busybox")
-    for name in ("sh", "sleep", "cat", "ls", "true", "false", "echo", "env", "tar", "ps", "kill"):
+    for name in SHELL_PROGRAMS:
         (root / "bin" / name).symlink_to("busybox")
     shutil.copy(shutil.which("bash") or "/bin/bash", root / "bin" / "bash")
 

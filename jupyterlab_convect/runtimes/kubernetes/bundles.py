@@ -10,7 +10,7 @@ import json
 import lzma
 import os
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -40,9 +40,11 @@ def read_run(attempt_folder: Path) -> Asked:
 def pack(attempt_folder: Path, step: Step, asked: Asked) -> bytes:
     """The archive: `step.json` for the pod, and every file that was declared. Refused if large."""
     spec = json.loads((attempt_folder / "step.json").read_bytes())
-    contents = {str(ATTEMPT / "step.json"): json.dumps(translate(spec, asked.root)).encode()}
+    handed = handed_on(spec, attempt_folder.parents[3])
+    moved = translate(spec, asked.root, handed)
+    contents = {str(ATTEMPT / "step.json"): json.dumps(moved).encode()}
     total = 0
-    for source, target in _files(spec, step, asked):
+    for source, target in (*_files(spec, step, asked), *_within(handed)):
         try:
             data = source.read_bytes()
         except OSError as error:
@@ -51,15 +53,48 @@ def pack(attempt_folder: Path, step: Step, asked: Asked) -> bytes:
         if total > 64 * LARGEST:
             raise _too_large(step, total)
         contents[str(target)] = data
+    return compress(contents, step)
+
+
+def compress(contents: Mapping[str, bytes], step: Step) -> bytes:
+    """The archive of what lies at each path of the pod. Refused if large."""
+    total = sum(map(len, contents.values()))
+    if total > 64 * LARGEST:
+        raise _too_large(step, total)
     archive = lzma.compress(_tar(contents), preset=6)
     if len(archive) > LARGEST:
         raise _too_large(step, len(archive))
     return archive
 
 
-def translate(spec: Json, root: Path) -> Json:
+def handed_on(spec: Json, runs: Path) -> dict[str, PurePosixPath]:
+    """Files of the runs that the step is told of by their path, and their place in the pod."""
+    words = [*spec["parameters"].values(), *spec["env"].values(), *spec["command"]]
+    found: dict[str, PurePosixPath] = {}
+    for word in words:
+        begin = word.find(f"{runs}/") if isinstance(word, str) else -1
+        path = word[begin:] if begin >= 0 else ""
+        if path and ".." not in path.split("/") and Path(path).exists():
+            place = PurePosixPath("/convect/handed") / str(len(found)) / Path(path).name
+            found.setdefault(path, place)
+    return found
+
+
+def translate(spec: Json, root: Path, handed: Mapping[str, PurePosixPath]) -> Json:
     """`step.json` with its paths as they are in the pod."""
-    moved = dict(spec)
+
+    def there(word: Json) -> Json:
+        for path, place in handed.items():
+            if isinstance(word, str) and word.endswith(path):
+                return word.removesuffix(path) + str(place)
+        return word
+
+    moved = {
+        **spec,
+        "parameters": {name: there(value) for name, value in spec["parameters"].items()},
+        "env": {name: there(value) for name, value in spec["env"].items()},
+        "command": [there(word) for word in spec["command"]],
+    }
     if spec.get("source"):
         moved["source"] = str(inside(Path(spec["source"]), root))
     isolated = Path(spec["folder"]).name == "work" and not _is_below(Path(spec["folder"]), root)
@@ -105,8 +140,14 @@ def _files(spec: Json, step: Step, asked: Asked) -> Iterator[tuple[Path, PurePos
             yield path, inside(path, root)
     for number, item in enumerate(spec.get("inputs") or ()):
         origin = Path(item["from"])
-        for file in _below(origin):
+        for file in below(origin):
             yield file, _input(number, item) / file.relative_to(origin).as_posix()
+
+
+def _within(handed: Mapping[str, PurePosixPath]) -> Iterator[tuple[Path, PurePosixPath]]:
+    for path, place in handed.items():
+        for file in below(Path(path)):
+            yield file, place / file.relative_to(path).as_posix()
 
 
 def _left_by(step: Step, asked: Asked) -> Iterable[Path]:
@@ -116,10 +157,11 @@ def _left_by(step: Step, asked: Asked) -> Iterable[Path]:
     for pattern in step.outputs:
         literal = home / pattern
         for path in [literal] if literal.exists() else home.glob(pattern):
-            yield from _below(path)
+            yield from below(path)
 
 
-def _below(path: Path) -> Iterator[Path]:
+def below(path: Path) -> Iterator[Path]:
+    """The file itself, or every file in the folder."""
     if path.is_dir():
         for place, _, files in os.walk(path):
             yield from (Path(place, name) for name in sorted(files))
@@ -135,7 +177,7 @@ def _is_below(path: Path, root: Path) -> bool:
     return path.is_relative_to(root)
 
 
-def _tar(contents: dict[str, bytes]) -> bytes:
+def _tar(contents: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name in sorted(contents):

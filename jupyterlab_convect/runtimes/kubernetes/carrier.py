@@ -2,12 +2,17 @@
 
 Whatever the runner writes is told on standard output, piece by piece and as it grows,
 in lines that start with a mark. It is alone there: nothing of this package can be
-imported. Usage: python3 carrier.py INBOX LIMIT
+imported. A component brings a command of its own; there it only comes before and after.
+
+Usage: python3 carrier.py run INBOX LIMIT
+       python3 carrier.py unpack INBOX
+       python3 carrier.py home FOLDER LIMIT
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -72,8 +77,8 @@ class Sender:
             self._say({**place, **last, "data": data})
         return True
 
-    def end(self, code: int) -> None:
-        self._say({"end": code})
+    def end(self, code: int, missing: list[str] | None = None) -> None:
+        self._say({"end": code, **({"missing": missing} if missing else {})})
 
     def _say(self, frame: dict[str, Any]) -> None:
         line = f"{MARK}{json.dumps(frame)}\n"
@@ -81,7 +86,47 @@ class Sender:
         self._write(line)
 
 
-def main(inbox: Path, limit: int) -> int:
+def main(task: str, place: str, limit: str = "0") -> int:
+    if task == "unpack":
+        return unpack(Path(place))
+    if task == "home":
+        return send_outputs(Path(place), int(limit))
+    return execute(Path(place), int(limit))
+
+
+def unpack(inbox: Path) -> int:
+    """The inputs of a component, and the places of its outputs, open to whatever user it has."""
+    os.umask(0)
+    root = Path("/convect")
+    with tarfile.open(inbox / "bundle.tar.xz") as archive:
+        archive.extractall(root)  # noqa: S202
+    places = json.loads((root / "places.json").read_bytes())
+    for name in ("/convect/inputs", "/convect/outputs", *places["folders"]):
+        Path(name).mkdir(parents=True, exist_ok=True)
+    for name in places["files"]:
+        Path(name).touch()
+    for folder, _, names in os.walk(root):
+        with contextlib.suppress(PermissionError):  # the volume's own folder
+            Path(folder).chmod(0o777)
+        for name in names:
+            Path(folder, name).chmod(0o666)
+    return 0
+
+
+def send_outputs(root: Path, limit: int) -> int:
+    """What a component has left; what is too large is named."""
+    sender = Sender(root, limit, _write_line)
+    names = [
+        os.path.relpath(Path(place, name), root)
+        for place, _, found in os.walk(root / "outputs")
+        for name in sorted(found)
+    ]
+    missing = [name for name in names if not sender.whole(name, most=sender.left - 2 * PIECE)]
+    sender.end(0, missing)
+    return 0
+
+
+def execute(inbox: Path, limit: int) -> int:
     process: subprocess.Popen[bytes] | None = None
     asked: list[int] = []
 
@@ -166,4 +211,4 @@ def _write_line(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(*sys.argv[1:]))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...errors import ConvectError
-from ...pipeline.plan import Plan, Step
+from ...pipeline.plan import Json, Plan, Step
 from ...pipeline.problems import Problem
 from . import fit, names
 from .api import ApiError
 from .cluster import Capacity, Cluster
+from .components import rehearsed
 from .delivery import PYTHON
 from .manifests import Delivery, Manifest, job
+from .objects import step_container
 from .site import Site
 
 Where = tuple[str | int, ...]
@@ -25,7 +27,7 @@ def check_plan(cluster: Cluster, plan: Plan) -> list[Problem]:
     rehearsed: dict[str, list[Problem]] = {}
     for step in plan.steps:
         try:
-            manifest = rehearsal(step, cluster.site, capacity)
+            manifest = rehearsal(step, cluster.site, capacity, plan.components)
         except ConvectError as error:
             problems.append(Problem("error", error.code, error.sentence, step.id, hint=error.hint))
             continue
@@ -41,13 +43,14 @@ def check_plan(cluster: Cluster, plan: Plan) -> list[Problem]:
     return problems
 
 
-def rehearsal(step: Step, site: Site, capacity: Capacity) -> Manifest:
+def rehearsal(
+    step: Step, site: Site, capacity: Capacity, components: Mapping[str, Json]
+) -> Manifest:
     """The Job as it would be, but for its name and its command."""
     if step.kind == "component":
-        raise ConvectError(
-            f"{step.name} is a component, which does not run on Kubernetes yet.", code="unsupported"
-        )
-    delivery = Delivery((PYTHON,), shares=site.shares)
+        delivery = rehearsed(components[step.component or ""], site)
+    else:
+        delivery = Delivery((PYTHON,), shares=site.shares)
     return job(REHEARSAL, step, 1, site, delivery, gpu_types(step, site, capacity))
 
 
@@ -116,7 +119,7 @@ def _rehearse(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
         yield Problem("error", "refused", f"The cluster refuses it: {words}.")
     secrets = [
         entry["valueFrom"]["secretKeyRef"]
-        for entry in manifest["spec"]["template"]["spec"]["containers"][0]["env"]
+        for entry in step_container(manifest["spec"]["template"]["spec"])["env"]
         if "valueFrom" in entry
     ]
     claims = {

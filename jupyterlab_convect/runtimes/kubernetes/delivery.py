@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from ...catalog.run import input_files
 from ...errors import Refused
 from ...pipeline.plan import Json
 from ...runner.bundle import bundle
@@ -37,6 +38,8 @@ class Parcel:
     delivery: Delivery
     secret: Mapping[str, str] | None = None
     """Base64 content of the Secret that has to be made first."""
+    results: Json = None
+    """Of a component: where its outputs are looked for afterwards."""
 
 
 def choose_way(attempt: Attempt, site: Site, wanted: str) -> Way:
@@ -63,23 +66,32 @@ def make_parcel(attempt: Attempt, site: Site, way: Way, secret: str, carry: int)
         return Parcel(way, Delivery(command, shares=site.shares))
     archive = bundles.pack(attempt.folder, attempt.step, bundles.read_run(attempt.folder))
     stop = json.dumps({"state": "failed", "reason": INTERRUPTED}).encode()
-    carrier = resources.files(__package__).joinpath("carrier.py").read_bytes()
     files = {
         "bundle.tar.xz": archive,
         "runner.pyz": bundle(),
-        "carrier.py": carrier,
+        "carrier.py": carrier(),
         "stop.json": stop,
     }
     inbox = Delivery.inbox
     delivery = Delivery(
-        (PYTHON, f"{inbox}/carrier.py", inbox, str(carry)),
+        (PYTHON, f"{inbox}/carrier.py", "run", inbox, str(carry)),
         env={"CONVECT_LOG_LIMIT": str(carry // 4), "CONVECT_OUTPUT_LIMIT": str(carry // 8)},
         shares=site.shares,
         secret=secret,
         scratch=("/convect",),
         ttl=max(site.ttl, KEPT),
     )
-    return Parcel(way, delivery, {name: _base64(data) for name, data in files.items()})
+    return Parcel(way, delivery, as_secret(files))
+
+
+def carrier() -> bytes:
+    """The program that unpacks and sends home, which stands alone."""
+    return resources.files(__package__).joinpath("carrier.py").read_bytes()
+
+
+def as_secret(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files as a Secret holds them."""
+    return {name: base64.b64encode(data).decode() for name, data in files.items()}
 
 
 def write_stop(folder: Path, state: str, reason: str) -> None:
@@ -88,10 +100,11 @@ def write_stop(folder: Path, state: str, reason: str) -> None:
 
 
 def _paths(attempt: Attempt) -> list[str]:
-    """Every place that the runner will look at."""
+    """Every place that the runner, or a component, will look at."""
     spec: Json = json.loads((attempt.folder / "step.json").read_bytes())
     inputs = [item["from"] for item in spec.get("inputs") or ()]
-    wanted = [str(attempt.folder), spec.get("source"), spec["folder"], *inputs]
+    given = input_files(spec["component"]) if spec.get("component") else []
+    wanted = [str(attempt.folder), spec.get("source"), spec["folder"], *inputs, *given]
     return [path for path in wanted if path]
 
 
@@ -109,7 +122,3 @@ def _runner_beside(attempt_folder: Path) -> Path:
 def _runner() -> tuple[bytes, str]:
     content = bundle()
     return content, hashlib.sha256(content).hexdigest()[:16]
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()

@@ -8,7 +8,7 @@ from ...errors import ConvectError
 from ...pipeline.plan import Json
 from ...pipeline.quantities import quantity
 from ...runner.outcome import CANCELLED, TAKEN, UNWRITABLE
-from .objects import Finding, Object, condition, terminated
+from .objects import Finding, Object, condition, step_container, terminated
 from .words import bare
 
 
@@ -28,6 +28,8 @@ def ended(pod: Object) -> Finding:
     ):
         reason = "The node refused the pod, because what it needs was just taken."
         return Finding("failed", reason, status.get("message"))
+    if status.get("reason") == "DeadlineExceeded":
+        return Finding("failed", "Its time was over.", status.get("message"))
     end = terminated(pod)
     if end is None:
         if status.get("phase") == "Succeeded":
@@ -38,7 +40,7 @@ def ended(pod: Object) -> Finding:
 
 def _exit(pod: Object, end: Json) -> Finding:
     code, kind, words = end.get("exitCode"), end.get("reason"), end.get("message")
-    container = pod["spec"]["containers"][0]
+    container = step_container(pod["spec"])
     if code == 0:
         return Finding("succeeded")
     if kind == "OOMKilled":
@@ -65,9 +67,10 @@ def _exit(pod: Object, end: Json) -> Finding:
 
 
 def _start_trouble(container: Object, words: str) -> str:
-    program = container.get("command", ["python3"])[0]
+    program = container.get("command", ["the program that it starts"])[0]
     if "executable file not found" in words or "no such file" in words:
-        return f"The image {container['image']} has no {program}, which runs the steps."
+        why = ", which runs the steps" if program == "python3" else ""
+        return f"The image {container['image']} has no {program}{why}."
     return f"The image {container['image']} cannot run {program}."
 
 

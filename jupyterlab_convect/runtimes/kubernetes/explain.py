@@ -15,6 +15,7 @@ from .objects import (
     is_running,
     last_words,
     seconds_of,
+    step_status,
     terminated,
     words_of,
 )
@@ -49,7 +50,7 @@ def explain(
     if going or disruption(pod):
         reason = f"{disruption(pod) or ''} It is being stopped.".strip()
         return Finding("running", reason, disruption_words(pod) or None)
-    if phase == "Running" and is_running(pod):
+    if is_running(pod):
         return _running_there(pod)
     return pending(pod, events, why_it_does_not_fit)
 
@@ -83,8 +84,7 @@ def _without_pod(job: Object | None, events: Sequence[Object]) -> Finding:
 
 def _running_there(pod: Object) -> Finding:
     ready = condition(pod, "Ready", "False")
-    statuses = pod["status"].get("containerStatuses") or [{}]
-    if ready and statuses[0].get("ready"):
+    if ready and step_status(pod).get("ready"):
         node = pod["spec"].get("nodeName")
         return Finding(
             "running",

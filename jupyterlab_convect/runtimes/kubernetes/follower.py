@@ -1,22 +1,30 @@
-"""Follows the log of one pod and builds the attempt's folder from it."""
+"""Follows the log of one container and keeps what it says."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from typing import Protocol
 
 from .api import Api, ApiError, Unreachable
-from .homecoming import Homecoming
-from .manifests import CONTAINER
-from .watch import read_lines
+from .watch import read_pieces
 
 SILENCE = 600.0
 PAUSE = 1.0
 
 
+class Reading(Protocol):
+    """One reading of a log, from its beginning."""
+
+    ended: bool
+    """It has said all that there is."""
+    noise: list[str]
+
+    def take(self, data: bytes) -> None: ...
+
+
 class Follower(threading.Thread):
-    """Reads until the carrier says that all is told, or until the container has ended.
+    """Reads until all is told, or until the container has ended.
 
     A connection may break at any time: then it is read from the start again.
     """
@@ -25,17 +33,19 @@ class Follower(threading.Thread):
         self,
         api: Api,
         pod: str,
-        folder: Path,
+        container: str,
+        begin: Callable[[], Reading],
         is_over: Callable[[], bool],
         changed: Callable[[], None],
     ) -> None:
         super().__init__(name=f"log of {pod}", daemon=True)
-        self.home = Homecoming(folder)
+        self.reading = begin()
         self.done = False
         self.trouble: str | None = None
         self._api = api
         self._path = f"{api.place('pods', pod)}/log"
-        self._folder = folder
+        self._container = container
+        self._begin = begin
         self._is_over = is_over
         self._changed = changed
         self._closed = threading.Event()
@@ -43,17 +53,17 @@ class Follower(threading.Thread):
     def run(self) -> None:
         while not self._closed.is_set():
             over = self._is_over()
-            self.home = Homecoming(self._folder)
+            self.reading = self._begin()
             try:
                 with self._api.stream(
-                    self._path, SILENCE, container=CONTAINER, follow=not over
+                    self._path, SILENCE, container=self._container, follow=not over
                 ) as response:
-                    for line in read_lines(response):
+                    for piece in read_pieces(response):
                         if self._closed.is_set():
                             return
-                        self.home.take(line)
+                        self.reading.take(piece)
                 self.trouble = None
-                if over or self.home.ended is not None:
+                if over or self.reading.ended:
                     break
             except ApiError as error:
                 self.trouble = error.message

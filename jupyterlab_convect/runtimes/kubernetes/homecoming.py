@@ -22,17 +22,46 @@ UNCERTAIN = 20
 """Lines of others that are kept: what Python says when it cannot even start the carrier."""
 
 
-class Homecoming:
-    """One reading of one attempt's log, from its beginning."""
+class PlainLog:
+    """One reading of what a component prints, from its beginning: only what is new is added."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ended: int | None = None
-        """The runner's exit code, once all has arrived."""
+    def __init__(self, path: Path) -> None:
+        self.ended = False
         self.noise: list[str] = []
-        self._drafts: dict[tuple[str, int], bytearray] = {}
+        self._path = path
+        self._at = 0
 
-    def take(self, line: bytes) -> None:
+    def take(self, data: bytes) -> None:
+        have = self._path.stat().st_size if self._path.exists() else 0
+        new, self._at = data[max(have - self._at, 0) :], self._at + len(data)
+        if new:
+            with self._path.open("ab") as file:
+                file.write(new)
+
+
+class Homecoming:
+    """One reading of one attempt's log, from its beginning.
+
+    `outputs_only`: what comes are the outputs of a component, for its working folder.
+    """
+
+    def __init__(self, folder: Path, *, outputs_only: bool = False) -> None:
+        self.folder = folder
+        self.ended = False
+        """All has arrived."""
+        self.missing: list[str] = []
+        """Files that were too large."""
+        self.noise: list[str] = []
+        self._outputs_only = outputs_only
+        self._drafts: dict[tuple[str, int], bytearray] = {}
+        self._rest = b""
+
+    def take(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in filter(None, lines):
+            self._take_line(line)
+
+    def _take_line(self, line: bytes) -> None:
         text = line.decode(errors="replace")
         if not text.startswith(MARK):
             self.noise = [*self.noise[1 - UNCERTAIN :], text]
@@ -43,12 +72,17 @@ class Homecoming:
 
     def _take(self, frame: Json) -> None:
         if "end" in frame:
-            self.ended = int(frame["end"])
+            int(frame["end"])
+            self.missing = [str(name) for name in frame.get("missing") or ()]
+            self.ended = True
             return
-        data = zlib.decompress(base64.b64decode(frame["data"]))
-        if frame.get("file") in GROWING:
-            self._grow(frame["file"], int(frame["at"]), data)
-        elif _is_expected(frame.get("file")):
+        data, name = zlib.decompress(base64.b64decode(frame["data"])), frame.get("file")
+        if self._outputs_only:
+            if _is_below(name, "outputs"):
+                self._draft(frame, data)
+        elif name in GROWING:
+            self._grow(name, int(frame["at"]), data)
+        elif name in ("executed.ipynb", "outputs.json") or _is_below(name, "files"):
             self._draft(frame, data)
 
     def _grow(self, name: str, at: int, data: bytes) -> None:
@@ -101,10 +135,8 @@ class Homecoming:
         return path.is_file() and bool(path.stat().st_size == fact["size"])
 
 
-def _is_expected(name: Json) -> bool:
-    """Only what a runner leaves, and nothing outside of the folder."""
-    if name in ("executed.ipynb", "outputs.json"):
-        return True
-    if not isinstance(name, str) or not name.startswith("files/") or "\0" in name:
+def _is_below(name: Json, folder: str) -> bool:
+    """Only what belongs there, and nothing outside of the folder."""
+    if not isinstance(name, str) or not name.startswith(f"{folder}/") or "\0" in name:
         return False
-    return ".." not in name.split("/") and not name.startswith("files//")
+    return ".." not in name.split("/") and not name.startswith(f"{folder}//")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import Refused
 from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration
 from . import names
+from .objects import STEP
 from .site import Share, Site, gpu_requests
 
-CONTAINER = "step"
+UNPACKER, CARRIER = "unpack", "carry"
 Manifest = dict[str, Any]
+
+NOBODY_SPECIAL = 1000
+SPARE_DEADLINE = 900
+"""Seconds beyond its timeout after which the cluster ends a component that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +26,29 @@ class Delivery:
     """How the files of an attempt get to its pod, and what executes them there."""
 
     command: tuple[str, ...]
-    working_dir: str | None = None
+    """Empty for what the image itself starts."""
+    args: tuple[str, ...] = ()
+    image: str | None = None
+    """The component's own, for a step that names none."""
     env: Mapping[str, str] = field(default_factory=dict)
     shares: tuple[Share, ...] = ()
+    binds: Mapping[str, str] = field(default_factory=dict)
+    """Paths that only the image knows, and the files below a share (or scratch) behind them."""
     secret: str | None = None
     """The name of a Secret that is mounted at `inbox`."""
     inbox: str = "/convect-in"
     scratch: tuple[str, ...] = ()
     """Paths of empty folders that end with the pod."""
     ttl: int | None = None
+    escort: Escort | None = None
+
+
+@dataclass(frozen=True)
+class Escort:
+    """What comes before and after a component that shares no volume with us, in our image."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
 
 
 def job(
@@ -69,19 +89,14 @@ def job(
 def pod_spec(step: Step, site: Site, delivery: Delivery, gpu_types: Sequence[str] = ()) -> Manifest:
     wanted = step.kubernetes
     volumes, mounts = _volumes(step, delivery)
-    policy = step.pull_policy or site.pull_policy
-    container: Manifest = {
-        "name": CONTAINER,
-        "image": image_of(step, site),
-        **({"imagePullPolicy": policy} if policy else {}),
-        "command": list(delivery.command),
-        **({"workingDir": delivery.working_dir} if delivery.working_dir else {}),
+    image = step.image or delivery.image or site.image
+    if not image:
+        raise _without_image(step)
+    container = {
+        **_container(STEP, image, delivery.command, _seen(mounts, delivery), step, site),
+        **({"args": _words(delivery.args)} if delivery.args else {}),
         "env": _environment(delivery.env, step.secrets),
         "resources": resources(step.resources, site),
-        "volumeMounts": mounts,
-        "securityContext": dict(site.container_security),
-        # The last words of the log are the raw words behind a failure.
-        "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     pull_secrets = _unique((*wanted.pull_secrets, *site.pull_secrets))
     selector = {**site.node_selector, **wanted.node_selector}
@@ -93,12 +108,13 @@ def pod_spec(step: Step, site: Site, delivery: Delivery, gpu_types: Sequence[str
     ]
     return {
         "restartPolicy": "Never",
-        "containers": [container],
+        **_containers(container, step, site, delivery, mounts),
         "volumes": volumes,
-        "securityContext": dict(site.pod_security),
+        "securityContext": pod_security(step, site),
         "automountServiceAccountToken": bool(wanted.service_account),
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": site.grace,
+        **_deadline(step),
         **({"serviceAccountName": wanted.service_account} if wanted.service_account else {}),
         **({"priorityClassName": wanted.priority} if wanted.priority else {}),
         **({"imagePullSecrets": [{"name": name} for name in pull_secrets]} if pull_secrets else {}),
@@ -108,16 +124,12 @@ def pod_spec(step: Step, site: Site, delivery: Delivery, gpu_types: Sequence[str
     }
 
 
-def image_of(step: Step, site: Site) -> str:
-    image = step.image or site.image
-    if not image:
-        raise Refused(
-            f"{step.name} has no image.",
-            code="no-image",
-            hint="Set `image`, for the step, in the pipeline's defaults, or as "
-            "c.KubernetesRuntime.image for all.",
-        )
-    return image
+def pod_security(step: Step, site: Site) -> Manifest:
+    """Images of components seldom have a user of their own, and must not run as root here."""
+    context = dict(site.pod_security)
+    if step.kind == "component" and context.get("runAsNonRoot"):
+        context.setdefault("runAsUser", NOBODY_SPECIAL)
+    return context
 
 
 def resources(wanted: Resources, site: Site) -> Manifest:
@@ -160,6 +172,76 @@ def secret(job: Manifest, data: Mapping[str, str]) -> Manifest:
     }
 
 
+def _without_image(step: Step) -> Refused:
+    return Refused(
+        f"{step.name} has no image.",
+        code="no-image",
+        hint="Set `image`, for the step, in the pipeline's defaults, or as "
+        "c.KubernetesRuntime.image for all.",
+    )
+
+
+def _container(
+    name: str,
+    image: str,
+    command: Sequence[str],
+    mounts: Sequence[Manifest],
+    step: Step,
+    site: Site,
+) -> Manifest:
+    policy = step.pull_policy or site.pull_policy
+    return {
+        "name": name,
+        "image": image,
+        **({"imagePullPolicy": policy} if policy else {}),
+        **({"command": _words(command)} if command else {}),
+        "volumeMounts": list(mounts),
+        "securityContext": dict(site.container_security),
+        # The last words of the log are the raw words behind a failure.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def _containers(
+    container: Manifest, step: Step, site: Site, delivery: Delivery, mounts: Sequence[Manifest]
+) -> Manifest:
+    """The step alone; or between one that unpacks its files and one that sends them home."""
+    if delivery.escort is None:
+        return {"containers": [container]}
+    if not site.image:
+        raise Refused(
+            f"{step.name} needs an image with Python beside its own, which carries its files.",
+            code="no-image",
+            hint="Set c.KubernetesRuntime.image, or share a volume with the cluster.",
+        )
+    ours = [item for item in mounts if item not in _seen(mounts, delivery)]
+    # As much as the step has, so that the pod asks for no more, and every quota is content.
+    room = {"resources": resources(replace(step.resources, gpu=None), site)}
+    before = _container(UNPACKER, site.image, delivery.escort.before, ours, step, site)
+    after = _container(CARRIER, site.image, delivery.escort.after, ours, step, site)
+    return {"initContainers": [before | room, container], "containers": [after | room]}
+
+
+def _seen(mounts: Sequence[Manifest], delivery: Delivery) -> list[Manifest]:
+    """What the step itself sees: of what its escort has, only what is meant for it."""
+    if delivery.escort is None:
+        return list(mounts)
+    private = (delivery.inbox, *delivery.scratch)
+    return [item for item in mounts if item["mountPath"] not in private]
+
+
+def _deadline(step: Step) -> Manifest:
+    """The runner keeps to a timeout by itself; a component is stopped by whoever watches it."""
+    if step.kind != "component" or not step.timeout:
+        return {}
+    return {"activeDeadlineSeconds": math.ceil(step.timeout) + SPARE_DEADLINE}
+
+
+def _words(words: Iterable[str]) -> list[str]:
+    """As they are: the cluster would put variables into `$(NAME)`."""
+    return [word.replace("$", "$$") for word in words]
+
+
 def _volumes(step: Step, delivery: Delivery) -> tuple[list[Manifest], list[Manifest]]:
     volumes: list[Manifest] = []
     mounts: list[Manifest] = []
@@ -188,19 +270,31 @@ def _volumes(step: Step, delivery: Delivery) -> tuple[list[Manifest], list[Manif
         claim = {"persistentVolumeClaim": {"claimName": volume.claim}}
         add(claim, volume.path, volume.sub_path or "", volume.read_only)
     if delivery.secret:
-        add({"secret": {"secretName": delivery.secret}}, delivery.inbox, read_only=True)
+        volumes.append({"name": "inbox", "secret": {"secretName": delivery.secret}})
+        mounts.append({"name": "inbox", "mountPath": delivery.inbox, "readOnly": True})
     for number, path in enumerate(delivery.scratch):
         volumes.append({"name": f"scratch{number}", "emptyDir": {}})
         mounts.append({"name": f"scratch{number}", "mountPath": path})
+    for path, real in delivery.binds.items():
+        mounts.append(_bind(path, real, mounts))
     if step.resources.shared_memory:
         size = step.resources.shared_memory
         add({"emptyDir": {"medium": "Memory", "sizeLimit": size}}, "/dev/shm")  # noqa: S108
     return volumes, mounts
 
 
+def _bind(path: str, real: str, mounts: Sequence[Manifest]) -> Manifest:
+    """A file that one mount has, seen at another path as well."""
+    holders = [item for item in mounts if real.startswith(item["mountPath"].rstrip("/") + "/")]
+    holder = max(holders, key=lambda item: len(item["mountPath"]))
+    inner = real[len(holder["mountPath"].rstrip("/")) + 1 :]
+    sub_path = "/".join(filter(None, (holder.get("subPath"), inner)))
+    return {"name": holder["name"], "mountPath": path, "subPath": sub_path}
+
+
 def _environment(env: Mapping[str, str], secrets: Sequence[Secret]) -> list[Manifest]:
     """Secrets by reference: their values are never in our hands."""
-    entries = [{"name": name, "value": value} for name, value in env.items()]
+    entries = [{"name": name, "value": value.replace("$", "$$")} for name, value in env.items()]
     hidden = [
         {
             "name": item.env,

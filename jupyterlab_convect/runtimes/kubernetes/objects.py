@@ -12,6 +12,9 @@ from ...runs.model import State
 
 Object = dict[str, Any]
 
+STEP = "step"
+"""The name of the container that executes the step."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -33,22 +36,44 @@ def words_of(condition: Json) -> str:
     return condition.get("message") or condition.get("reason") or ""
 
 
-def _container_state(pod: Object) -> Json:
-    statuses = pod.get("status", {}).get("containerStatuses") or ()
-    return statuses[0].get("state", {}) if statuses else {}
+def step_container(pod_spec: Json) -> Json:
+    """The container that executes the step; others carry files for it."""
+    containers = [*pod_spec.get("initContainers", ()), *pod_spec["containers"]]
+    return next((item for item in containers if item.get("name") == STEP), containers[-1])
+
+
+def statuses(pod: Object) -> list[Json]:
+    """Of all its containers, in the order in which they come."""
+    status = pod.get("status", {})
+    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+
+
+def step_status(pod: Object) -> Json:
+    """Of the container that executes the step; the others only carry files."""
+    found = statuses(pod)
+    return next((item for item in found if item.get("name") == STEP), found[-1] if found else {})
 
 
 def terminated(pod: Object) -> Json | None:
-    return _container_state(pod).get("terminated")
+    """How the step's container ended, or one without which it cannot even begin."""
+    for status in (step_status(pod), *statuses(pod)):
+        end = status.get("state", {}).get("terminated")
+        if end and (end.get("exitCode") or status is step_status(pod)):
+            return end
+    return None
 
 
 def is_running(pod: Object) -> bool:
-    return "running" in _container_state(pod)
+    return "running" in step_status(pod).get("state", {})
 
 
 def waiting(pod: Object) -> Json | None:
-    waiting = _container_state(pod).get("waiting")
-    return waiting if waiting and waiting.get("reason") != "ContainerCreating" else None
+    """What holds a container up, other than that it is not its turn yet."""
+    for status in statuses(pod):
+        waiting = status.get("state", {}).get("waiting")
+        if waiting and waiting.get("reason") not in ("ContainerCreating", "PodInitializing"):
+            return waiting
+    return None
 
 
 def last_words(events: Iterable[Object], reason: str) -> str | None:

@@ -10,18 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...pipeline.plan import Json
+from ...runner.outcome import duration
 from ...runner.saving import write_whole
 from ...runs.model import ENDED
 from ..base import Attempt, StepStatus
 from ..local.progress import Progresses
-from . import fit
+from . import components, fit
 from .api import ApiError, Unreachable
 from .cluster import Cluster, Seen
-from .delivery import INTERRUPTED
+from .delivery import INTERRUPTED, write_stop
 from .explain import explain, explain_gone
-from .follower import Follower
+from .follower import Follower, Reading
+from .homecoming import Homecoming, PlainLog
 from .jobs import delete_job, has_travelled, job_of
-from .objects import Finding, Object, event_time
+from .manifests import CARRIER
+from .objects import STEP, Finding, Object, event_time, seconds_of, statuses, step_status
 
 Key = tuple[str, str, int]
 
@@ -37,7 +40,7 @@ class Observer:
         self._patience = patience
         self._changed = changed
         self._progresses = Progresses()
-        self._followers: dict[Key, Follower] = {}
+        self._followers: dict[Key, dict[str, Follower]] = {}
         self._hopeless: dict[Key, float] = {}
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
@@ -52,8 +55,7 @@ class Observer:
     def forget(self, key: Key) -> None:
         self._progresses.forget(key)
         self._hopeless.pop(key, None)
-        follower = self._followers.pop(key, None)
-        if follower is not None:
+        for follower in self._followers.pop(key, {}).values():
             follower.close()
 
     def close(self) -> None:
@@ -93,6 +95,8 @@ class Observer:
         else:
             why = self._why_it_does_not_fit(attempt, seen.pod)
             finding = explain(seen.job, seen.pod, seen.events, why, time.time())
+        if attempt.step.kind == "component":
+            return self._component(attempt, seen, finding)
         return self._once_home(attempt, seen.pod, finding) if has_travelled(attempt) else finding
 
     def _why_it_does_not_fit(self, attempt: Attempt, pod: Object | None) -> str | None:
@@ -112,27 +116,75 @@ class Observer:
     def _once_home(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
         """Without a shared volume, nothing has ended before its results are home."""
         over = finding.state in ENDED
-        follower = self._followers.get(attempt.key)
-        if follower is None and pod is not None and (over or finding.state == "running"):
-            follower = self._followers[attempt.key] = self._follow(attempt, pod)
-        if not over or follower is None:
+        if pod is not None and (over or finding.state == "running"):
+            self._follow(attempt, pod, STEP, lambda: Homecoming(attempt.folder))
+        if not over:
             return finding
-        if not follower.done:
-            return Finding("running", "Its results are coming home.")
-        said = "\n".join(follower.home.noise) or follower.trouble
-        return replace(finding, detail=finding.detail or said)
+        return self._all_read(attempt) or replace(
+            finding, detail=finding.detail or self._said(attempt)
+        )
 
-    def _follow(self, attempt: Attempt, pod: Object) -> Follower:
+    def _component(self, attempt: Attempt, seen: Seen, finding: Finding) -> Finding:
+        """Nobody of ours is there: what it prints is followed, and its end is written here."""
+        pod, folder = seen.pod or seen.was_pod, attempt.folder
+        over = finding.state in ENDED
+        if seen.pod is not None and (over or finding.state == "running"):
+            self._follow(attempt, seen.pod, STEP, lambda: PlainLog(folder / "log.txt"))
+        if not over:
+            return self._in_time(attempt, seen.pod, finding)
+        if pod is None and finding.state == "lost":
+            return finding
+        carried = has_travelled(attempt) and finding.state == "succeeded"
+        if carried and seen.pod is not None:
+            home = Path(folder, "work")
+            self._follow(attempt, seen.pod, CARRIER, lambda: Homecoming(home, outputs_only=True))
+        unread = self._all_read(attempt)
+        if unread is not None:
+            return unread
+        components.conclude(attempt, finding, pod, self._missing(attempt) if carried else ())
+        return replace(self._outcome(attempt, seen) or finding, detail=finding.detail)
+
+    def _in_time(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
+        """Stop a component whose time is over, as a runner does by itself."""
+        limit, state = attempt.step.timeout, step_status(pod).get("state", {}) if pod else {}
+        begun = state.get("running", {}).get("startedAt")
+        if limit and begun and time.time() > seconds_of(begun) + limit:
+            write_stop(attempt.folder, "failed", f"Timed out after {duration(limit)}.")
+            self.clean_up(attempt)
+        return finding
+
+    def _all_read(self, attempt: Attempt) -> Finding | None:
+        """Nothing, or what is said while something is still on its way."""
+        if all(item.done for item in self._followers.get(attempt.key, {}).values()):
+            return None
+        return Finding("running", "Its results are coming home.")
+
+    def _said(self, attempt: Attempt) -> str | None:
+        followers = self._followers.get(attempt.key, {}).values()
+        return next(
+            (text for f in followers if (text := "\n".join(f.reading.noise) or f.trouble)), None
+        )
+
+    def _missing(self, attempt: Attempt) -> list[str]:
+        reading = self._followers[attempt.key][CARRIER].reading
+        return reading.missing if isinstance(reading, Homecoming) else []
+
+    def _follow(
+        self, attempt: Attempt, pod: Object, container: str, begin: Callable[[], Reading]
+    ) -> None:
+        followers = self._followers.setdefault(attempt.key, {})
+        if container in followers:
+            return
         name, pods = pod["metadata"]["name"], self._cluster.pods
-        follower = Follower(
+        followers[container] = Follower(
             self._cluster.api,
             name,
-            attempt.folder,
-            lambda: _is_over(pods.now()[0].get(name)),
+            container,
+            begin,
+            lambda: _is_over(pods.now()[0].get(name), container),
             self._changed,
         )
-        follower.start()
-        return follower
+        followers[container].start()
 
     def _lose_patience(self, attempt: Attempt, finding: Finding) -> Finding:
         since = self._hopeless.setdefault(attempt.key, time.monotonic())
@@ -150,8 +202,11 @@ class Observer:
         return replace(finding, reason=sentence, detail=trouble[0])
 
 
-def _is_over(pod: Object | None) -> bool:
-    return pod is None or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+def _is_over(pod: Object | None, container: str) -> bool:
+    if pod is None or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return True
+    states = {item.get("name"): item.get("state", {}) for item in statuses(pod)}
+    return "terminated" in states.get(container, {})
 
 
 def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:

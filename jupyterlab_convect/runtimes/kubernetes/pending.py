@@ -9,7 +9,16 @@ from decimal import Decimal
 from ...errors import ConvectError
 from ...pipeline.plan import Json
 from ...pipeline.quantities import quantity
-from .objects import Finding, Object, condition, last_words, waiting, words_of
+from .objects import (
+    Finding,
+    Object,
+    condition,
+    last_words,
+    statuses,
+    step_container,
+    waiting,
+    words_of,
+)
 from .words import amount, bare, listing, plain_resource
 
 
@@ -148,7 +157,7 @@ def _scheduler_words(words: str) -> str:
 def _waiting_container(pod: Object, held_up: Json) -> Finding:
     kind = held_up.get("reason", "")
     words = held_up.get("message") or kind
-    image = pod["spec"]["containers"][0]["image"]
+    image = _held_up_image(pod, held_up)
     if kind in ("ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError"):
         return Finding("starting", _image_trouble(image, words), words, hopeless=True)
     if kind == "ErrImageNeverPull":
@@ -162,6 +171,19 @@ def _waiting_container(pod: Object, held_up: Json) -> Finding:
         return Finding("starting", f"The container does not start: {words}", words, hopeless=True)
     node = pod["spec"].get("nodeName")
     return Finding("starting", f"Starting on {node}." if node else None)
+
+
+def _held_up_image(pod: Object, held_up: Json) -> str:
+    names = [
+        item.get("name")
+        for item in statuses(pod)
+        if item.get("state", {}).get("waiting") == held_up
+    ]
+    spec = pod["spec"]
+    for container in (*spec.get("initContainers", ()), *spec["containers"]):
+        if container.get("name") in names:
+            return str(container["image"])
+    return str(step_container(spec)["image"])
 
 
 def _image_trouble(image: str, words: str) -> str:

@@ -14,7 +14,7 @@ from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ..base import Attempt, LogChunk, StepStatus
-from . import manifests
+from . import components, manifests
 from .api import (
     Api,
     ApiError,
@@ -156,7 +156,8 @@ class KubernetesRuntime(ConfiguredRuntime):
     def _start(self, cluster: Cluster, attempt: Attempt) -> Json:
         step, name = attempt.step, job_of(attempt)
         way = choose_way(attempt, cluster.site, self.files)
-        parcel = make_parcel(attempt, cluster.site, way, name, self.carry_limit)
+        make = components.make_parcel if step.kind == "component" else make_parcel
+        parcel = make(attempt, cluster.site, way, name, self.carry_limit)
         try:
             types = gpu_types(step, cluster.site, cluster.capacity()) if step.resources.gpu else []
             manifest = manifests.job(
@@ -175,6 +176,7 @@ class KubernetesRuntime(ConfiguredRuntime):
             "namespace": cluster.api.namespace,
             "uid": job["metadata"]["uid"],
             "way": way,
+            **({"results": parcel.results} if parcel.results else {}),
         }
 
     @staticmethod

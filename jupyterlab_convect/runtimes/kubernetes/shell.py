@@ -15,7 +15,7 @@ from typing import Any
 
 from ...errors import Refused
 from .api import Api
-from .manifests import CONTAINER
+from .objects import STEP
 
 STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
 SHELL = ("/bin/sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh")
@@ -27,7 +27,7 @@ def run_in_pod(api: Api, pod: str, command: Sequence[str]) -> int:
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     query = {
-        "container": CONTAINER,
+        "container": STEP,
         "command": list(command or SHELL),
         "stdin": terminal,
         "stdout": True,

@@ -168,9 +168,8 @@ class Watch(threading.Thread):
         self.trouble = self.trouble_since = None
 
 
-def read_lines(response: Any) -> Iterator[bytes]:
-    """Lines as soon as they are there, not when a buffer is full."""
-    rest = b""
+def read_pieces(response: Any) -> Iterator[bytes]:
+    """What comes as soon as it is there, not when a buffer is full."""
     while True:
         try:
             data = response.read1(1 << 20)
@@ -178,5 +177,11 @@ def read_lines(response: Any) -> Iterator[bytes]:
             raise Unreachable(str(error) or type(error).__name__) from error
         if not data:
             return
+        yield data
+
+
+def read_lines(response: Any) -> Iterator[bytes]:
+    rest = b""
+    for data in read_pieces(response):
         *lines, rest = (rest + data).split(b"\n")
         yield from filter(None, lines)

@@ -98,7 +98,17 @@ def packed(tmp_path: Path) -> tuple[Path, Path, Step, Plan]:
         after=("make",),
         dependencies=(SourceFile("sub/lib.py", ""),),
     )
-    spec = {"source": str(root / "sub/use.py"), "folder": str(root / "sub"), "inputs": []}
+    made = tmp_path / "runs" / "r" / "steps" / "part" / "1" / "files" / "data"
+    made.mkdir(parents=True)
+    (made / "x").write_text("5")
+    spec = {
+        "source": str(root / "sub/use.py"),
+        "folder": str(root / "sub"),
+        "inputs": [],
+        "parameters": {"n": 1, "path": str(made), "other": f"{tmp_path}/runs/r/../../x"},
+        "env": {"FILE": str(made / "x")},
+        "command": [f"--data={made}"],
+    }
     (folder / "step.json").write_text(json.dumps(spec))
     return root, folder, use, Plan("p", (make, use))
 
@@ -109,6 +119,8 @@ def test_only_what_is_declared_travels(packed: Any) -> None:
     with tarfile.open(fileobj=io.BytesIO(lzma.decompress(archive))) as tar:
         assert sorted(tar.getnames()) == [
             "attempt/step.json",
+            "handed/0/data/x",
+            "handed/1/x",
             "root/sub/data/x",
             "root/sub/lib.py",
             "root/sub/use.py",
@@ -116,6 +128,10 @@ def test_only_what_is_declared_travels(packed: Any) -> None:
         spec = json.loads(tar.extractfile("attempt/step.json").read())
     assert spec["source"] == "/convect/root/sub/use.py"
     assert spec["folder"] == "/convect/root/sub"
+    assert spec["parameters"]["path"] == "/convect/handed/0/data"
+    assert spec["parameters"]["other"].startswith(str(root.parent))
+    assert spec["env"] == {"FILE": "/convect/handed/1/x"}
+    assert spec["command"] == ["--data=/convect/handed/0/data"]
 
 
 class Wire:
@@ -129,7 +145,7 @@ class Wire:
     def hear(self, lines: list[str] | None = None) -> Homecoming:
         heard = Homecoming(self.home)
         for line in self.lines if lines is None else lines:
-            heard.take(line.rstrip("\n").encode())
+            heard.take(line.rstrip("\n").encode() + b"\n")
         return heard
 
 
@@ -158,7 +174,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_all_comes_home(wire: Wire, tmp_path: Path) -> None:
     carrier.bring_home(tmp_path / "there", wire.sender)
     wire.sender.end(0)
-    assert wire.hear().ended == 0
+    assert wire.hear().ended
     assert everything(wire.home) == everything(tmp_path / "there")
     assert json.loads((wire.home / "outputs.json").read_text())["state"] == "succeeded"
     assert (tmp_path / "work" / "data" / "x").exists()
@@ -209,5 +225,5 @@ def test_too_much_is_said_and_the_rest_comes(wire: Wire, tmp_path: Path) -> None
 )
 def test_lines_of_others_do_no_harm(wire: Wire, line: str) -> None:
     before = everything(wire.home.parent)
-    assert wire.hear([line]).ended is None
+    assert not wire.hear([line]).ended
     assert everything(wire.home.parent) == before

@@ -18,7 +18,7 @@ from jupyterlab_convect.pipeline.plan import (
     Toleration,
     Volume,
 )
-from jupyterlab_convect.runtimes.kubernetes.manifests import Delivery, job, secret
+from jupyterlab_convect.runtimes.kubernetes.manifests import Delivery, Escort, job, secret
 from jupyterlab_convect.runtimes.kubernetes.site import (
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
@@ -250,6 +250,56 @@ def test_a_bundle_is_a_secret_that_goes_with_its_job() -> None:
     }
     spec = pod(delivery=replace(DELIVERY, secret="a", scratch=("/convect",)))
     assert spec["volumes"] == [
-        {"name": "v0", "secret": {"secretName": "a"}},
+        {"name": "inbox", "secret": {"secretName": "a"}},
         {"name": "scratch0", "emptyDir": {}},
     ]
+
+
+COMPONENT = Step("count", "component", "Count", timeout=1.5)
+PART = Delivery(("sh", "-c"), ("$(HOME) $x",), image="alpine", env={"A": "$(B)"})
+
+
+def test_a_component_is_its_own_container() -> None:
+    spec = pod(COMPONENT, delivery=PART)
+    (made,) = spec["containers"]
+    assert (made["image"], made["command"], made["args"]) == (
+        "alpine",
+        ["sh", "-c"],
+        ["$$(HOME) $$x"],
+    )
+    assert made["env"] == [{"name": "A", "value": "$$(B)"}]
+    assert spec["securityContext"]["runAsUser"] == 1000
+    assert spec["activeDeadlineSeconds"] == 902
+    assert "command" not in container(COMPONENT, delivery=replace(PART, command=()))
+    assert container(replace(COMPONENT, image="mine"), delivery=PART)["image"] == "mine"
+    assert "activeDeadlineSeconds" not in pod()
+
+
+def test_a_path_of_the_image_is_a_file_of_a_share() -> None:
+    share = Share("/home/ana", {"persistentVolumeClaim": {"claimName": "homes"}}, "ana")
+    delivery = replace(PART, shares=(share,), binds={"/out.txt": "/home/ana/runs/x"})
+    made = container(COMPONENT, delivery=delivery)["volumeMounts"][-1]
+    assert made == {"name": "v0", "mountPath": "/out.txt", "subPath": "ana/runs/x"}
+
+
+def test_a_component_without_a_volume_has_an_escort() -> None:
+    delivery = replace(
+        PART,
+        binds={"/tmp/inputs": "/convect/inputs"},
+        secret="s",
+        scratch=("/convect",),
+        escort=Escort(("python3", "before"), ("python3", "after")),
+    )
+    step = replace(COMPONENT, resources=Resources(cpu=Amount("1"), gpu=Gpu(1)))
+    spec = pod(step, delivery=delivery)
+    before, own = spec["initContainers"]
+    (after,) = spec["containers"]
+    assert [item["image"] for item in (before, own, after)] == ["python:3", "alpine", "python:3"]
+    assert own["volumeMounts"] == [
+        {"name": "scratch0", "mountPath": "/tmp/inputs", "subPath": "inputs"}
+    ]
+    assert [item["mountPath"] for item in after["volumeMounts"]] == ["/convect-in", "/convect"]
+    assert before["resources"] == after["resources"] == {"requests": {"cpu": "1"}}
+    assert all(item["securityContext"] == RESTRICTED_CONTAINER for item in (before, own, after))
+    with pytest.raises(Refused, match="needs an image with Python"):
+        pod(step, replace(SITE, image=""), delivery)
