@@ -27,10 +27,10 @@ cluster-down:
 check: .make/extension
 	@python scripts/suites.py --without-browser
 
-bench: .make/extension
+bench: .make/extension .make/browser
 	@python -m benchmarks
 
-soak: .make/extension
+soak: .make/extension .make/soak
 	@python -m benchmarks.soak
 
 watch: .make/extension
@@ -50,6 +50,9 @@ clean:
 
 .make/extension: .make/frontend pyproject.toml
 	@python scripts/setup.py extension
+
+.make/soak: .make/python
+	@python scripts/setup.py soak
 
 .make/browser: .make/python ui-tests/yarn.lock
 	@python scripts/setup.py browser

@@ -1,4 +1,4 @@
-"""Sets up one part of the clone: python, node, frontend, extension or browser.
+"""Sets up one part of the clone: python, node, frontend, extension, browser or soak.
 
 Each part ends by touching `.make/<part>`, so that make runs it again only when
 something it depends on has changed. What goes wrong is said in one sentence; the
@@ -108,6 +108,14 @@ def set_up_browser() -> None:
     run(jlpm(), "install", "--immutable", folder=folder, PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1")
 
 
+def set_up_soak() -> None:
+    """What slows a disk down and moves a clock; without it, those parts are left out and say so."""
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        for package in ("strace", "faketime"):
+            if not shutil.which(package):
+                install_system_package(package)
+
+
 def has_ensurepip() -> bool:
     probe = [sys.executable, "-c", "import ensurepip"]
     return subprocess.call(probe, stderr=subprocess.DEVNULL) == 0
@@ -175,6 +183,7 @@ if __name__ == "__main__":
         "frontend": set_up_frontend,
         "extension": set_up_extension,
         "browser": set_up_browser,
+        "soak": set_up_soak,
     }
     parts[sys.argv[1]]()
     (MAKE / sys.argv[1]).touch()

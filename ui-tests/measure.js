@@ -4,7 +4,7 @@
  */
 const { chromium } = require('@playwright/test');
 
-const { address, token, parts } = JSON.parse(process.argv[2]);
+const { address, token, parts, sizes } = JSON.parse(process.argv[2]);
 
 /** The lengths of the frames, in milliseconds, while `work` goes on. */
 async function frames(page, work) {
@@ -96,24 +96,74 @@ const measures = {
     return { times };
   },
 
-  /** A large pipeline in the editor: until it is drawn, and how it moves. */
+  /** Pipelines in the editor, each on a page of its own: see `pipeline` below. */
   async editor(page) {
-    const began = Date.now();
-    await execute(page, 'docmanager:open', { path: 'large.pipeline' });
-    await page.locator('.react-flow__node').first().waitFor();
-    const opened = Date.now() - began;
-    const pane = page.locator('.react-flow__pane').first();
-    const box = await pane.boundingBox();
-    const times = await frames(page, async () => {
-      await page.mouse.move(box.x + 300, box.y + 300);
-      for (let turn = 0; turn < 90; turn += 1) {
-        await page.mouse.wheel(turn % 2 ? 30 : 25, 20);
-        await page.waitForTimeout(16);
-      }
-    });
-    return { opened, frames: times };
+    const found = {};
+    // The canvas is loaded with the first pipeline, whatever its size.
+    await pipeline(page, 'small.pipeline');
+    for (const size of sizes) {
+      found[size] = await pipeline(page, `large-${size}.pipeline`);
+    }
+    return found;
   }
 };
+
+/** The middle of the node that is nearest to a place. */
+function nearest(nodes, { x, y }) {
+  return nodes.evaluateAll(
+    (all, [x, y]) =>
+      all
+        .map(each => each.getBoundingClientRect())
+        .map(box => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 }))
+        .sort(
+          (one, other) =>
+            Math.hypot(one.x - x, one.y - y) -
+            Math.hypot(other.x - x, other.y - y)
+        )[0],
+    [x, y]
+  );
+}
+
+/** Until it is drawn; and the frames while it is moved, a node is dragged, a field is typed into. */
+async function pipeline(page, path) {
+  const began = Date.now();
+  await execute(page, 'docmanager:open', { path });
+  const editor = page.locator('.jp-Pipeline-editor:visible');
+  const node = editor.locator('.react-flow__node:visible');
+  await node.first().waitFor();
+  const opened = Date.now() - began;
+  const pane = await editor.locator('.react-flow__pane').boundingBox();
+  const middle = { x: pane.x + pane.width / 2, y: pane.y + pane.height / 2 };
+  const moved = await frames(page, async () => {
+    await page.mouse.move(middle.x, middle.y);
+    for (let turn = 0; turn < 90; turn += 1) {
+      await page.mouse.wheel(turn % 2 ? 3 : -3, turn % 4 > 1 ? 20 : -20);
+      await page.waitForTimeout(16);
+    }
+  });
+  await execute(page, 'convect:pipeline-zoom', { step: 'reset' });
+  await page.waitForTimeout(500);
+  const from = await nearest(node, middle);
+  const dragged = await frames(page, async () => {
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    for (let turn = 0; turn < 60; turn += 1) {
+      await page.mouse.move(from.x + turn, from.y + turn / 2);
+      await page.waitForTimeout(16);
+    }
+    await page.mouse.up();
+  });
+  const now = await nearest(node, middle);
+  await page.mouse.dblclick(now.x, now.y);
+  const field = editor.locator('.jp-Pipeline-field[data-path="name"] input');
+  await field.fill('');
+  const typed = await frames(page, () =>
+    field.pressSequentially('a name of some length', { delay: 30 })
+  );
+  await execute(page, 'docmanager:save');
+  await execute(page, 'application:close');
+  return { opened, moved, dragged, typed };
+}
 
 (async () => {
   const browser = await chromium.launch({
