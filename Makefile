@@ -25,7 +25,7 @@ cluster-down:
 	@python tests/testbed/cluster.py down
 
 check: .make/extension
-	@python scripts/suites.py --without-browser
+	@python scripts/suites.py --fast
 
 bench: .make/extension .make/browser
 	@python -m benchmarks

@@ -47,20 +47,16 @@ class Result(NamedTuple):
     seconds: float
 
 
-def suites(fast: bool) -> list[Suite]:
-    """Everything but the browser, the longest first; when `fast`, without the slow tests."""
+def slow_suites() -> list[Suite]:
+    return [browser(), pytest("pytest, slow", "slow")]
+
+
+def fast_suites() -> list[Suite]:
+    """The longest first."""
     python = sys.executable
     results = RESULTS.relative_to(ROOT)
     return [
-        Suite(
-            "pytest",
-            (
-                *(python, "-m", "pytest", f"--junitxml={results}/pytest.xml"),
-                *(("-m", "not slow") if fast else ()),
-            ),
-            "pytest.xml",
-            read_junit,
-        ),
+        pytest("pytest", "not slow"),
         Suite("eslint", ("jlpm", "eslint")),
         Suite("mypy", (python, "-m", "mypy")),
         Suite("tsc", ("jlpm", "tsc", "--project", "tsconfig.test.json")),
@@ -76,6 +72,13 @@ def suites(fast: bool) -> list[Suite]:
         Suite("ruff format", (python, "-m", "ruff", "format", "--check")),
         Suite("translations", (python, "scripts/translations.py", "check")),
     ]
+
+
+def pytest(name: str, mark: str) -> Suite:
+    report = f"{mark.replace(' ', '-')}.xml"
+    command = (sys.executable, "-m", "pytest", "-m", mark)
+    path = RESULTS.relative_to(ROOT) / report
+    return Suite(name, (*command, f"--junitxml={path}"), report, read_junit)
 
 
 def browser() -> Suite:
@@ -166,13 +169,12 @@ def table(results: list[Result]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--without-browser", action="store_true")
+    parser.add_argument("--fast", action="store_true", help="leave the slow ones out")
     options = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    wanted = suites(fast=options.without_browser)
-    if not options.without_browser:
-        wanted.insert(1, browser())
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    # Tests wait more than they compute: one more at a time than there are processors.
+    wanted = fast_suites() if options.fast else [*slow_suites(), *fast_suites()]
+    with ThreadPoolExecutor(max_workers=2 if options.fast else 3) as pool:
         results = list(pool.map(run, wanted))
     total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))
     print(f"\n{table(results)}\n")

@@ -15,6 +15,8 @@ from jupyterlab_convect.errors import ConvectError
 
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -15,6 +15,8 @@ from jupyterlab_convect.cli import main
 
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def train(work: Path, write_notebook: Write) -> str:
@@ -46,7 +48,18 @@ def only_run(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_a_notebook_runs_with_parameters_of_the_declared_types(
     train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["-p", "lr=0.25", "-p", "name=7", "-p", "typo=1", "--name", "基线", "--label", "team=a"]
+    arguments = [
+        "-p",
+        "lr=0.25",
+        "-p",
+        "name=7",
+        "-p",
+        "typo=1",
+        "--name",
+        "基线",
+        "--label",
+        "team=a",
+    ]
     assert main(["run", train, *arguments]) == 0
     shown = capsys.readouterr()
     assert "succeeded" in shown.out

@@ -19,6 +19,8 @@ from jupyterlab_convect.errors import ConvectError
 
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, write_notebook: Write) -> Path:

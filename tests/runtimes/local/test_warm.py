@@ -18,7 +18,10 @@ from jupyterlab_convect.runner.kernelspecs import find
 from jupyterlab_convect.runtimes.local.processes import family
 from jupyterlab_convect.runtimes.local.warm import WarmProcess
 
-pytestmark = pytest.mark.skipif(not WarmProcess.supported, reason="only Linux forks safely")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not WarmProcess.supported, reason="only Linux forks safely"),
+]
 
 DESCRIBE = """
 import sys, os, json, threading, signal, random, __main__
