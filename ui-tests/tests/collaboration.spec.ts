@@ -1,0 +1,126 @@
+import type { Browser, Page } from '@playwright/test';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+
+import { documentOf, field, nodeOf, TRAIN } from './editor';
+import { expect, test } from './helpers';
+
+/** A JupyterLab of its own, with live collaboration on. */
+async function startShared(
+  root: string,
+  port: string
+): Promise<{ server: ChildProcess; url: string }> {
+  const home = process.env.CONVECT_UI_HOME!;
+  const server = spawn(
+    'jupyter',
+    [
+      'lab',
+      '--config',
+      path.join(__dirname, '..', 'jupyter_server_test_config.py'),
+      `--ServerApp.root_dir=${root}`
+    ],
+    {
+      // It keeps the history of its documents in the working folder.
+      cwd: home,
+      env: {
+        ...process.env,
+        CONVECT_UI_RTC: '1',
+        CONVECT_UI_PORT: port,
+        JUPYTER_CONFIG_DIR: path.join(home, 'config'),
+        JUPYTER_DATA_DIR: path.join(home, 'data'),
+        JUPYTER_RUNTIME_DIR: path.join(home, 'runtime'),
+        XDG_CACHE_HOME: path.join(home, 'cache')
+      },
+      stdio: 'ignore'
+    }
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await expect
+    .poll(() => fetch(`${url}/api`).then(answer => answer.ok, () => false), {
+      timeout: 60000
+    })
+    .toBe(true);
+  return { server, url };
+}
+
+/**
+ * Open the pipeline as one more person.
+ *
+ * jupyter-collaboration asks what to do when a document is not there after five
+ * seconds, which happens on a busy machine and whenever the network changes
+ * under the browser (as when containers start): a person would press Retry.
+ */
+async function join(browser: Browser, address: string): Promise<Page> {
+  const page = await (await browser.newContext()).newPage();
+  const dialog = page.locator('.jp-Dialog');
+  await page.addLocatorHandler(
+    dialog.filter({ hasText: 'taking some time to load' }),
+    question => question.getByRole('button', { name: 'Retry' }).click()
+  );
+  await page.addLocatorHandler(
+    dialog.filter({ hasText: 'Server Connection Error' }),
+    question => question.getByRole('button', { name: 'Dismiss' }).click()
+  );
+  await page.goto(address);
+  await nodeOf(page, 'train').dblclick({ position: { x: 60, y: 20 } });
+  return page;
+}
+
+test('two people edit one pipeline at once', async ({ browser }) => {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'convect-shared-'));
+  const file = path.join(root, 'ours.pipeline');
+  const onDisk = () => fs.readFileSync(file, 'utf-8');
+  fs.writeFileSync(path.join(root, 'train.ipynb'), TRAIN);
+  // Written by hand: in an order and with spaces of its own.
+  const written =
+    '{"nodes": {"train": {"path": "train.ipynb",  "kind": "notebook"}}, "convect": 1}';
+  fs.writeFileSync(file, written);
+  const port = String(Number(process.env.CONVECT_UI_PORT ?? '8899') + 1);
+  const { server, url } = await startShared(root, port);
+  try {
+    const one = await join(browser, `${url}/doc/tree/ours.pipeline`);
+    const two = await join(browser, `${url}/doc/tree/ours.pipeline`);
+    await one.keyboard.press('Control+s');
+    await expect(field(two, 'path').locator('input')).toHaveValue('train.ipynb');
+    expect(onDisk()).toBe(written);
+
+    await field(one, 'name').locator('input').fill('Fit');
+    await expect(nodeOf(two, 'train').getByText('Fit')).toBeVisible();
+    await field(two, 'parameters.rate').locator('input').fill('0.75');
+    await expect(field(one, 'parameters.rate').locator('input')).toHaveValue('0.75');
+    // Each undoes their own.
+    await nodeOf(one, 'train').click({ position: { x: 60, y: 20 } });
+    await one.keyboard.press('Control+z');
+    await expect(nodeOf(two, 'train').getByText('Fit')).toBeHidden();
+    await expect(field(two, 'parameters.rate').locator('input')).toHaveValue('0.75');
+    await one.keyboard.press('Control+s');
+    await expect.poll(onDisk).toContain('"rate": 0.75');
+    expect(onDisk()).toMatch(/^\{\n {2}"convect": 1,\n/);
+
+    // A change made outside reaches both, and what they do next is on top of it.
+    fs.writeFileSync(file, onDisk().replace('0.75', '0.5').replace('"rate"', '"total": 7, "rate"'));
+    for (const page of [one, two]) {
+      await expect(field(page, 'parameters.rate').locator('input')).toHaveValue('0.5');
+    }
+    await field(two, 'name').locator('input').fill('Learn');
+    await expect(nodeOf(one, 'train').getByText('Learn')).toBeVisible();
+    await expect.poll(onDisk).toContain('"name": "Learn"');
+    expect(JSON.parse(onDisk()).nodes.train.parameters).toEqual({ rate: 0.5, total: 7 });
+    expect(await documentOf(one)).toEqual(JSON.parse(onDisk()));
+
+    // Also when somebody is editing at that very moment.
+    await field(one, 'name').locator('input').fill('Mine');
+    fs.writeFileSync(file, onDisk().replace('"total": 7', '"total": 8'));
+    await expect(field(two, 'parameters.total').locator('input')).toHaveValue('8');
+    expect(onDisk()).toContain('"total": 8');
+  } finally {
+    const gone = once(server, 'exit');
+    server.kill('SIGKILL');
+    await gone;
+    fs.rmSync(root, { recursive: true, force: true });
+  }
+});
