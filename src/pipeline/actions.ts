@@ -3,7 +3,7 @@ import { FileDialog } from '@jupyterlab/filebrowser';
 
 import * as edits from './edits';
 import type { IBox, IPoint } from './graph';
-import { isFolded, isGroup, isStep } from './graph';
+import { isFolded, isGroup, isStep, ownerOf } from './graph';
 import { isRunnable, kindOf } from './ids';
 import type { Json, Node } from './schema';
 import type { Session } from './session';
@@ -31,9 +31,10 @@ function focusedId(session: Session, kind: 'node' | 'edge'): string | null {
   const item = document.activeElement?.closest<HTMLElement>(
     `.react-flow__${kind}`
   );
-  return item?.closest(`[data-convect-session="${session.id}"]`)
-    ? (item.dataset.id ?? null)
-    : null;
+  const id = item?.closest(`[data-convect-session="${session.id}"]`)
+    ? item.dataset.id
+    : undefined;
+  return id === undefined ? null : kind === 'node' ? ownerOf(id) : id;
 }
 
 /** The one node that the keyboard is on, the menu was opened on, or is selected first. */

@@ -8,10 +8,12 @@ import {
   isInside,
   isOpenGroup,
   nameOf,
+  ownerOf,
   parentsOf,
   pointOf
 } from './graph';
 import type { Session } from './session';
+import { isGraph } from './views';
 
 /** Move by arrow keys; steps that follow each other are undone together. */
 export function nudge(session: Session, dx: number, dy: number): void {
@@ -89,23 +91,55 @@ export function leaveGroup(session: Session): void {
   }
 }
 
+/** A group, or a component (or a task in one) that consists of others. */
+export function canFold(session: Session, id: string): boolean {
+  const { nodes, components } = session.document;
+  const node = nodes[id];
+  if (node === undefined) {
+    return id !== ownerOf(id);
+  }
+  return (
+    isGroup(node) ||
+    (node.kind === 'component' && isGraph(components?.[node.component]))
+  );
+}
+
 export function toggleFold(session: Session, id: string): void {
   const { document } = session;
-  const node = document.nodes[id];
-  if (!node || !isGroup(node)) {
+  if (!canFold(session, id)) {
     return;
   }
-  const wasFolded = isFolded(document, id);
-  const box = session.boxes.get(id);
-  const at = wasFolded ? pointOf(document.layout?.[id]) : box;
-  const place = [Math.round(at?.x ?? 0), Math.round(at?.y ?? 0)];
-  session.doc.edit(draft =>
-    draft.put('layout', id, wasFolded ? place : { at: place, folded: true })
-  );
+  const node = document.nodes[id];
+  const isOfGroup = node !== undefined && isGroup(node);
+  const wasFolded = isOfGroup
+    ? isFolded(document, id)
+    : !session.state.value.unfolded.has(id);
+  if (isOfGroup) {
+    foldGroup(session, id, wasFolded);
+  } else {
+    // How a graph component is looked at is nobody else's business.
+    const unfolded = new Set(session.state.value.unfolded);
+    if (wasFolded) {
+      unfolded.add(id);
+    } else {
+      unfolded.delete(id);
+    }
+    session.state.update({ unfolded });
+  }
   session.announce(
     wasFolded
       ? session.trans.__('%1 is unfolded.', nameOf(document, id))
       : session.trans.__('%1 is folded.', nameOf(document, id))
   );
   focusLater(session, id);
+}
+
+function foldGroup(session: Session, id: string, wasFolded: boolean): void {
+  const { document } = session;
+  const box = session.boxes.get(id);
+  const at = wasFolded ? pointOf(document.layout?.[id]) : box;
+  const place = [Math.round(at?.x ?? 0), Math.round(at?.y ?? 0)];
+  session.doc.edit(draft =>
+    draft.put('layout', id, wasFolded ? place : { at: place, folded: true })
+  );
 }

@@ -20,7 +20,7 @@ import * as actions from './actions';
 import type { Alignment } from './arrange';
 import * as arranging from './arranging';
 import * as copying from './copying';
-import { isGroup, parentsOf } from './graph';
+import { parentsOf } from './graph';
 import { layoutIcon, noteIcon, propertiesIcon } from './icons';
 import { EditorCommands as ids } from './ids';
 import type { Direction } from './keyboard';
@@ -264,6 +264,14 @@ function arrangeCommands(trans: TranslationBundle): {
     actions
       .targets(session)
       .some(id => session.document.nodes[id]?.kind === 'group');
+  const hasFolds = (session: Session) =>
+    actions
+      .targets(session)
+      .some(
+        id =>
+          arranging.canFold(session, id) &&
+          !(session.isReadOnly && hasGroup(session))
+      );
   return {
     [ids.align]: {
       label: args => labels[(args.how as Alignment) ?? 'left'],
@@ -309,15 +317,11 @@ function arrangeCommands(trans: TranslationBundle): {
     },
     [ids.fold]: {
       label: trans.__('Fold or Unfold'),
-      edits: true,
-      isEnabled: hasGroup,
-      isVisible: hasGroup,
+      isEnabled: hasFolds,
+      isVisible: hasFolds,
       execute: session => {
         for (const id of actions.targets(session)) {
-          const node = session.document.nodes[id];
-          if (node && isGroup(node)) {
-            arranging.toggleFold(session, id);
-          }
+          arranging.toggleFold(session, id);
         }
       }
     }

@@ -89,11 +89,12 @@ export class PipelineEditor extends BoxPanel {
 
   /** The canvas comes in a chunk of its own, with the first pipeline opened. */
   private async load(): Promise<void> {
-    const { Canvas, SidePanel } = await loadCanvas();
+    const { Canvas, SidePanel, unfold } = await loadCanvas();
     if (this.isDisposed || this._side) {
       return;
     }
     const { rendermime, session } = this;
+    session.unfold = unfold;
     const canvas = new CanvasHost(
       session,
       <Canvas session={session} rendermime={rendermime} />

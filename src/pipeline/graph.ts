@@ -102,6 +102,12 @@ export function isStep(node: Node | undefined): node is StepNode {
   return node !== undefined && node.kind !== 'group';
 }
 
+/** The node whose properties and commands a node on the canvas stands for. */
+export function ownerOf(id: string): string {
+  // Ids of nodes have no dots; those of tasks in a graph component have.
+  return id.split('.', 1)[0];
+}
+
 /** What people call a node. */
 export function nameOf(document: IDocument, id: string): string {
   const node = document.nodes[id];

@@ -1,12 +1,12 @@
 import { PathExt } from '@jupyterlab/coreutils';
 
 import { around } from './arrange';
-import type { IBox, IEdge } from './graph';
+import type { IBox, IEdge, IPoint } from './graph';
 import { foldedInto, isInside, parentsOf } from './graph';
 import type { IDocument } from './schema';
 import type { Session } from './session';
 import type { INodeView } from './views';
-import { ORDER_OFFSET, portOffset } from './views';
+import { innerCorner, ORDER_OFFSET, portOffset } from './views';
 
 /** Colours of a picture; those of the theme it was taken in. */
 export interface IPalette {
@@ -58,7 +58,7 @@ export function toSvg(scene: IScene, palette: IPalette): string {
       .map(([id, box]) => {
         const view = scene.views.get(id);
         return view
-          ? cardPart(view, box, palette)
+          ? cardPart(view, box, palette) + innerPart(view, box, palette)
           : notePart(scene.document.comments?.[id]?.text ?? '', box, palette);
       })
   ];
@@ -94,18 +94,77 @@ function edgeParts(
     const y1 = start.y + offset(out, outIndex);
     const x2 = end.x;
     const y2 = end.y + offset(into, inIndex);
-    const bend = Math.max(30, Math.abs(x2 - x1) / 2);
-    const path = `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-    if (drawn.has(path)) {
+    const part = wirePart(
+      { x: x1, y: y1 },
+      { x: x2, y: y2 },
+      edge.kind,
+      palette
+    );
+    if (drawn.has(part)) {
       return [];
     }
-    drawn.add(path);
-    const colour = edge.kind === 'value' ? palette.value : palette.wire;
-    const tip = `<path d="M${x2} ${y2}l-8 -4v8z" fill="${colour}"/>`;
-    return [
-      `<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.6"/>${tip}`
-    ];
+    drawn.add(part);
+    return [part];
   });
+}
+
+function wirePart(
+  from: IPoint,
+  to: IPoint,
+  kind: IEdge['kind'],
+  palette: IPalette
+): string {
+  const bend = Math.max(30, Math.abs(to.x - from.x) / 2);
+  const path = `M${from.x} ${from.y}C${from.x + bend} ${from.y} ${to.x - bend} ${to.y} ${to.x} ${to.y}`;
+  const colour = kind === 'value' ? palette.value : palette.wire;
+  const tip = `<path d="M${to.x} ${to.y}l-8 -4v8z" fill="${colour}"/>`;
+  return `<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.6"/>${tip}`;
+}
+
+/** What is in an unfolded graph component. */
+function innerPart(view: INodeView, outer: IBox, palette: IPalette): string {
+  if (!view.inner) {
+    return '';
+  }
+  const { views, boxes, edges } = view.inner;
+  const corner = innerCorner(view);
+  const place = (box: IBox): IBox => ({
+    ...box,
+    x: outer.x + corner.x + box.x,
+    y: outer.y + corner.y + box.y
+  });
+  /** Inside, the inputs of the graph give and its outputs take. */
+  const endOf = (id: string, name: string | undefined, gives: boolean) => {
+    const box = boxes.get(id);
+    const task = box ? views.get(id)! : view;
+    const ports = gives === !!box ? task.outputs : task.inputs;
+    const { x, y, width } = box ? place(box) : outer;
+    const inset = box ? 0 : corner.x;
+    return {
+      x: gives === !!box ? x + width - inset : x + inset,
+      y:
+        y +
+        offset(
+          task,
+          ports.findIndex(port => port.name === name)
+        )
+    };
+  };
+  return [
+    ...[...boxes].map(
+      ([id, box]) =>
+        cardPart(views.get(id)!, place(box), palette) +
+        innerPart(views.get(id)!, place(box), palette)
+    ),
+    ...edges.map(edge =>
+      wirePart(
+        endOf(edge.source, edge.output, true),
+        endOf(edge.target, edge.input, false),
+        edge.kind,
+        palette
+      )
+    )
+  ].join('');
 }
 
 function offset(

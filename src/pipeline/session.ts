@@ -13,15 +13,15 @@ import { Checker } from './checker';
 import type { PipelineModel } from './documentmodel';
 import { FileFacts, resolvePath } from './files';
 import type { IBox, IEdge, IPoint } from './graph';
-import { edgesOf } from './graph';
+import { edgesOf, isGroup, membersOf } from './graph';
 import type { IPipelineChange, PipelineDoc } from './model';
 import type { IDocument } from './schema';
 import { OutsideWatch } from './outside';
 import { hasFacts } from './ports';
 import { RunWatch } from './runwatch';
 import { Store } from './store';
-import type { INodeView } from './views';
-import { boxesOf, ViewMaker } from './views';
+import type { INodeView, Unfold } from './views';
+import { boxesOf, loudest, partsOf, ViewMaker } from './views';
 
 export interface IViewport extends IPoint {
   zoom: number;
@@ -52,6 +52,8 @@ export interface ISessionState {
   panel: 'properties' | 'problems' | null;
   /** The property to show next, and a number that tells one wish from another. */
   jump: { path: readonly (string | number)[]; turn: number } | null;
+  /** Graph components that are shown with what is in them. */
+  unfolded: ReadonlySet<string>;
   /** The node from which a connection is being made by keyboard. */
   connecting: string | null;
   viewport: IViewport | null;
@@ -123,6 +125,7 @@ export class Session implements IDisposable {
     selectedEdges: new Set(),
     panel: null,
     jump: null,
+    unfolded: new Set(),
     connecting: null,
     viewport: null,
     isSnapping: true,
@@ -141,6 +144,9 @@ export class Session implements IDisposable {
 
   /** The canvas, while it is on the page. */
   canvas: ICanvas | null = null;
+
+  /** What tells the parts of a graph component; it comes with the canvas. */
+  unfold: Unfold | null = null;
 
   get document(): IDocument {
     return this.doc.snapshot;
@@ -197,14 +203,18 @@ export class Session implements IDisposable {
       this.document,
       this.files.store.value.found,
       this.checker.store.value.problems,
-      this.runs.store.value.steps
+      this.runs.store.value.steps,
+      this.state.value.unfolded,
+      this.unfold
     ];
     if (!key.every((item, index) => item === this._viewsKey[index])) {
       this._viewsKey = key;
       this._views = this._maker.make(this.document, this.edges, {
         found: this.files.store.value.found,
         problems: this.checker.store.value.problems,
-        steps: this.runs.store.value.steps
+        steps: this.runs.store.value.steps,
+        unfolded: this.state.value.unfolded,
+        unfold: this.unfold
       });
     }
     return this._views;
@@ -290,10 +300,16 @@ export class Session implements IDisposable {
     }
   }
 
-  openStep(step: string): void {
-    const { run } = this.runs.store.value;
+  /** Show what a step did; of several that are one node, the one to look at first. */
+  openStep(id: string): void {
+    const { run, steps } = this.runs.store.value;
     if (run !== null) {
-      this._openStep(run.id, step);
+      const node = this.document.nodes[id];
+      const ids = node && isGroup(node) ? membersOf(this.document, id) : [id];
+      const step = loudest(
+        ids.flatMap(part => Object.values(partsOf(part, steps ?? {})))
+      );
+      this._openStep(run.id, step?.id ?? id);
     }
   }
 

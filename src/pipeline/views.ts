@@ -13,6 +13,7 @@ import { around } from './arrange';
 import type { Found, IPort } from './ports';
 import { portsOf } from './ports';
 import type { IDocument, IResources, Json } from './schema';
+import { isObject } from './serialize';
 
 export interface IBadge {
   kind: 'image' | 'cpu' | 'memory' | 'gpu';
@@ -35,9 +36,31 @@ export interface INodeView {
   step?: IStep;
   /** A file or a component definition that is not there. */
   isMissing: boolean;
+  /** A group, or a graph component, that shows as one box. */
   isFolded: boolean;
-  /** Of a group: how many nodes are in it. */
+  /** How many nodes are in a group, or tasks in a graph component. */
   count: number;
+  /** What is in a graph component, while it is unfolded. */
+  inner?: IInner;
+}
+
+/** The tasks of a graph component. Boxes start from the corner of their area. */
+export interface IInner {
+  views: ReadonlyMap<string, INodeView>;
+  boxes: ReadonlyMap<string, IBox>;
+  edges: readonly IInnerEdge[];
+  width: number;
+  height: number;
+}
+
+/** A wire in a graph component; an end of it may be the node of the graph itself. */
+export interface IInnerEdge {
+  id: string;
+  kind: IEdge['kind'];
+  source: string;
+  target: string;
+  output?: string;
+  input?: string;
 }
 
 /** What the document alone does not say. */
@@ -47,7 +70,17 @@ export interface ISurroundings {
   problems: readonly IProblem[];
   /** The steps of the run that is shown, if one is. */
   steps: Readonly<Record<string, IStep>> | null;
+  /** The graph components that are shown with what is in them. */
+  unfolded?: ReadonlySet<string>;
+  /** It comes with the canvas. */
+  unfold?: Unfold | null;
 }
+
+export type Unfold = (
+  id: string,
+  definition: { [key: string]: Json },
+  around: ISurroundings
+) => IInner;
 
 export const WIDTH = 200;
 const HEADER = 48;
@@ -55,6 +88,8 @@ const ROW = 20;
 const BADGES = 24;
 const FOOTER = 22;
 const PADDING = 6;
+/** Beside what is in a graph component, where the names of its ends are. */
+const SIDE = 110;
 
 /** The size of a node; the style sheet has the same numbers. */
 export function viewSize(view: INodeView): { width: number; height: number } {
@@ -62,14 +97,20 @@ export function viewSize(view: INodeView): { width: number; height: number } {
     return { width: WIDTH, height: HEADER + (view.step ? FOOTER : 0) };
   }
   const rows = Math.max(view.inputs.length, view.outputs.length);
+  const ports = rows ? rows * ROW + PADDING : 0;
   return {
-    width: WIDTH,
+    width: view.inner ? view.inner.width + 2 * SIDE : WIDTH,
     height:
       HEADER +
       (view.badges.length ? BADGES : 0) +
-      (rows ? rows * ROW + PADDING : 0) +
+      Math.max(ports, view.inner?.height ?? 0) +
       (view.step ? FOOTER : 0)
   };
+}
+
+/** Where, in its node, the area of what is in a graph component begins. */
+export function innerCorner(view: INodeView): IPoint {
+  return { x: SIDE, y: HEADER + (view.badges.length ? BADGES : 0) };
 }
 
 /** How far down a node its ports are; the first one, and the next ones. */
@@ -163,7 +204,9 @@ export class ViewMaker {
         document.defaults,
         path === undefined ? undefined : around.found.get(path),
         definition,
-        around.steps?.[id],
+        isGraph(definition) ? around.steps : around.steps?.[id],
+        isGraph(definition) && around.unfold,
+        isGraph(definition) && around.unfolded,
         isFolded(document, id),
         (outgoing.get(id) ?? []).map(edge => edge.output).join(),
         isGroup(node) ? around.problems : JSON.stringify(own),
@@ -221,7 +264,9 @@ function groupView(
     step: around.steps
       ? summaryOf(
           id,
-          members.map(member => around.steps![member])
+          members.flatMap(member =>
+            Object.values(partsOf(member, around.steps!))
+          )
         )
       : undefined,
     isMissing: false,
@@ -244,20 +289,28 @@ const LOUDEST: readonly State[] = [
   'cached'
 ];
 
+/** Of several steps, the one to look at first. */
+export function loudest(steps: readonly IStep[]): IStep | undefined {
+  return [...steps].sort(
+    (one, two) => LOUDEST.indexOf(one.state) - LOUDEST.indexOf(two.state)
+  )[0];
+}
+
 /** Several steps as one: the loudest state, and how many are done. */
-function summaryOf(
-  id: string,
-  all: readonly (IStep | undefined)[]
-): IStep | undefined {
-  const steps = all.filter(step => step !== undefined);
+function summaryOf(id: string, steps: readonly IStep[]): IStep | undefined {
   if (steps.length === 0) {
     return undefined;
   }
-  const state = LOUDEST.find(item => steps.some(step => step.state === item))!;
+  const { state, reason } = loudest(steps)!;
   const done = steps.filter(step => step.ended).length;
+  const started = steps.flatMap(step => step.started ?? []);
+  const ended = steps.flatMap(step => step.ended ?? []);
   return {
     id,
     state,
+    reason,
+    started: started.length ? Math.min(...started) : undefined,
+    ended: ended.length === steps.length ? Math.max(...ended) : undefined,
     attempts: [],
     outputs: {},
     metrics: {},
@@ -289,8 +342,46 @@ function stepView(
         ? definition === undefined
         : found !== undefined && 'error' in found && found.isMissing,
     isFolded: false,
-    count: 1
+    count: 1,
+    ...(isGraph(definition) ? graphParts(id, definition, around) : {})
   };
+}
+
+/** A component that consists of others: `graph` of its definition says of which. */
+export function isGraph(
+  definition: Json | undefined
+): definition is { [key: string]: Json } {
+  return isObject(definition) && isObject(definition.graph);
+}
+
+/** A graph component runs as several steps, which show as one or each for itself. */
+function graphParts(
+  id: string,
+  definition: { [key: string]: Json },
+  around: ISurroundings
+): Partial<INodeView> {
+  const { tasks } = definition.graph as { tasks?: Json };
+  const isUnfolded = around.unfolded?.has(id) ?? false;
+  return {
+    step: around.steps
+      ? summaryOf(id, Object.values(partsOf(id, around.steps)))
+      : undefined,
+    isFolded: !isUnfolded,
+    count: isObject(tasks) ? Object.keys(tasks).length : 0,
+    inner: isUnfolded ? around.unfold?.(id, definition, around) : undefined
+  };
+}
+
+/** The steps that a node has become: its own, or those of its tasks. */
+export function partsOf(
+  id: string,
+  steps: Readonly<Record<string, IStep>>
+): Record<string, IStep> {
+  return Object.fromEntries(
+    Object.entries(steps).filter(
+      ([step]) => step === id || step.startsWith(`${id}.`)
+    )
+  );
 }
 
 function subtitleOf(node: StepNode): string {

@@ -11,6 +11,7 @@ import {
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
+import { ownerOf } from '../graph';
 import type { IViewport, Session } from '../session';
 import { useSignal, useStore } from '../store';
 import { Banner } from './Banner';
@@ -86,10 +87,11 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
         onContextMenuCapture={event => {
           // Menus are chosen by it: the pane is around everything else.
           event.currentTarget.dataset.context = contextOf(event.target);
-          session.pointed =
+          const { id } =
             (event.target as HTMLElement).closest<HTMLElement>(
               '.react-flow__node'
-            )?.dataset.id ?? null;
+            )?.dataset ?? {};
+          session.pointed = id === undefined ? null : ownerOf(id);
         }}
         onFocus={event => {
           const { dataset } = event.target as HTMLElement;
@@ -112,15 +114,16 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
             flow.onDragStop(event, nodes[0], nodes)
           }
           onNodeContextMenu={(_, node) => {
-            if (!session.state.value.selection.has(node.id)) {
-              session.select([node.id]);
+            const id = ownerOf(node.id);
+            if (!session.state.value.selection.has(id)) {
+              session.select([id]);
             }
           }}
           onEdgeContextMenu={(_, edge) => session.select([], [edge.id])}
           onNodeDoubleClick={(_, node) =>
             node.type === 'note'
               ? context.editNote(node.id)
-              : session.showProperties(node.id)
+              : session.showProperties(ownerOf(node.id))
           }
           onConnectStart={() => setConnecting(true)}
           onConnect={ends => {

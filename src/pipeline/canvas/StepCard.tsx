@@ -1,5 +1,6 @@
 import type { LabIcon } from '@jupyterlab/ui-components';
 import {
+  caretDownIcon,
   caretRightIcon,
   errorIcon,
   folderIcon,
@@ -15,10 +16,10 @@ import * as React from 'react';
 import { componentIcon } from '../../catalog/icons';
 import type { IPort } from '../ports';
 import type { IBadge, INodeView } from '../views';
-import { ORDER_OFFSET, portOffset } from '../views';
+import { innerCorner, ORDER_OFFSET, portOffset } from '../views';
 import { useCanvas } from './context';
 import type { StepFlowNode } from './flow';
-import { IN, inPort, OUT, outPort } from './flow';
+import { IN, inPort, OUT, outPort, withinPort } from './flow';
 import { StepStatus } from './StepStatus';
 
 /** A node, or a folded group, as a box with its ends. */
@@ -31,6 +32,9 @@ export const StepCard = React.memo(function StepCard({
   const classes = ['jp-Pipeline-card', `jp-mod-${view.kind}`];
   if (view.isMissing) {
     classes.push('jp-mod-missing');
+  }
+  if (view.inner) {
+    classes.push('jp-mod-unfolded');
   }
   if (view.step) {
     classes.push(`jp-mod-${view.step.state}`);
@@ -74,10 +78,13 @@ export const StepCard = React.memo(function StepCard({
 function Header({ view }: { view: INodeView }): JSX.Element {
   const { showProblems, toggleFold, trans } = useCanvas();
   const icon = iconOf(view);
+  const hasParts = view.isFolded || view.inner !== undefined;
   const count =
     view.kind === 'group'
       ? trans._n('%1 node', '%1 nodes', view.count)
-      : view.subtitle;
+      : hasParts
+        ? trans._n('%1 task', '%1 tasks', view.count)
+        : view.subtitle;
   return (
     <div className="jp-Pipeline-cardHeader">
       <icon.react tag="span" className="jp-Pipeline-cardIcon" />
@@ -94,13 +101,18 @@ function Header({ view }: { view: INodeView }): JSX.Element {
       {view.problems.length > 0 && (
         <ProblemBadge view={view} onClick={() => showProblems(view.id)} />
       )}
-      {view.isFolded && (
+      {hasParts && (
         <button
           className="jp-Pipeline-fold nodrag"
-          title={trans.__('Unfold')}
+          title={view.isFolded ? trans.__('Unfold') : trans.__('Fold')}
+          aria-expanded={!view.isFolded}
           onClick={() => toggleFold(view.id)}
         >
-          <caretRightIcon.react tag="span" />
+          {view.isFolded ? (
+            <caretRightIcon.react tag="span" />
+          ) : (
+            <caretDownIcon.react tag="span" />
+          )}
         </button>
       )}
     </div>
@@ -187,6 +199,7 @@ function Ports(props: {
           isConnectable={isConnectable}
         />
       ))}
+      {view.inner && <WithinPorts view={view} />}
       <div className="jp-Pipeline-ports">
         {Array.from({ length: count }, (_, index) => (
           <div key={index} className="jp-Pipeline-portRow">
@@ -195,6 +208,37 @@ function Ports(props: {
           </div>
         ))}
       </div>
+    </>
+  );
+}
+
+/** The ends of a graph component for the wires in it; they are not seen. */
+function WithinPorts({ view }: { view: INodeView }): JSX.Element {
+  const { x } = innerCorner(view);
+  return (
+    <>
+      {view.inputs.map((port, index) => (
+        <Handle
+          key={port.name}
+          type="source"
+          id={withinPort(port.name, 'out')}
+          position={Position.Right}
+          className="jp-Pipeline-within"
+          style={{ top: portOffset(view, index), left: x, right: 'auto' }}
+          isConnectable={false}
+        />
+      ))}
+      {view.outputs.map((port, index) => (
+        <Handle
+          key={port.name}
+          type="target"
+          id={withinPort(port.name, 'in')}
+          position={Position.Left}
+          className="jp-Pipeline-within"
+          style={{ top: portOffset(view, index), right: x, left: 'auto' }}
+          isConnectable={false}
+        />
+      ))}
     </>
   );
 }

@@ -7,7 +7,7 @@ import type { IBox, IEdge } from '../graph';
 import { foldedInto, isInside, nameOf, parentsOf } from '../graph';
 import type { IDocument } from '../schema';
 import type { INodeView } from '../views';
-import { ORDER_OFFSET, portOffset } from '../views';
+import { innerCorner, ORDER_OFFSET, portOffset } from '../views';
 
 export type StepFlowNode = Node<{ view: INodeView }, 'step'>;
 export type GroupFlowNode = Node<{ view: INodeView }, 'frame'>;
@@ -46,6 +46,11 @@ export function outPort(name: string): string {
   return `out:${name}`;
 }
 
+/** An end of a graph component as the tasks in it see it: its inputs give. */
+export function withinPort(name: string, end: 'in' | 'out'): string {
+  return `within-${end}:${name}`;
+}
+
 /** The name of the port that a handle stands for; null for the ends of order. */
 export function portName(handle: string | null | undefined): string | null {
   return handle && handle.includes(':')
@@ -56,7 +61,84 @@ export function portName(handle: string | null | undefined): string | null {
 /** What the canvas library draws. Nodes come in reading order, for the keyboard. */
 export function toFlow(source: IFlowSource): IFlow {
   const hidden = foldedInto(source.document);
-  return { nodes: flowNodes(source, hidden), edges: flowEdges(source, hidden) };
+  const nodes = flowNodes(source, hidden);
+  const inner = nodes.map(node =>
+    node.type === 'step'
+      ? innerFlow(node as StepFlowNode, source.trans)
+      : NOTHING
+  );
+  return {
+    nodes: nodes.flatMap((node, index) => [node, ...inner[index].nodes]),
+    edges: [
+      ...flowEdges(source, hidden),
+      ...inner.flatMap(({ edges }) => edges)
+    ]
+  };
+}
+
+const NOTHING: IFlow = { nodes: [], edges: [] };
+
+/** What is in an unfolded graph component. It can be looked at, not changed. */
+function innerFlow(outer: StepFlowNode, trans: TranslationBundle): IFlow {
+  const { view } = outer.data;
+  if (!view.inner) {
+    return NOTHING;
+  }
+  const { views, boxes, edges } = view.inner;
+  const corner = innerCorner(view);
+  const tasks = [...boxes].map(([id, box]): StepFlowNode => ({
+    id,
+    type: 'step',
+    data: { view: views.get(id)! },
+    parentId: outer.id,
+    position: { x: corner.x + box.x, y: corner.y + box.y },
+    width: box.width,
+    height: box.height,
+    measured: { width: box.width, height: box.height },
+    handles: handlesOf(views.get(id)!, box),
+    className: 'jp-Pipeline-task',
+    draggable: false,
+    selectable: false,
+    connectable: false,
+    zIndex: INNER,
+    ariaLabel: labelOf(views.get(id)!, undefined, trans)
+  }));
+  const wires = edges.map((edge): FlowEdge => ({
+    id: edge.id,
+    type: 'wire',
+    source: edge.source,
+    target: edge.target,
+    sourceHandle: innerEnd(outer.id, edge.source, edge.output, 'out'),
+    targetHandle: innerEnd(outer.id, edge.target, edge.input, 'in'),
+    className: `jp-Pipeline-wire jp-mod-${edge.kind} ${stateClass(views.get(edge.target))}`,
+    selectable: false,
+    focusable: false,
+    zIndex: INNER,
+    markerEnd: edge.kind === 'order' ? ARROW : undefined,
+    data: { edges: [] }
+  }));
+  const deeper = tasks.map(task => innerFlow(task, trans));
+  return {
+    nodes: tasks.flatMap((task, index) => [task, ...deeper[index].nodes]),
+    edges: [...wires, ...deeper.flatMap(flow => flow.edges)]
+  };
+}
+
+const OUTER = 3;
+const INNER = 4;
+
+/** The handle of one end of a wire: at a task, or at the graph, from within. */
+function innerEnd(
+  outer: string,
+  node: string,
+  name: string | undefined,
+  end: 'in' | 'out'
+): string {
+  if (node === outer) {
+    return withinPort(name ?? '', end);
+  }
+  const [port, order] = end === 'in' ? [inPort, IN] : [outPort, OUT];
+  return name === undefined ? order : port(name);
 }
 
 function flowNodes(
@@ -112,7 +194,7 @@ function flowNodes(
         ...common,
         type: 'step',
         data: { view },
-        zIndex: 2,
+        zIndex: view.inner ? OUTER : 2,
         handles: handlesOf(view, box),
         ariaLabel: labelOf(view, before.get(id), source.trans)
       });
@@ -140,6 +222,31 @@ function handlesOf(view: INodeView, box: IBox): NodeHandle[] {
       ...right,
       id: outPort(port.name),
       type: 'source',
+      y: portOffset(view, index)
+    })),
+    ...(view.inner ? withinHandles(view, box) : [])
+  ];
+}
+
+/** Where the wires in a graph component begin and end. */
+function withinHandles(view: INodeView, box: IBox): NodeHandle[] {
+  const { x } = innerCorner(view);
+  const size = { width: 1, height: 1 };
+  return [
+    ...view.inputs.map((port, index): NodeHandle => ({
+      ...size,
+      id: withinPort(port.name, 'out'),
+      type: 'source',
+      position: Position.Right,
+      x,
+      y: portOffset(view, index)
+    })),
+    ...view.outputs.map((port, index): NodeHandle => ({
+      ...size,
+      id: withinPort(port.name, 'in'),
+      type: 'target',
+      position: Position.Left,
+      x: box.width - x,
       y: portOffset(view, index)
     }))
   ];
@@ -180,21 +287,20 @@ function flowEdges(
       targetHandle: hasPort && to === edge.target ? inPort(edge.path![1]) : IN,
       selected: selectedEdges.has(id),
       className: `jp-Pipeline-wire jp-mod-${edge.kind} ${stateClass(views.get(to))}`,
-      markerEnd:
-        edge.kind === 'order'
-          ? {
-              type: MarkerType.ArrowClosed,
-              width: 16,
-              height: 16,
-              color: 'var(--jp-inverse-layout-color4)'
-            }
-          : undefined,
+      markerEnd: edge.kind === 'order' ? ARROW : undefined,
       ariaLabel: edgeLabel(document, edge, trans),
       data: { edges: [edge] }
     });
   }
   return [...lines.values()];
 }
+
+const ARROW = {
+  type: MarkerType.ArrowClosed,
+  width: 16,
+  height: 16,
+  color: 'var(--jp-inverse-layout-color4)'
+};
 
 function stateClass(view: INodeView | undefined): string {
   return view?.step ? `jp-mod-${view.step.state}` : '';
@@ -240,6 +346,8 @@ function labelOf(
   }
   if (view.kind === 'group') {
     parts.push(trans._n('%1 node', '%1 nodes', view.count));
+  } else if (view.isFolded || view.inner) {
+    parts.push(trans._n('%1 task', '%1 tasks', view.count));
   }
   if (view.isMissing) {
     parts.push(trans.__('file not found'));

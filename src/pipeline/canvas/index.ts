@@ -3,3 +3,4 @@ import '@xyflow/react/dist/base.css';
 export { Canvas } from './Canvas';
 export { SidePanel } from '../side/SidePanel';
 export { PlanCanvas } from './PlanCanvas';
+export { unfold } from '../unfold';

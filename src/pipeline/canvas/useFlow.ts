@@ -25,6 +25,7 @@ export function useFlow(session: Session): IFlowState {
   const found = useStore(session.files.store, state => state.found);
   const problems = useStore(session.checker.store, state => state.problems);
   const steps = useStore(session.runs.store, state => state.steps);
+  const unfolded = useStore(session.state, state => state.unfolded);
   const selection = useStore(session.state, state => state.selection);
   const selectedEdges = useStore(session.state, state => state.selectedEdges);
 
@@ -42,7 +43,16 @@ export function useFlow(session: Session): IFlowState {
       }),
     // The session's views follow from these.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [session, document, found, problems, steps, selection, selectedEdges]
+    [
+      session,
+      document,
+      found,
+      problems,
+      steps,
+      unfolded,
+      selection,
+      selectedEdges
+    ]
   );
 
   const [nodes, setNodes] = React.useState(flow.nodes);

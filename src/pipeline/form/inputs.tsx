@@ -20,11 +20,11 @@ export interface ITextProps {
 /**
  * A text field that writes with every letter. What is typed stays as it was
  * typed while the field has the keyboard, even where the document writes it
- * another way.
+ * another way; what somebody else writes meanwhile takes its place.
  */
 export function TextInput(props: ITextProps): JSX.Element {
   const { isReadOnly } = useForm();
-  const [draft, setDraft] = React.useState<string | null>(null);
+  const [draft, setDraft] = useDraft(props.value);
   const listId = React.useId();
   return (
     <>
@@ -40,7 +40,6 @@ export function TextInput(props: ITextProps): JSX.Element {
         readOnly={isReadOnly}
         list={props.list?.length ? listId : undefined}
         spellCheck={false}
-        onFocus={() => setDraft(props.value)}
         onBlur={() => {
           if (props.isLazy && draft !== null && draft !== props.value) {
             props.onChange(draft);
@@ -68,6 +67,27 @@ export function TextInput(props: ITextProps): JSX.Element {
       )}
     </>
   );
+}
+
+/** What was typed, until the field is left or the value changes by itself. */
+function useDraft(
+  value: string
+): [string | null, (text: string | null) => void] {
+  const [draft, setDraft] = React.useState<string | null>(null);
+  const isTyping = React.useRef(false);
+  React.useLayoutEffect(() => {
+    if (!isTyping.current) {
+      setDraft(null);
+    }
+  }, [value]);
+  React.useLayoutEffect(() => {
+    isTyping.current = false;
+  });
+  const type = (text: string | null) => {
+    isTyping.current = text !== null;
+    setDraft(text);
+  };
+  return [draft, type];
 }
 
 export function TextArea(props: ITextProps & { rows?: number }): JSX.Element {
