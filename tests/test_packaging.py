@@ -41,12 +41,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clean_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A virtual environment with the wheel and JupyterLab, and no Node to be found."""
     folder = tmp_path_factory.mktemp("clean")
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     bin_folder = folder / "venv" / "bin"
-    subprocess.run(
-        [bin_folder / "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[lab]"],
-        check=True,
-    )
+    pip = (sys.executable, "-m", "pip", "--python", bin_folder / "python")
+    quickly = ("--quiet", "--disable-pip-version-check", "--no-compile")
+    subprocess.run([*pip, "install", *quickly, f"{wheel}[lab]"], check=True)
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")
     }
