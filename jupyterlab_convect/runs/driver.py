@@ -21,7 +21,7 @@ from ..runtimes.base import Attempt, StepRuntime, StepStatus
 from .attempts import Verdict, describe, judge, working_folder
 from .endings import conclusion, skipped_because
 from .events import AttemptEnd, AttemptStart, Event, RunStart, StepEnd, StepWait
-from .files import plain, write_json
+from .files import plain, remove_drafts, write_json
 from .lease import Lease
 from .model import ENDED, GOOD, AttemptState, Run, StepState
 from .restoring import restore
@@ -329,6 +329,8 @@ class Driver:
         outcome, now = verdict.outcome, time.time()
         if outcome is not None:
             self._results.remember(step_id, active.attempt.folder, outcome)
+        else:
+            remove_drafts(active.attempt.folder)
         end = AttemptEnd(
             now,
             step_id,

@@ -24,6 +24,13 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
+def remove_drafts(folder: Path) -> None:
+    """Remove what a writer that was killed in the middle left beside its files."""
+    for path in folder.glob(".*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
 def write_json(path: Path, value: Json) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=1)
     # Lone surrogates are legal in JSON and in Python, but not in UTF-8.

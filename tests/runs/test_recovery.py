@@ -11,6 +11,7 @@ from inprocess import InProcess
 from jupyterlab_convect.runs import events as e
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.lease import Lease
+from jupyterlab_convect.runtimes.base import StepStatus
 
 
 def outcome(store, run, step_id, attempt, **fields):
@@ -41,6 +42,22 @@ async def test_what_ended_meanwhile_is_not_started_again(store, engine, make_run
     state = await engine.wait(run.id, 5)
     assert state.steps["a"].outputs == {"x": 1}
     assert [key[1] for key in runtime.started] == ["b"]
+
+
+async def test_what_a_killed_runner_left_half_written_is_removed(
+    store, engine, make_run, step, runtime
+):
+    run = make_run(step("a", "sleep", "60"))
+    await engine.submit(run)
+    folder = store.attempt_folder(run.id, "a", 1)
+    while not runtime.started:
+        await asyncio.sleep(0.01)
+    for name in (".reserve", ".executed.ipynb.1234"):
+        (folder / name).write_bytes(b"x")
+    runtime.states[run.id, "a", 1] = StepStatus((run.id, "a", 1), "failed", "It was killed.")
+    runtime.changed()
+    assert (await engine.wait(run.id, 5)).state == "failed"
+    assert not list(folder.glob(".*"))
 
 
 async def test_what_was_about_to_start_is_started_once(store, engine, make_run, step, runtime):
