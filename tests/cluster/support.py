@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +36,8 @@ class Bed:
     """Without papermill."""
     tools: str | None
     """Without Python."""
+    example: str | None
+    """With all that the example needs."""
     claim: str | None
     shared: Path | None
     """The folder of the claim on this machine."""
@@ -125,14 +127,7 @@ class Bed:
             self.admin.delete(f"/api/v1/persistentvolumes/{self.namespace}")
 
 
-async def start_document(lab: Any, nodes: Any, components: Iterable[Any] = ()) -> Run:
-    """Start a pipeline that brings components along."""
-    document: Any = {
-        "convect": 1,
-        "name": "pipeline",
-        "nodes": nodes,
-        "components": {item["digest"]: item for item in components},
-    }
+async def start_document(lab: Any, document: Any) -> Run:
     plan = expand(resolve(document, root=lab.root))
     name = lab.runtime.name
     run = Run(

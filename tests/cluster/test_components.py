@@ -36,8 +36,15 @@ def node(definition: Any, **settings: Any) -> dict[str, Any]:
     return {"kind": "component", "component": definition["digest"], **settings}
 
 
+async def start(lab: Any, nodes: Any, *definitions: Any) -> Any:
+    components = {item["digest"]: item for item in definitions}
+    return await start_document(
+        lab, {"convect": 1, "name": "mixed", "nodes": nodes, "components": components}
+    )
+
+
 async def finish(lab: Any, nodes: Any, *definitions: Any) -> tuple[Any, Any]:
-    run = await start_document(lab, nodes, definitions)
+    run = await start(lab, nodes, *definitions)
     return run, await lab.engine.wait(run.id, 90)
 
 
@@ -178,7 +185,7 @@ async def test_failure_metrics_and_what_is_missing(lab: Any, bed: Any) -> None:
 async def test_stop_timeout_and_the_next_server(lab: Any, bed: Any) -> None:
     slow = component(bed, "echo begun; exec sleep 300")
     nodes = {"late": node(slow, timeout="2s"), "stopped": node(slow)}
-    run = await start_document(lab, nodes, [slow])
+    run = await start(lab, nodes, slow)
     log = lab.store.attempt_folder(run.id, "stopped", 1) / "log.txt"
     deadline = time.monotonic() + 60
     while not (log.exists() and log.read_text() == "begun\n"):

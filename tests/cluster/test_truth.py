@@ -70,9 +70,11 @@ async def test_an_image_without_python(lab: Any, bed: Any) -> None:
     if bed.testbed is None:
         pytest.skip("No such image.")
     lab.write("a.py", QUICK)
-    end = await ended(lab, await lab.start(script("a.py", image="local/pause:1")))
+    end = await ended(lab, await lab.start(script("a.py", image=bed.testbed.images.PAUSE)))
     assert end.state == "failed"
-    assert end.reason == "The image local/pause:1 has no python3, which runs the steps."
+    assert (
+        end.reason == f"The image {bed.testbed.images.PAUSE} has no python3, which runs the steps."
+    )
 
 
 async def test_memory_runs_out(lab: Any) -> None:

@@ -282,12 +282,16 @@ oom_score = 0
 
 def _import_images(programs: Path) -> None:
     folder = STATE / "images"
-    present = _ctr("-n", "k8s.io", "images", "list", "-q").stdout
+    listed = _ctr("-n", "k8s.io", "images", "list", "-q").stdout.split()
+    present = {name.removeprefix("docker.io/") for name in listed}
     makers: dict[str, Callable[[], Path]] = {
         images.PAUSE: lambda: images.pause_image(programs / "pause", folder),
         images.NOTEBOOK: lambda: images.python_image(folder, images.NOTEBOOK, images.PACKAGES),
         images.TOOLS: lambda: images.tools_image(folder),
         images.BARE: lambda: images.python_image(folder, images.BARE, ()),
+        images.EXAMPLE: lambda: images.python_image(
+            folder, images.EXAMPLE, images.EXAMPLE_PACKAGES
+        ),
         images.SERVER: lambda: images.python_image(folder, images.SERVER, images.SERVER_PACKAGES),
     }
     for name, make in makers.items():
@@ -298,6 +302,10 @@ def _import_images(programs: Path) -> None:
         done = _ctr("-n", "k8s.io", "images", "import", str(path))
         if done.returncode:
             raise SystemExit(f"The image {path.name} cannot be imported: {done.stderr.strip()}")
+        path.unlink()
+    for name in listed:
+        if "local/" in name and name.removeprefix("docker.io/") not in makers:
+            _ctr("-n", "k8s.io", "images", "remove", name)
 
 
 def _furnish() -> None:

@@ -14,16 +14,8 @@ import sysconfig
 import tarfile
 from pathlib import Path
 
-PAUSE = "local/pause:1"
-NOTEBOOK = "local/notebook:2"
-BARE = "local/bare:2"
-"""Python without papermill: what a step says there is tested too."""
-TOOLS = "local/tools:1"
-"""A few programs, no Python, and root as its user, as images of components often are."""
-SERVER = "local/server:2"
-"""All that the server needs but the package itself."""
-
 PACKAGES = ("papermill", "ipykernel")
+EXAMPLE_PACKAGES = (*PACKAGES, "pandas", "scikit-learn", "matplotlib")
 SERVER_PACKAGES = (
     *PACKAGES,
     "jsonschema",
@@ -33,6 +25,26 @@ SERVER_PACKAGES = (
     "pyyaml",
     "rich",
 )
+RECIPE = 3
+"""Changes with the way images are made, so that they are made anew."""
+
+
+def _named(name: str, packages: tuple[str, ...] = ()) -> str:
+    """With a tag that changes with its content."""
+    return f"local/{name}:{RECIPE}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"
+
+
+PAUSE = _named("pause")
+NOTEBOOK = _named("notebook", PACKAGES)
+EXAMPLE = _named("example", EXAMPLE_PACKAGES)
+"""What the notebooks of the example need."""
+BARE = _named("bare")
+"""Python without papermill: what a step says there is tested too."""
+TOOLS = _named("tools")
+"""A few programs, no Python, and root as its user, as images of components often are."""
+SERVER = _named("server", SERVER_PACKAGES)
+"""All that the server needs but the package itself."""
+
 SHELL_PROGRAMS = (
     *("sh", "sleep", "cat", "ls", "cp", "mkdir", "wc", "id", "true", "false", "echo", "env"),
     *("tar", "ps", "kill", "stty"),
@@ -78,7 +90,7 @@ def archive(
 
 
 def pause_image(program: Path, folder: Path) -> Path:
-    target = folder / "pause.tar"
+    target = _archive_of(PAUSE, folder)
     if not target.exists():
         root = _fresh(folder / "pause-root")
         shutil.copy(program, root / "pause")
@@ -88,7 +100,7 @@ def pause_image(program: Path, folder: Path) -> Path:
 
 
 def tools_image(folder: Path) -> Path:
-    target = folder / "tools.tar"
+    target = _archive_of(TOOLS, folder)
     if not target.exists():
         root = _fresh(folder / "tools-root")
         _copy_shell(root)
@@ -100,7 +112,7 @@ def tools_image(folder: Path) -> Path:
 
 def python_image(folder: Path, name: str, packages: tuple[str, ...]) -> Path:
     """This Python with `packages` and a shell: enough for a step."""
-    target = folder / (re.sub(r"\W+", "-", name) + ".tar")
+    target = _archive_of(name, folder)
     if not target.exists():
         root = _fresh(folder / "python-root")
         _copy_python(root)
@@ -111,6 +123,10 @@ def python_image(folder: Path, name: str, packages: tuple[str, ...]) -> Path:
         archive(root, name, target)
         shutil.rmtree(root)
     return target
+
+
+def _archive_of(name: str, folder: Path) -> Path:
+    return folder / (re.sub(r"\W+", "-", name) + ".tar")
 
 
 def _copy_python(root: Path) -> None:
