@@ -19,6 +19,7 @@ from .workspace import Workspace
 
 ACTIVITY_PAUSE = 30.0
 PRUNE_PAUSE = 3600.0
+CATALOG_PAUSE = 60.0
 
 
 class Convect(ExtensionApp, Settings):
@@ -57,7 +58,12 @@ class Convect(ExtensionApp, Settings):
             # Every request will be answered with it; the rest of the server works.
             self.log.error("%s %s", error.sentence, error.hint)
             return
-        work = (self.workspace.start(), self._report_activity(), self._prune_now_and_then())
+        work = (
+            self.workspace.start(),
+            self._report_activity(),
+            self._prune_now_and_then(),
+            self._refresh_catalogs(),
+        )
         self._tasks = [asyncio.create_task(task) for task in work]
         for task in self._tasks:
             task.add_done_callback(self._say_why_it_ended)
@@ -113,3 +119,12 @@ class Convect(ExtensionApp, Settings):
             except ConvectError as error:
                 self.log.warning("Old runs were not deleted: %s", error.sentence)
             await asyncio.sleep(PRUNE_PAUSE)
+
+    async def _refresh_catalogs(self) -> None:
+        """Look for changes in the catalogs that want it; users take them by choice."""
+        while True:
+            await asyncio.sleep(CATALOG_PAUSE)
+            try:
+                await asyncio.to_thread(self.workspace.catalog.refresh_due)
+            except ConvectError as error:
+                self.log.warning("The catalogs were not read again: %s", error.sentence)

@@ -12,6 +12,9 @@ from .fetch import check_url
 from .model import Component, Unreadable
 from .sources import MAX_FILES, Catalog
 
+LEAST_REFRESH = 60
+"""No address is asked more often by itself, in seconds."""
+
 SHIPPED = Catalog(id="shipped", name="Included", kind="shipped")
 
 
@@ -109,6 +112,11 @@ def check_catalog(catalog: Catalog) -> None:
     texts = (catalog.id, catalog.name, catalog.kind, *catalog.urls, *catalog.categories)
     if not all(isinstance(item, str) for item in texts) or not catalog.name.strip():
         raise ConvectError("A catalog needs a name, and its addresses and categories are texts.")
+    if catalog.refresh is not None and not LEAST_REFRESH <= catalog.refresh < float("inf"):
+        raise ConvectError(
+            f"A catalog can be read again every {LEAST_REFRESH} seconds at most, "
+            f"not every {catalog.refresh}."
+        )
     if len(catalog.urls) > MAX_FILES:
         raise ConvectError(f"A catalog has at most {MAX_FILES} addresses.")
     if catalog.kind == "url":

@@ -2,7 +2,9 @@
 
 A source is a function of a catalog and a fetcher that gives the texts of its
 components one by one. Others are found by the entry point group
-`jupyterlab_convect.catalogs`; their name is the catalog's `kind`.
+`jupyterlab_convect.catalogs`; their name is the catalog's `kind`. The attribute
+`options_schema` of such a function is a JSON Schema of the catalog's `options`, which
+becomes the form in which they are given.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -59,6 +62,8 @@ class Catalog:
     """Addresses to read instead of references that are dead."""
     options: Mapping[str, Json] = field(default_factory=dict)
     """What only a third party's source understands."""
+    refresh: float | None = None
+    """Seconds between two looks for changes while a server runs; None: only when asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,10 @@ Source = Callable[[Catalog, Fetcher], Iterable["Text | Unreadable"]]
 
 
 def source_of(kind: str) -> Source:
-    if kind in _OWN:
-        return _OWN[kind]
+    return _OWN[kind] if kind in _OWN else _careful(kind, _theirs(kind))
+
+
+def _theirs(kind: str) -> Source:
     for found in entry_points(group=GROUP, name=kind):
         try:
             source: Source = found.load()
@@ -83,10 +90,47 @@ def source_of(kind: str) -> Source:
             raise ConvectError(
                 f"The catalogs of kind “{kind}” cannot be loaded: {error}."
             ) from error
-        return _careful(kind, source)
+        return source
     raise ConvectError(
         f"There are no catalogs of kind “{kind}”.", hint=f"There is {', '.join(kinds())}."
     )
+
+
+def options_schemas() -> dict[str, Json]:
+    """What third parties' kinds want to know, as JSON Schema; those that cannot be loaded apart."""
+    schemas = {}
+    for kind in kinds():
+        if kind not in _OWN:
+            with suppress(ConvectError):
+                schemas[kind] = _schema(_theirs(kind))
+    return schemas
+
+
+def check_options(catalog: Catalog) -> None:
+    if catalog.kind in _OWN:
+        return
+    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema.exceptions import best_match
+
+    schema = _schema(_theirs(catalog.kind))
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ConvectError(
+            f"The source “{catalog.kind}” has a wrong schema: {error.message}."
+        ) from error
+    problem = best_match(Draft202012Validator(schema).iter_errors(dict(catalog.options)))
+    if problem is not None:
+        place = " › ".join(map(str, problem.absolute_path))
+        raise ConvectError(
+            f"The options of “{catalog.name}” do not fit"
+            f"{f' at “{place}”' if place else ''}: {problem.message}."
+        )
+
+
+def _schema(source: Source) -> Json:
+    schema = getattr(source, "options_schema", None)
+    return schema if isinstance(schema, dict) else {"type": "object"}
 
 
 def _careful(kind: str, source: Source) -> Source:

@@ -19,6 +19,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -44,7 +45,15 @@ from .files import read_json, write, write_json
 from .model import Component, Unreadable
 from .read import read
 from .secrets import authorization
-from .sources import Catalog, Text, fingerprint, hosts_of, reader, source_of
+from .sources import (
+    Catalog,
+    Text,
+    check_options,
+    fingerprint,
+    hosts_of,
+    reader,
+    source_of,
+)
 
 T = TypeVar("T")
 
@@ -93,6 +102,7 @@ class CatalogStore:
         """A new catalog, still empty: `refresh` fills it."""
         check_catalog(catalog)
         source_of(catalog.kind)
+        check_options(catalog)
         with self._lock:
             if self._load(catalog.id) is not None or catalog.id == SHIPPED.id:
                 raise Conflict(f"There is a catalog “{catalog.id}” already.")
@@ -101,6 +111,7 @@ class CatalogStore:
     def configure(self, catalog: Catalog) -> Shelf:
         """Change how a catalog is configured; what it has pinned stays."""
         check_catalog(catalog)
+        check_options(catalog)
         _refuse_shipped(catalog.id)
         with self._lock:
             shelf = self.catalog(catalog.id)
@@ -159,6 +170,21 @@ class CatalogStore:
                     fingerprint=mark,
                 )
             )
+
+    def refresh_due(self) -> list[str]:
+        """Refresh every catalog that wants to be by now; their ids. Nothing new is taken by it."""
+        now = time.time()
+        due = [
+            shelf.catalog.id
+            for shelf in self.catalogs()
+            if shelf.catalog.refresh is not None
+            and shelf.catalog.id not in self.progress
+            and now - (shelf.refreshed or 0) >= shelf.catalog.refresh
+        ]
+        for catalog_id in due:
+            with suppress(Missing):
+                self.refresh(catalog_id)
+        return due
 
     def take(self, catalog_id: str, digests: Iterable[str] | None = None) -> Shelf:
         """Pin the updates with these digests (of the new text), or all there are."""

@@ -53,6 +53,11 @@ def _add_import(verbs: Any) -> None:
         metavar="URL=URL",
         help="read another address instead of a reference of a graph that is dead (repeatable)",
     )
+    new.add_argument(
+        "--refresh",
+        metavar="TIME",
+        help="look for changes this often while a server runs: 1h, 1d (only when asked)",
+    )
     add_json(new)
     new.set_defaults(handler=_add)
 
@@ -142,6 +147,7 @@ def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
     from ..catalog.entries import new_catalog_id
     from ..catalog.read import name_from
     from ..catalog.sources import Auth, Catalog
+    from ..pipeline.quantities import duration
     from .values import split
 
     sources: list[str] = options.source
@@ -164,6 +170,7 @@ def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
         categories=tuple(options.category),
         auth=Auth(env=options.token_env) if options.token_env else None,
         replacements=dict(map(split, options.replace)),
+        refresh=duration(options.refresh) if options.refresh else None,
     )
 
 

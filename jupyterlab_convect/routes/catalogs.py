@@ -15,7 +15,7 @@ from ..catalog.engines import container_engine
 from ..catalog.entries import Entry, Progress, Shelf, catalog_from_json, new_catalog_id
 from ..catalog.model import Component
 from ..catalog.preview import preview
-from ..catalog.sources import Catalog, kinds
+from ..catalog.sources import Catalog, kinds, options_schemas
 from ..catalog.store import CatalogStore
 from ..errors import ConvectError
 from ..pipeline.plan import Json, to_json
@@ -46,6 +46,7 @@ class CatalogHandler(Handler):
             "auth": to_json(catalog.auth) if catalog.auth else None,
             "replacements": dict(catalog.replacements),
             "options": dict(catalog.options),
+            "refresh": catalog.refresh,
             "refreshed": shelf.refreshed,
             "error": shelf.error,
             "progress": asdict(progress) if progress else None,
@@ -103,7 +104,11 @@ class Catalogs(CatalogHandler, Polled):
     async def get(self) -> None:
         shelves = await self.aside(self.store.catalogs)
         self.answer(
-            {"catalogs": [self.view(shelf) for shelf in shelves], "kinds": await self.aside(kinds)}
+            {
+                "catalogs": [self.view(shelf) for shelf in shelves],
+                "kinds": await self.aside(kinds),
+                "schemas": await self.aside(options_schemas),
+            }
         )
 
     @authenticated
@@ -132,6 +137,8 @@ class OneCatalog(CatalogHandler, Polled):
         catalog = self.configured(body, catalog_id, shelf.catalog)
         if "auth" in body and body["auth"] is None:
             catalog = replace(catalog, auth=None)
+        if "refresh" in body and body["refresh"] is None:
+            catalog = replace(catalog, refresh=None)
         shelf = await self.aside(self.store.configure, catalog)
         self.start_refresh(catalog_id)
         self.answer(self.view(shelf))

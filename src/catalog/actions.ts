@@ -27,7 +27,13 @@ export class CatalogActions {
 
   async create(kind: string): Promise<void> {
     const { api } = this.model;
-    const form = new CatalogForm(kind, this.trans, value => api.add(value));
+    const form = new CatalogForm(
+      kind,
+      this.trans,
+      value => api.add(value),
+      null,
+      this.model.schemaOf(kind)
+    );
     if (kind === 'file' || kind === 'folder') {
       const path = await this.browse(kind);
       if (path === null) {
@@ -48,7 +54,8 @@ export class CatalogActions {
       catalog.kind,
       this.trans,
       value => this.model.api.configure(id, value),
-      catalog
+      catalog,
+      this.model.schemaOf(catalog.kind)
     );
     const changed = await this.ask(form);
     if (changed) {

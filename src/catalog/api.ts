@@ -1,6 +1,7 @@
 import type { ConvectApi } from '../api';
 import type {
   ICatalog,
+  ICatalogs,
   ICatalogSettings,
   IComponent,
   IDefinition,
@@ -14,8 +15,8 @@ const PAGE = 5000;
 export class CatalogApi {
   constructor(private readonly api: ConvectApi) {}
 
-  async catalogs(): Promise<ICatalog[]> {
-    return (await this.api.get<{ catalogs: ICatalog[] }>('catalogs')).catalogs;
+  catalogs(): Promise<ICatalogs> {
+    return this.api.get('catalogs');
   }
 
   async entries(): Promise<IEntry[]> {

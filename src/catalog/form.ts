@@ -1,4 +1,5 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONSchema7 } from 'json-schema';
 
 import { sentenceOf } from '../api';
 import { Observable } from '../ui/observable';
@@ -13,7 +14,9 @@ export class CatalogForm extends Observable {
     readonly trans: TranslationBundle,
     private readonly send: (settings: ICatalogSettings) => Promise<ICatalog>,
     /** The catalog to change; null for a new one. */
-    readonly catalog: ICatalog | null = null
+    readonly catalog: ICatalog | null = null,
+    /** What a third party's source wants to know. */
+    readonly schema: JSONSchema7 | null = null
   ) {
     super();
     this._values = catalog ? valuesOf(catalog) : NO_VALUES;

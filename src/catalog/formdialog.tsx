@@ -1,5 +1,6 @@
 import { Dialog } from '@jupyterlab/apputils';
 import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
 import {
@@ -10,10 +11,16 @@ import {
   useModel,
   useTrans
 } from '../ui';
+import { formatDuration } from '../ui/format';
 import { newCatalogLabel } from './commands';
 import type { CatalogForm } from './form';
 import type { IFormValues } from './settings';
+import { isForeign } from './settings';
 import type { ICatalog } from './types';
+
+const SchemaForm = React.lazy(() => import('../runs/dialog/schemaform'));
+
+type Options = IFormValues['options'];
 
 const ACCEPT = 1;
 
@@ -104,6 +111,16 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
             )}
             example="https://example.org/component.yaml"
           />
+        ) : isForeign(form.kind) ? (
+          form.schema && (
+            <React.Suspense fallback={null}>
+              <SchemaForm
+                schema={form.schema}
+                value={form.values.options as ReadonlyJSONObject}
+                onChange={options => form.set({ options: options as Options })}
+              />
+            </React.Suspense>
+          )
         ) : (
           <FormText
             form={form}
@@ -125,14 +142,14 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
           )}
         />
         {form.kind === 'url' && <AuthFields form={form} />}
+        {form.kind === 'url' || isForeign(form.kind) ? (
+          <RefreshField form={form} />
+        ) : (
+          <p className="jp-ConvectCatalog-note">
+            {trans.__('Changes of the files are followed by themselves.')}
+          </p>
+        )}
         {form.kind === 'url' && <Replacements form={form} />}
-        <p className="jp-ConvectCatalog-note">
-          {form.kind === 'url'
-            ? trans.__(
-                'Refresh looks for changes. They are shown before they are taken.'
-              )
-            : trans.__('Changes of the files are followed by themselves.')}
-        </p>
       </fieldset>
       {form.failure && (
         <div className="jp-ConvectCatalog-problem" role="alert">
@@ -140,6 +157,44 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
         </div>
       )}
     </div>
+  );
+}
+
+const HOUR = 3600;
+
+function RefreshField({ form }: { form: CatalogForm }): JSX.Element {
+  const trans = useTrans();
+  const { refresh } = form.values;
+  const choices = new Map([
+    ['', trans.__('When asked')],
+    [String(HOUR), trans.__('Every hour')],
+    [String(24 * HOUR), trans.__('Every day')],
+    [String(7 * 24 * HOUR), trans.__('Every week')]
+  ]);
+  if (!choices.has(refresh)) {
+    choices.set(refresh, formatDuration(Number(refresh)));
+  }
+  return (
+    <Field
+      label={trans.__('Refresh')}
+      hint={trans.__(
+        'When to look for changes. They are shown before they are taken.'
+      )}
+    >
+      {input => (
+        <HTMLSelect
+          {...input}
+          value={refresh}
+          onChange={event => form.set({ refresh: event.target.value })}
+        >
+          {[...choices].map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </HTMLSelect>
+      )}
+    </Field>
   );
 }
 
@@ -215,7 +270,7 @@ function Replacements({ form }: { form: CatalogForm }): JSX.Element {
 
 function FormText(props: {
   form: CatalogForm;
-  name: Exclude<keyof IFormValues, 'auth'>;
+  name: Exclude<keyof IFormValues, 'auth' | 'options'>;
   label: string;
   hint?: string;
   example?: string;

@@ -11,4 +11,4 @@ export namespace CatalogCommands {
 }
 
 /** The kinds of catalogs that can be made in the panel. */
-export const KINDS = ['url', 'file', 'folder'] as const;
+export const KINDS: readonly string[] = ['url', 'file', 'folder'];

@@ -1,11 +1,13 @@
 import { Poll } from '@lumino/polling';
+import type { JSONSchema7 } from 'json-schema';
 
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
 import type { CatalogApi } from './api';
+import { KINDS } from './ids';
 import type { ISearchable, Row } from './search';
 import { find, keyOf, prepare, rowsOf, wordsOf } from './search';
-import type { ICatalog, IComponent, IEntry } from './types';
+import type { ICatalog, ICatalogs, IComponent, IEntry } from './types';
 
 /** How often to look for changes, in ms: always, and while a catalog is being read. */
 const INTERVAL = 10000;
@@ -42,6 +44,16 @@ export class CatalogModel extends Observable {
 
   get catalogs(): readonly ICatalog[] {
     return this._catalogs;
+  }
+
+  /** The kinds of catalogs there can be. */
+  get kinds(): readonly string[] {
+    return this._kinds;
+  }
+
+  /** What a third party's kind wants to know, as a JSON Schema. */
+  schemaOf(kind: string): JSONSchema7 | null {
+    return this._schemas[kind] ?? null;
   }
 
   catalog(id: string): ICatalog | undefined {
@@ -215,7 +227,10 @@ export class CatalogModel extends Observable {
 
   private async load(): Promise<void> {
     try {
-      this._catalogs = await this.api.catalogs();
+      const { catalogs, kinds, schemas } = await this.api.catalogs();
+      this._catalogs = catalogs;
+      this._kinds = kinds;
+      this._schemas = schemas;
       const stamp = stampOf(this._catalogs);
       if (stamp !== this._stamp) {
         this._entries = await this.api.entries();
@@ -294,12 +309,14 @@ export class CatalogModel extends Observable {
   private _isReady = false;
   private _isShown = false;
   private _items: readonly ISearchable[] = [];
+  private _kinds: readonly string[] = KINDS;
   private _load: Coalesced;
   private _look: Coalesced;
   private _poll: Poll;
   private _preview: IPreview | null = null;
   private _reveals = 0;
   private _rows: readonly Row[] = [];
+  private _schemas: ICatalogs['schemas'] = {};
   private _stamp = '';
   private _text = '';
 }

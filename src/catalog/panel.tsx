@@ -15,7 +15,7 @@ import * as React from 'react';
 
 import type { Execute } from '../ui';
 import { TranslationProvider } from '../ui/hooks';
-import { CatalogCommands, KINDS } from './ids';
+import { CatalogCommands } from './ids';
 import type { CatalogModel } from './model';
 import type { IEntry } from './types';
 
@@ -102,16 +102,17 @@ export class CatalogPanel extends SidePanel {
   }
 
   private newButton(): ToolbarButton {
-    const { commands, trans } = this.options;
+    const { commands, model, trans } = this.options;
     const menu = new Menu({ commands });
-    for (const kind of KINDS) {
-      menu.addItem({ command: CatalogCommands.newCatalog, args: { kind } });
-    }
     this.disposed.connect(() => menu.dispose());
     const button = new ToolbarButton({
       icon: addIcon,
       tooltip: trans.__('New component catalog'),
       onClick: () => {
+        menu.clearItems();
+        for (const kind of model.kinds) {
+          menu.addItem({ command: CatalogCommands.newCatalog, args: { kind } });
+        }
         const { left, bottom } = button.node.getBoundingClientRect();
         menu.open(left, bottom);
       }

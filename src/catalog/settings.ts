@@ -1,5 +1,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import { KINDS } from './ids';
 import type { ICatalogSettings } from './types';
 
 /** What somebody has typed into the form of a catalog. */
@@ -17,6 +18,10 @@ export interface IFormValues {
   scheme: string;
   /** `dead address = address`, one a line. */
   replacements: string;
+  /** Seconds between two looks for changes; empty when they are asked for. */
+  refresh: string;
+  /** What a third party's source wants to know. */
+  options: NonNullable<ICatalogSettings['options']>;
 }
 
 export const NO_VALUES: IFormValues = {
@@ -29,7 +34,9 @@ export const NO_VALUES: IFormValues = {
   secret: '',
   key: '',
   scheme: 'Bearer',
-  replacements: ''
+  replacements: '',
+  refresh: '',
+  options: {}
 };
 
 /** What is wrong with a field, in a sentence. */
@@ -49,8 +56,15 @@ export function valuesOf(settings: ICatalogSettings): IFormValues {
     scheme: auth?.scheme ?? 'Bearer',
     replacements: Object.entries(settings.replacements ?? {})
       .map(pair => pair.join(' = '))
-      .join('\n')
+      .join('\n'),
+    refresh: settings.refresh ? String(settings.refresh) : '',
+    options: settings.options ?? {}
   };
+}
+
+/** A kind that a third party has added: its source says what it wants to know. */
+export function isForeign(kind: string): boolean {
+  return !KINDS.includes(kind);
 }
 
 export function settingsOf(
@@ -66,6 +80,10 @@ export function settingsOf(
     settings.urls = split(values.urls, /\s+/);
     settings.auth = authOf(values);
     settings.replacements = Object.fromEntries(pairsOf(values.replacements));
+    settings.refresh = refreshOf(values);
+  } else if (isForeign(kind)) {
+    settings.options = values.options;
+    settings.refresh = refreshOf(values);
   } else {
     settings.path = values.path.trim();
   }
@@ -108,13 +126,17 @@ export function complaintsOf(
     if (values.auth === 'keyring' && !values.key.trim()) {
       complaints.key = trans.__('Name the key in the secret.');
     }
-  } else if (!values.path.trim()) {
+  } else if (!isForeign(kind) && !values.path.trim()) {
     complaints.path =
       kind === 'file'
         ? trans.__('Choose a file.')
         : trans.__('Choose a folder.');
   }
   return complaints;
+}
+
+function refreshOf({ refresh }: IFormValues): number | null {
+  return refresh ? Number(refresh) : null;
 }
 
 function authOf(values: IFormValues): ICatalogSettings['auth'] {

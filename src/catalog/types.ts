@@ -1,3 +1,5 @@
+import type { JSONSchema7 } from 'json-schema';
+
 import type { Json } from '../pipeline/schema';
 
 /** Names what is sent to prove who asks; the secret itself stays where it is. */
@@ -21,6 +23,18 @@ export interface ICatalogSettings {
   auth?: IAuth | null;
   /** Addresses to read instead of references that are dead. */
   replacements?: { [url: string]: string };
+  /** What only a third party's source understands. */
+  options?: { [name: string]: Json };
+  /** Seconds between two looks for changes; null: only when somebody asks. */
+  refresh?: number | null;
+}
+
+/** The catalogs there are, and those there can be. */
+export interface ICatalogs {
+  catalogs: ICatalog[];
+  kinds: string[];
+  /** JSON Schema of the options of each third party's kind. */
+  schemas: { [kind: string]: JSONSchema7 };
 }
 
 /** What was wrong when a source was read. */

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from jupyterlab_convect.catalog.fetch import Policy
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
+from jupyterlab_convect.catalog.store import CatalogStore
 from jupyterlab_convect.errors import Missing
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus" / "components"
@@ -20,6 +22,13 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip("the folder with real component specs is not beside the project")
     return CORPUS
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogStore:
+    """A store that looks at its files every time, and may ask web servers on this machine."""
+    monkeypatch.setattr("jupyterlab_convect.catalog.store.LOOK_AGAIN", 0.0)
+    return CatalogStore(tmp_path / "catalog", Policy(hosts=("127.0.0.1",)))
 
 
 @pytest.fixture

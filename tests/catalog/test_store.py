@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,24 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from jupyterlab_convect.catalog import sources
 from jupyterlab_convect.catalog.entries import catalog_from_json, new_catalog_id
-from jupyterlab_convect.catalog.fetch import Fetcher, Policy
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.repositories import Folder, folder_of, plain_address
-from jupyterlab_convect.catalog.sources import Auth, Catalog, Text, addresses_in, hosts_of
+from jupyterlab_convect.catalog.sources import Auth, Catalog, addresses_in, hosts_of
 from jupyterlab_convect.catalog.store import CatalogStore
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
 
-POLICY = Policy(hosts=("127.0.0.1",))
-
 SpecText = Callable[..., str]
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogStore:
-    monkeypatch.setattr("jupyterlab_convect.catalog.store.LOOK_AGAIN", 0.0)
-    return CatalogStore(tmp_path / "catalog", POLICY)
 
 
 def test_the_set_that_ships_is_there_from_the_start(store: CatalogStore) -> None:
@@ -67,7 +58,7 @@ def test_what_was_imported_works_when_its_source_is_gone(
     text = spec_text("Good")
     (entry,) = add_urls(store, site.put("/good.yaml", text)).entries
     site.pages.clear()
-    again = CatalogStore(store.folder, POLICY)
+    again = CatalogStore(store.folder, store.policy)
     assert again.component(entry.digest).name == "Good"
     assert again.text(entry.digest) == text
     (kept,) = again.refresh("web").entries
@@ -349,30 +340,6 @@ def test_a_dead_reference_can_be_replaced(
     assert entry.error is None
 
 
-def test_others_add_sources_by_entry_point(
-    store: CatalogStore, monkeypatch: pytest.MonkeyPatch, spec_text: SpecText
-) -> None:
-    def theirs(catalog: Catalog, fetcher: Fetcher) -> list[Text]:
-        return [Text("theirs:1", spec_text(catalog.options["word"]).encode())]
-
-    class Found:
-        name = "theirs"
-
-        def load(self) -> Any:
-            return theirs
-
-    def entry_points(group: str, name: str | None = None) -> list[Found]:
-        assert group == "jupyterlab_convect.catalogs"
-        return [Found()] if name in (None, "theirs") else []
-
-    monkeypatch.setattr(sources, "entry_points", entry_points)
-    assert "theirs" in sources.kinds()
-    store.add(Catalog(id="t", name="T", kind="theirs", options={"word": "Hi"}))
-    assert [entry.name for entry in store.refresh("t").entries] == ["Hi"]
-    with pytest.raises(ConvectError, match="no catalogs of kind"):
-        store.add(Catalog(id="u", name="U", kind="nobody"))
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -383,6 +350,8 @@ def test_others_add_sources_by_entry_point(
         {"id": "a", "name": "A", "urls": [3]},
         {"id": "a", "name": "A", "urls": 3},
         {"id": "a", "name": "A", "replacements": {"x": "file:///etc"}},
+        {"id": "a", "name": "A", "refresh": 1},
+        {"id": "a", "name": "A", "refresh": "often"},
     ],
 )
 def test_a_malformed_configuration_is_refused(value: dict[str, Any]) -> None:
@@ -471,20 +440,19 @@ def test_a_file_may_stand_in_for_a_dead_reference_of_a_file(
         assert bool(entry.digest) is works
 
 
-def test_a_mistake_in_somebody_elses_source_is_an_error_of_the_catalog(
-    store: CatalogStore, monkeypatch: pytest.MonkeyPatch
+def test_a_catalog_is_looked_at_again_when_its_time_has_come(
+    store: CatalogStore, site: Any, spec_text: SpecText, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def theirs(catalog: Catalog, fetcher: Fetcher) -> list[Text]:
-        raise KeyError("oops")
-
-    class Found:
-        name = "theirs"
-
-        def load(self) -> Any:
-            return theirs
-
-    monkeypatch.setattr(sources, "entry_points", lambda group, name=None: [Found()])
-    store.add(Catalog(id="t", name="T", kind="theirs"))
-    shelf = store.refresh("t")
-    assert shelf.error is not None
-    assert "oops" in shelf.error["message"]
+    url = site.put("/a.yaml", spec_text("A", "old"))
+    before = add_urls(store, url, refresh=3600.0)
+    store.add(Catalog(id="asked", name="Only when asked", urls=(url,)))
+    site.put("/a.yaml", spec_text("A", "new"))
+    assert store.refresh_due() == []
+    later = time.time() + 3601
+    monkeypatch.setattr("jupyterlab_convect.catalog.store.time.time", lambda: later)
+    assert store.refresh_due() == ["web"]
+    # What is newer is offered; what is pinned stays.
+    (entry,) = store.catalog("web").entries
+    assert entry.digest == before.entries[0].digest
+    assert entry.update not in (None, entry.digest)
+    assert store.refresh_due() == []

@@ -26,6 +26,12 @@ def jp_server_config(jp_server_config: Config, tmp_path: Path) -> Config:
     return jp_server_config
 
 
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server looks often whether a catalog is to be read again."""
+    monkeypatch.setattr("jupyterlab_convect.app.CATALOG_PAUSE", 0.05)
+
+
 async def refreshed(api: Any, catalog: str, after: float = 0.0) -> Any:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
@@ -186,3 +192,18 @@ async def test_a_damaged_definition_is_refused(api: Any) -> None:
         assert (status, error["code"]) == (400, "damaged-component")
     assert (await api("GET", "components/sha256:" + "0" * 64))[0] == 404
     assert (await api("GET", "components/..%2F..%2Fetc"))[0] == 404
+
+
+async def test_the_server_looks_for_changes_by_itself(
+    api: Any, site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.put("/a.yaml", spec("A", "old"))
+    view = await add(api, urls=[site.url + "/a.yaml"], refresh=60)
+    assert view["refresh"] == 60
+    site.put("/a.yaml", spec("A", "new"))
+    later = time.time() + 61
+    monkeypatch.setattr("jupyterlab_convect.catalog.store.time.time", lambda: later)
+    view = await refreshed(api, "my-catalog", view["refreshed"])
+    assert view["counts"]["updates"] == 1
+    _, view = await api("PATCH", "catalogs/my-catalog", {"refresh": None})
+    assert view["refresh"] is None

@@ -47,7 +47,11 @@ class Server {
 
   get api(): CatalogApi {
     return {
-      catalogs: async () => [this.catalog],
+      catalogs: async () => ({
+        catalogs: [this.catalog],
+        kinds: ['url'],
+        schemas: {}
+      }),
       entries: async () => {
         this.lists += 1;
         return this.list;

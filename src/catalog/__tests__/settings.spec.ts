@@ -20,7 +20,8 @@ describe('the form of a catalog', () => {
       urls: ['https://a.example/x.yaml', 'https://b.example/y.yaml'],
       categories: ['Data', 'Models', '数据'],
       auth: null,
-      replacements: {}
+      replacements: {},
+      refresh: null
     });
     expect(settingsOf('folder', { ...values, path: ' parts ' })).toEqual({
       name: 'Mine',
@@ -28,6 +29,23 @@ describe('the form of a catalog', () => {
       path: 'parts',
       categories: ['Data', 'Models', '数据']
     });
+  });
+
+  it('says how often to look for changes, and what a third party wants', () => {
+    const theirs = { ...values, refresh: '3600', options: { word: 'hi' } };
+    expect(settingsOf('url', theirs).refresh).toBe(3600);
+    expect(settingsOf('registry', theirs)).toEqual({
+      name: 'Mine',
+      kind: 'registry',
+      categories: ['Data', 'Models', '数据'],
+      options: { word: 'hi' },
+      refresh: 3600
+    });
+    expect(valuesOf(settingsOf('registry', theirs))).toMatchObject({
+      refresh: '3600',
+      options: { word: 'hi' }
+    });
+    expect(complaintsOf('registry', theirs, trans)).toEqual({});
   });
 
   it('names secrets and never holds them', () => {
