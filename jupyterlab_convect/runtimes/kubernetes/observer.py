@@ -14,7 +14,7 @@ from ...runner.outcome import duration
 from ...runner.saving import write_whole
 from ...runs.model import ENDED
 from ..base import Attempt, StepStatus
-from ..local.progress import Progresses
+from ..progress import Progresses
 from . import components, fit
 from .api import ApiError, Unreachable
 from .cluster import Cluster, Seen

@@ -27,12 +27,12 @@ from ...runner.kernelspecs import find
 from ...runner.outcome import StepFailed
 from ...runner.saving import write_whole
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
+from ..progress import Progresses
 from . import machine
 from .checks import check_plan, cpu_limit, memory_limit, need_of
 from .ledger import Capacity, Ledger
 from .machine import GpuDevice
 from .processes import kill_family, remove_leftovers
-from .progress import Progresses
 from .secret_values import environment, without_secrets
 from .warm import WarmProcess
 

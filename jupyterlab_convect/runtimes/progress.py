@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 
-from ...runs.model import Progress
-from ..base import Attempt
+from ..runs.model import Progress
+from .base import Attempt
 
 LARGEST_READ = 1 << 20
 
