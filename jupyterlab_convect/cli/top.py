@@ -89,6 +89,13 @@ def _lines(entry: dict[str, Json]) -> Iterator[str]:
             for quota in entry["quotas"]
         ]
         yield output.table(rows, ("quota", "resource", "used", "total"))
+    if entry["queues"]:
+        yield ""
+        rows = [
+            [queue["name"], f"{queue['waiting']}", f"{queue['admitted']}", queue["closed"] or ""]
+            for queue in entry["queues"]
+        ]
+        yield output.table(rows, ("queue", "waiting", "admitted", ""))
     if entry["holders"]:
         yield ""
         rows = [

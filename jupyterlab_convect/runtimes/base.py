@@ -98,7 +98,7 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
     async def top(self) -> dict[str, Json] | None:
         """What there is, what of it is free, and who holds the rest; None when it cannot tell.
 
-        `{namespace, nodes, gpus, quotas, holders, unknown}`: see `Overview` in the OpenAPI
+        `{namespace, nodes, gpus, quotas, queues, holders, unknown}`: see `Overview` in the OpenAPI
         document. What we may not know is null, and said in `unknown`.
         """
         return None

@@ -168,3 +168,51 @@ async def test_top_and_shell_on_the_command_line(bed: Any, lab: Any, tmp_path: A
     done = await convect("runs", "shell", run.id)
     assert done.returncode == 2
     assert "running now" in done.stderr
+
+
+async def test_room_on_one_node_counts(make_lab: Any, bed: Any) -> None:
+    """On nodes that only the API server and the scheduler know of."""
+    if bed.testbed is None:
+        pytest.skip("Not on a cluster of others.")
+    from fakes import fake_node, held
+
+    kind = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+    wish = {"resources": {"gpu": {"count": 4, "type": "A100-SXM4-80GB"}}}
+    lab = make_lab("viewer")
+    with (
+        fake_node(bed.admin, "gpu-7", kind, gpu=4),
+        fake_node(bed.admin, "gpu-8", kind, gpu=4),
+        held(bed.admin, "gpu-8", 3, bed.image),
+    ):
+        with held(bed.admin, "gpu-7", 2, bed.image):
+            said = await problems(lab, **wish)
+            needs = (
+                "needs 4 GPUs of type A100-SXM4-80GB on one node; the largest free is 2 on gpu-7."
+            )
+            assert said["would-wait"] == ("info", f"It would wait: it {needs}")
+            run = await lab.start("a.py", settings=wish)
+
+            def waiting() -> Any:
+                attempts = lab.store.read(run.id).state.steps["a"].attempts
+                return [item for item in attempts if "largest" in (item.reason or "")]
+
+            (attempt,) = await until(waiting)
+            assert (attempt.state, attempt.reason) == ("queued", f"Waiting: {needs}")
+            assert "2 Insufficient nvidia.com/gpu" in attempt.detail
+        (pod,) = await until(
+            lambda: [pod for pod in bed.pods(run.id) if pod["spec"].get("nodeName")]
+        )
+        assert pod["spec"]["nodeName"] == "gpu-7"
+        await lab.engine.stop(run.id)
+        # Nobody is there to confirm that it has ended.
+        place = bed.admin.place("pods", pod["metadata"]["name"])
+        await asyncio.to_thread(bed.admin.delete, place, gracePeriodSeconds=0)
+        assert (await lab.engine.wait(run.id, 60)).state == "cancelled"
+
+
+async def until(check: Any, seconds: float = 40) -> Any:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not (found := await asyncio.to_thread(check)):
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.1)
+    return found

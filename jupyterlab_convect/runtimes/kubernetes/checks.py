@@ -14,6 +14,7 @@ from .components import rehearsed
 from .delivery import PYTHON
 from .manifests import Delivery, Manifest, job
 from .objects import step_container
+from .queues import Line, queue_of
 from .site import Site
 
 Where = tuple[str | int, ...]
@@ -85,12 +86,39 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
         text = "Whether it fits is unknown: you may not see the nodes of the cluster."
         in_full = "The type has to be as the label of the nodes has it, in full."
         yield Problem("info", "unknown", text, None, where, in_full if needs.gpu_type else None)
+    yield from _judge_queue(manifest, capacity.line)
     for verdict in fit.judge_quotas(needs, capacity.quotas or ()):
         sentence = verdict.sentence or ""
         if verdict.ever:
             yield Problem("info", "would-wait", f"It would wait: {_lower(sentence)}", None, where)
         else:
             yield Problem("error", "quota", sentence, None, where)
+
+
+def _judge_queue(manifest: Manifest, line: Line | None) -> Iterator[Problem]:
+    name, where = queue_of(manifest), ("kubernetes", "labels")
+    if name is None:
+        return
+    if line is None:
+        text = f"Whether the queue {name} lets it in is unknown: you may not see the queues."
+        yield Problem("info", "unknown", text, None, where)
+        return
+    queue = next((item for item in line.queues if item.name == name), None)
+    if queue is None:
+        hint = (
+            f"There are: {', '.join(item.name for item in line.queues)}." if line.queues else None
+        )
+        text = f"There is no queue {name} in the namespace, so that it would wait for ever."
+        if not line.queues:
+            text = f"It names the queue {name}, but the namespace has no queues."
+        yield Problem("warning", "no-queue", text, None, where, hint)
+    elif queue.closed:
+        text = f"The queue {name} lets nobody in at the moment: {queue.closed}."
+        yield Problem("warning", "queue-closed", text.replace("..", "."), None, where)
+    elif queue.waiting:
+        waits = "1 waits" if queue.waiting == 1 else f"{queue.waiting} wait"
+        text = f"It would wait: {waits} in the queue {name} already."
+        yield Problem("info", "would-wait", text, None, where)
 
 
 def _rights(cluster: Cluster) -> Iterator[Problem]:

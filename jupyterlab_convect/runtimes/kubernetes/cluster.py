@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from ...pipeline.plan import Json
 from . import names
 from .api import Api, ApiError
 from .fit import Node, Quota, nodes_of, quotas_of
+from .queues import GROUP, LABEL, Line, places_of, queues_of
 from .site import Site
 from .watch import Watch
 
@@ -53,6 +54,7 @@ class Capacity:
     nodes: list[Node] | None
     quotas: list[Quota] | None
     pods: list[Object] | None
+    line: Line | None
     good_until: float
 
 
@@ -112,7 +114,7 @@ class Cluster:
         }
 
     def capacity(self) -> Capacity:
-        """Nodes, what is free there, and quotas; a look that is a few seconds old will do."""
+        """Nodes, what is free there, quotas, queues; a look that is a few seconds old will do."""
         with self._lock:
             known = self._capacity
             if known is None or time.monotonic() > known.good_until:
@@ -124,14 +126,40 @@ class Cluster:
                     )
                 )
                 quotas = self._try(lambda: api.list(api.place("resourcequotas")))
+                line = self._line()
                 now = time.monotonic()
                 self._capacity = known = Capacity(
                     None if nodes is None else nodes_of(nodes, pods),
                     None if quotas is None else quotas_of(quotas),
                     pods,
+                    line,
                     now + max(FRESH, SHARE * (now - began)),
                 )
             return known
+
+    def has_queue(self, labels: Mapping[str, str]) -> bool:
+        """Whether a Job with these labels waits for a queue to let it in."""
+        name = labels.get(LABEL)
+        line = self.capacity().line if name else None
+        return line is not None and any(queue.name == name for queue in line.queues)
+
+    def _line(self) -> Line | None:
+        """The queues of our namespace, and who waits in them; None when we may not look."""
+        groups = self._try(lambda: self.api.get("/apis"))
+        versions = {
+            group["name"]: group["preferredVersion"]["groupVersion"]
+            for group in (groups or {}).get("groups", ())
+        }
+        if groups is not None and GROUP not in versions:
+            return Line()
+        if groups is None:
+            return None
+        place = f"/apis/{versions[GROUP]}/namespaces/{self.api.namespace}"
+        queues = self._try(lambda: self.api.list(f"{place}/localqueues"))
+        workloads = self._try(lambda: self.api.list(f"{place}/workloads"))
+        if queues is None:
+            return None
+        return Line(queues_of(queues), None if workloads is None else places_of(workloads))
 
     def may(self, right: str) -> bool | None:
         """Whether we are allowed to; None when the cluster does not say."""

@@ -20,6 +20,7 @@ from .objects import (
     words_of,
 )
 from .pending import pending, refused_pod
+from .queues import Place, explain_queue, queue_of
 
 UNCONFIRMED = 15.0
 """Seconds after which a pod that should be gone counts as gone."""
@@ -31,14 +32,16 @@ def explain(
     events: Sequence[Object] = (),
     why_it_does_not_fit: str | None = None,
     now: float = 0.0,
+    place: Place | None = None,
 ) -> Finding:
     """The state of an attempt whose Job and pod are these, `now` in seconds since 1970.
 
     `why_it_does_not_fit` is what our own look at the nodes found, for a pod that no
-    node takes; without it the scheduler's words are translated.
+    node takes; without it the scheduler's words are translated. `place` is where in its
+    queue the Job is.
     """
     if pod is None:
-        return _without_pod(job, events)
+        return _without_pod(job, events, place)
     phase = pod.get("status", {}).get("phase")
     if phase in ("Succeeded", "Failed") or terminated(pod):
         return ended(pod)
@@ -66,16 +69,18 @@ def explain_gone(job: Object | None, pod: Object | None) -> Finding:
     return Finding("failed", "Its Job was deleted in the cluster before it had ended.")
 
 
-def _without_pod(job: Object | None, events: Sequence[Object]) -> Finding:
+def _without_pod(job: Object | None, events: Sequence[Object], place: Place | None) -> Finding:
     if job is None:
         return Finding("starting")
     failed = condition(job, "Failed")
     if failed:
         return Finding("failed", "The cluster gave the Job up.", words_of(failed))
     if job.get("spec", {}).get("suspend"):
-        queue = job["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
-        where = f"in the queue {queue}" if queue else "because its Job is suspended"
-        return Finding("queued", f"Waiting {where}.", last_words(events, "Suspended"))
+        queue = queue_of(job)
+        if queue:
+            return Finding("queued", explain_queue(queue, place), place.words if place else None)
+        words = last_words(events, "Suspended")
+        return Finding("queued", "Waiting because its Job is suspended.", words)
     refusal = last_words(events, "FailedCreate")
     if refusal:
         return refused_pod(refusal)

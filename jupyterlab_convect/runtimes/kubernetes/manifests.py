@@ -58,8 +58,13 @@ def job(
     site: Site,
     delivery: Delivery,
     gpu_types: Sequence[str] = (),
+    *,
+    suspended: bool = False,
 ) -> Manifest:
-    """`gpu_types` are the values of the nodes' type label that are as good as the one asked for."""
+    """`gpu_types` are the values of the nodes' type label that are as good as the one asked for.
+
+    `suspended`: a queue decides when it starts.
+    """
     ours = names.labels_of(run, step.id, attempt)
     labels = {**site.labels, **step.kubernetes.labels, **ours}
     annotations = {
@@ -75,6 +80,7 @@ def job(
         "spec": {
             # Trying again is the engine's affair: one Job is one attempt.
             "backoffLimit": 0,
+            **({"suspend": True} if suspended else {}),
             "completions": 1,
             "parallelism": 1,
             "ttlSecondsAfterFinished": site.ttl if delivery.ttl is None else delivery.ttl,

@@ -25,6 +25,7 @@ from .homecoming import Homecoming, PlainLog
 from .jobs import delete_job, has_travelled, job_of
 from .manifests import CARRIER
 from .objects import STEP, Finding, Object, event_time, seconds_of, statuses, step_status
+from .queues import Place, queue_of
 
 Key = tuple[str, str, int]
 
@@ -73,6 +74,8 @@ class Observer:
             finding = self._unless_silent(finding)
         if finding.state in ENDED and (seen.pod or seen.was_pod):
             _keep_record(attempt.folder / "cluster.json", seen)
+        if finding.state in ENDED and seen.job and seen.job["spec"].get("suspend"):
+            self.clean_up(attempt)  # Its queue would let it in once more.
         progress = self._progresses.read(attempt) if running else None
         return StepStatus(attempt.key, finding.state, finding.reason, finding.detail, progress)
 
@@ -94,7 +97,8 @@ class Observer:
             finding = explain_gone(seen.was_job, seen.was_pod)
         else:
             why = self._why_it_does_not_fit(attempt, seen.pod)
-            finding = explain(seen.job, seen.pod, seen.events, why, time.time())
+            place = self._place_in_queue(seen)
+            finding = explain(seen.job, seen.pod, seen.events, why, time.time(), place)
         if attempt.step.kind == "component":
             return self._component(attempt, seen, finding)
         return self._once_home(attempt, seen.pod, finding) if has_travelled(attempt) else finding
@@ -112,6 +116,15 @@ class Observer:
         gpu = attempt.step.resources.gpu
         needs = fit.needs_of(pod["spec"], gpu.type if gpu else None)
         return fit.judge_nodes(needs, nodes).sentence
+
+    def _place_in_queue(self, seen: Seen) -> Place | None:
+        if seen.job is None or seen.pod is not None or not seen.job["spec"].get("suspend"):
+            return None
+        try:
+            line = self._cluster.capacity().line
+        except (ApiError, Unreachable):
+            return None
+        return (line.places or {}).get(seen.job["metadata"]["uid"]) if line else None
 
     def _once_home(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
         """Without a shared volume, nothing has ended before its results are home."""
@@ -218,6 +231,8 @@ def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:
     pod = seen.pod or seen.was_pod
     if stop.get("state") == "cancelled":
         outcome |= {"state": "cancelled", "reason": stop.get("reason")}
+    elif seen.job and seen.job["spec"].get("suspend") and (queue := queue_of(seen.job)):
+        outcome["reason"] = f"The queue {queue} took its place back."
     elif pod is not None and (found := explain_gone(None, pod)).detail:
         outcome["reason"] = found.reason
     else:

@@ -34,6 +34,8 @@ def overview(
         unknown.append("You may not see the nodes of the cluster.")
     if capacity.pods is None:
         unknown.append("You may not see the pods of others, so what is free is unknown.")
+    if capacity.line is None:
+        unknown.append(f"You may not see the queues of namespace {namespace}.")
     if capacity.quotas is None:
         unknown.append(f"You may not see the quotas of namespace {namespace}.")
     pods = own_pods if capacity.pods is None else capacity.pods
@@ -54,6 +56,17 @@ def overview(
             }
             for quota in capacity.quotas
             for key, hard in sorted(quota.hard.items())
+        ],
+        "queues": None
+        if capacity.line is None
+        else [
+            {
+                "name": queue.name,
+                "waiting": queue.waiting,
+                "admitted": queue.admitted,
+                "closed": queue.closed,
+            }
+            for queue in capacity.line.queues
         ],
         "holders": _holders(pods, gpus),
         "unknown": unknown,

@@ -161,7 +161,13 @@ class KubernetesRuntime(ConfiguredRuntime):
         try:
             types = gpu_types(step, cluster.site, cluster.capacity()) if step.resources.gpu else []
             manifest = manifests.job(
-                attempt.run, step, attempt.number, cluster.site, parcel.delivery, types
+                attempt.run,
+                step,
+                attempt.number,
+                cluster.site,
+                parcel.delivery,
+                types,
+                suspended=cluster.has_queue({**cluster.site.labels, **step.kubernetes.labels}),
             )
             job = patiently(
                 lambda: make_job(cluster.api, parcel, manifest),

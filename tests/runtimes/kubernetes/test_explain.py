@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from jupyterlab_convect.runtimes.kubernetes.explain import explain, explain_gone
+from jupyterlab_convect.runtimes.kubernetes.queues import Place, places_of
 
 JOB: Any = {"metadata": {"name": "j", "uid": "1", "labels": {}}, "spec": {}, "status": {}}
 
@@ -211,3 +212,51 @@ def test_what_is_gone() -> None:
     assert explain_gone(JOB, None).state == "failed"
     assert "deleted" in str(explain_gone(JOB, pod("Running", state=RUNNING)).reason)
     assert "memory" in str(explain_gone(JOB, ended(137, "OOMKilled")).reason)
+
+
+def workload(name: str, job: str, priority: int = 0, **conditions: str) -> Any:
+    return {
+        "metadata": {
+            "name": name,
+            "creationTimestamp": f"2026-11-16T00:00:0{name[-1]}Z",
+            "ownerReferences": [{"uid": job}],
+        },
+        "spec": {"queueName": "team", "priority": priority},
+        "status": {
+            "conditions": [
+                {"type": kind, "status": "False" if words else "True", "message": words}
+                for kind, words in conditions.items()
+            ]
+        },
+    }
+
+
+LACK = (
+    "couldn't assign flavors to pod set main: "
+    "insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
+)
+
+
+def test_a_place_in_a_queue() -> None:
+    places = places_of(
+        [
+            workload("w3", "third", QuotaReserved=LACK),
+            workload("w1", "first", QuotaReserved=LACK),
+            workload("w2", "runs", QuotaReserved="", Admitted=""),
+            workload("w4", "urgent", 9),
+        ]
+    )
+    assert {job: place.number for job, place in places.items()} == {
+        "urgent": 1,
+        "first": 2,
+        "third": 3,
+    }
+    job = {
+        "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"}, "uid": "third"},
+        "spec": {"suspend": True},
+    }
+    found = explain(job, None, place=places["third"])
+    assert (found.state, found.detail) == ("queued", LACK)
+    assert found.reason == "Waiting in the queue team: 2 before it, and the queue lacks 2 GPUs."
+    assert explain(job, None, place=Place(1)).reason == "Waiting in the queue team: it is next."
+    assert explain(job, None).reason == "Waiting in the queue team."
