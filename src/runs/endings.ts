@@ -4,7 +4,7 @@ import { Signal } from '@lumino/signaling';
 import type { IRunEvent, IRunView, State } from '../api';
 import { isBad, isLive } from '../ui/states';
 import type { RunsModel } from './model';
-import { plain } from './page/log';
+import { plain } from './page/plain';
 
 /** Something that was going on has ended. */
 export type Ending = {

@@ -1,5 +1,7 @@
 import { Dialog } from '@jupyterlab/apputils';
 
+import '../../style/form.css';
+
 /**
  * A dialog around a form. Keys that mean something to a field stay with it:
  * Enter is a new line in texts, presses buttons and unfolds what is folded, and

@@ -4,6 +4,8 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
+import '../../style/page.css';
+
 import { convectIcon } from '../icons';
 import { TranslationProvider } from './hooks';
 import type { Observable } from './observable';

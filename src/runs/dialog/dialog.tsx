@@ -2,6 +2,8 @@ import { Dialog } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import '../../../style/dialog.css';
+
 import { FormDialog, TranslationProvider } from '../../ui';
 import type { Begun, RunForm } from './form';
 import { RunFormView } from './view';

@@ -1,9 +1,4 @@
-import type {
-  IMimeBundle,
-  INotebookContent,
-  IOutput
-} from '@jupyterlab/nbformat';
-import { isDisplayData, isExecuteResult, isStream } from '@jupyterlab/nbformat';
+import type { INotebookContent } from '@jupyterlab/nbformat';
 import type { Contents, ServerConnection } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
@@ -12,6 +7,9 @@ import type { ConvectApi, IAttemptKey } from '../../api';
 import { ConvectError } from '../../api';
 
 export const DRIVE = 'convect';
+
+/** What shows executed notebooks. */
+export const FACTORY = 'Executed Notebook';
 
 /** Where an executed notebook is found by everything in JupyterLab that opens files. */
 export function pathOf(key: IAttemptKey, name: string): string {
@@ -61,9 +59,7 @@ export class ExecutedDrive implements Contents.IDrive {
       return model(path, { type: 'directory', content: [], format: 'json' });
     }
     const content =
-      options?.content === false
-        ? null
-        : readOnly(await this.api.notebook(key));
+      options?.content === false ? null : await this.notebook(key);
     return model(path, { type: 'notebook', content, format: 'json' });
   }
 
@@ -74,6 +70,11 @@ export class ExecutedDrive implements Contents.IDrive {
 
   async listCheckpoints(): Promise<Contents.ICheckpointModel[]> {
     return [];
+  }
+
+  private async notebook(key: IAttemptKey): Promise<INotebookContent> {
+    const { readOnly } = await import('./content');
+    return readOnly(await this.api.notebook(key));
   }
 
   newUntitled = refuse;
@@ -103,50 +104,6 @@ function model(
     writable: false,
     ...rest
   };
-}
-
-/**
- * A notebook as it is stored, made ready to be shown: texts that are stored as
- * lines are joined, cells cannot be edited, and nobody vouches for what they
- * show, so that JupyterLab keeps it from doing any harm.
- */
-export function readOnly(notebook: INotebookContent): INotebookContent {
-  return {
-    ...notebook,
-    cells: notebook.cells.map(cell => ({
-      ...cell,
-      source: joined(cell.source),
-      metadata: {
-        ...cell.metadata,
-        editable: false,
-        deletable: false,
-        trusted: false
-      },
-      ...(Array.isArray(cell.outputs)
-        ? { outputs: (cell.outputs as IOutput[]).map(whole) }
-        : {})
-    }))
-  };
-}
-
-function whole(output: IOutput): IOutput {
-  if (isStream(output)) {
-    return { ...output, text: joined(output.text) };
-  }
-  if (!isDisplayData(output) && !isExecuteResult(output)) {
-    return output;
-  }
-  const data: IMimeBundle = {};
-  for (const [type, value] of Object.entries(output.data)) {
-    data[type] = /^application\/(.*\+)?json$/.test(type)
-      ? value
-      : joined(value as string | string[]);
-  }
-  return { ...output, data };
-}
-
-function joined(text: string | string[]): string {
-  return Array.isArray(text) ? text.join('') : text;
 }
 
 function refuse(): Promise<never> {

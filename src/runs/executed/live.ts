@@ -9,7 +9,7 @@ import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { IAttemptKey, IRunEvent } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
 import type { RunsModel } from '../model';
-import { readOnly } from './drive';
+import { readOnly } from './content';
 
 /**
  * Keeps an open executed notebook up to date while its run goes on. Only the

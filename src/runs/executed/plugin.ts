@@ -4,7 +4,6 @@ import type {
 } from '@jupyterlab/application';
 import { Notification, ToolbarButton } from '@jupyterlab/apputils';
 import { IEditorServices } from '@jupyterlab/codeeditor';
-import { PathExt } from '@jupyterlab/coreutils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import { NotebookPanel, NotebookWidgetFactory } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
@@ -19,9 +18,8 @@ import { convectIcon } from '../../icons';
 import { IConvectApi, IRunsModel, IRunsOpener } from '../../tokens';
 import { runsMeant } from '../context';
 import { PageKind } from '../pagekind';
-import { ExecutedDrive, keyOf, pathOf } from './drive';
-
-const FACTORY = 'Executed Notebook';
+import { ExecutedDrive, FACTORY, keyOf } from './drive';
+import type { IWanted } from './opening';
 
 export const executed: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:executed',
@@ -109,22 +107,20 @@ export const executed: JupyterFrontEndPlugin<void> = {
       })
     );
 
-    /** The step that is meant: the one named, else the most telling one with a notebook. */
-    const locate = async (
-      args: ReadonlyPartialJSONObject
-    ): Promise<{ key: IAttemptKey; name: string }> => {
-      const [run] = runsMeant(app, args);
-      const { mostTelling } = await import('../page/model');
-      const view = await api.run(run);
-      const wanted = String(args.step ?? mostTelling(view));
-      const planned =
-        view.plan.steps.find(({ id }) => id === wanted) ?? view.plan.steps[0];
-      const attempts = view.steps[planned.id]?.attempts.length ?? 1;
-      const attempt = Number(args.attempt ?? Math.max(1, attempts));
-      return {
-        key: { run: view.id, step: planned.id, attempt },
-        name: `${PathExt.basename(planned.path ?? planned.id, '.ipynb')}.executed.ipynb`
-      };
+    const wanted = (args: ReadonlyPartialJSONObject): IWanted => ({
+      run: runsMeant(app, args)[0],
+      step: args.step === undefined ? undefined : String(args.step),
+      attempt: args.attempt === undefined ? undefined : Number(args.attempt),
+      cell: args.cell === undefined ? undefined : Number(args.cell)
+    });
+
+    /** Do it and say in one sentence when it could not be done. */
+    const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        Notification.error(sentenceOf(error), { autoClose: 8000 });
+      }
     };
 
     const describedBy = {
@@ -155,49 +151,22 @@ export const executed: JupyterFrontEndPlugin<void> = {
       label: trans.__('Open Executed Notebook'),
       icon: notebookIcon,
       describedBy,
-      execute: async args => {
-        try {
-          const { key, name } = await locate(args);
-          // Asked for first: a missing one is said in a sentence and not in a dialog.
-          await api.notebook(key);
-          const widget = documents.openOrReveal(pathOf(key, name), FACTORY);
-          if (!(widget instanceof NotebookPanel)) {
-            return;
-          }
-          await widget.context.ready;
-          await widget.revealed;
-          const { failedCell, follow } = await import('./live');
-          if (!followed.has(widget)) {
-            followed.add(widget);
-            widget.title.icon = convectIcon.bindprops({
-              stylesheet: 'mainAreaTab'
-            });
-            follow(widget, key, runs);
-          }
-          const cell =
-            args.cell === undefined ? failedCell(widget) : Number(args.cell);
-          if (cell >= 0) {
-            widget.content.activeCellIndex = cell;
-            await widget.content.scrollToItem(cell, 'smart');
-          }
-        } catch (error) {
-          Notification.error(sentenceOf(error), { autoClose: 8000 });
-        }
-      }
+      execute: args =>
+        attempt(async () => {
+          const { openExecuted } = await import('./opening');
+          await openExecuted(wanted(args), runs, documents);
+        })
     });
-    const followed = new WeakSet<NotebookPanel>();
 
     commands.addCommand(CommandIDs.compareWithSource, {
       label: trans.__('Compare Executed Notebook with Source'),
       describedBy,
-      execute: async args => {
-        try {
-          const { key } = await locate(args);
+      execute: args =>
+        attempt(async () => {
+          const { locate } = await import('./opening');
+          const { key } = await locate(api, wanted(args));
           await changesPages.open(`${key.run}/${key.step}/${key.attempt}`);
-        } catch (error) {
-          Notification.error(sentenceOf(error), { autoClose: 8000 });
-        }
-      }
+        })
     });
   }
 };

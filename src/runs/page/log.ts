@@ -1,4 +1,5 @@
 import type { ConvectApi, IAttemptKey } from '../../api';
+import { plain } from './plain';
 import { Tail } from './tail';
 
 /** More lines than that are not kept; the oldest go first. */
@@ -49,14 +50,6 @@ function overwrite(line: string): string {
 
 function finish(line: string): string {
   return line.endsWith('\r') ? line.slice(0, -1) : line;
-}
-
-// eslint-disable-next-line no-control-regex
-const ESCAPES = /\x1b\[[0-9;?]*[ -/]*[@-~]/g;
-
-/** The text of a line without its colours. */
-export function plain(line: string): string {
-  return line.includes('\x1b') ? line.replace(ESCAPES, '') : line;
 }
 
 /** Finds a text, letter case aside, in a log that grows: what was looked through is not again. */

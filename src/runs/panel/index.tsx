@@ -7,11 +7,10 @@ import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
 import type { RunsModel } from '../model';
-import { PanelModel } from './model';
+import type * as Content from './content';
+import type { PanelModel } from './model';
 
-const RunsView = React.lazy(() => import('./view'));
-
-/** The runs of every runtime, in the side bar. It does nothing before it is first shown. */
+/** The runs of every runtime, in the side bar. It loads nothing before it is first shown. */
 export class RunsPanel extends ReactWidget {
   constructor(
     private readonly runs: RunsModel,
@@ -28,33 +27,39 @@ export class RunsPanel extends ReactWidget {
   }
 
   protected override onBeforeShow(msg: Message): void {
-    this._model ??= new PanelModel(this.runs);
-    this._model.refresh();
     super.onBeforeShow(msg);
-    this.update();
+    void this.load();
   }
 
   protected override render(): JSX.Element | null {
-    const model = this._model;
-    if (!model) {
+    const [content, model] = [this._content, this._model];
+    if (!content || !model) {
       return null;
     }
     return (
       <TranslationProvider value={this.trans}>
-        <React.Suspense fallback={null}>
-          <RunsView
-            model={model}
-            execute={(command, args) =>
-              void this.commands.execute(
-                command,
-                args as ReadonlyPartialJSONObject
-              )
-            }
-          />
-        </React.Suspense>
+        <content.RunsView
+          model={model}
+          execute={(command, args) =>
+            void this.commands.execute(
+              command,
+              args as ReadonlyPartialJSONObject
+            )
+          }
+        />
       </TranslationProvider>
     );
   }
 
+  private async load(): Promise<void> {
+    this._content ??= await import('./content');
+    if (!this.isDisposed) {
+      this._model ??= new this._content.PanelModel(this.runs);
+      this._model.refresh();
+      this.update();
+    }
+  }
+
+  private _content: typeof Content | null = null;
   private _model: PanelModel | null = null;
 }

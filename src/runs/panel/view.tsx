@@ -18,7 +18,7 @@ const GROUPS: { name: 'live' | 'failed' | 'succeeded'; states: State[] }[] = [
 ];
 
 /** The whole panel: search, filters, the list, and what can be done to several. */
-export default function RunsView(props: {
+export function RunsView(props: {
   model: PanelModel;
   execute: (command: string, args: Record<string, unknown>) => void;
 }): JSX.Element {

@@ -1,5 +1,7 @@
 import * as React from 'react';
 
+import '../../../style/sweep.css';
+
 import type { Execute, IPageOptions } from '../../ui';
 import { Page } from '../../ui';
 import type { SweepModel } from './model';

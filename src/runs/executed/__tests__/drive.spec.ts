@@ -1,7 +1,8 @@
 import type { INotebookContent } from '@jupyterlab/nbformat';
 
 import type { ConvectApi } from '../../../api';
-import { ExecutedDrive, keyOf, pathOf, readOnly } from '../drive';
+import { readOnly } from '../content';
+import { ExecutedDrive, keyOf, pathOf } from '../drive';
 
 const notebook = {
   nbformat: 4,

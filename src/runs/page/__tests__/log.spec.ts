@@ -1,4 +1,5 @@
-import { LogBuffer, LogSearch, MAX_LINES, plain } from '../log';
+import { LogBuffer, LogSearch, MAX_LINES } from '../log';
+import { plain } from '../plain';
 
 function lines(...pieces: string[]): string[] {
   const buffer = new LogBuffer();

@@ -1,0 +1,189 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { Contents } from '@jupyterlab/services';
+import type { IStateDB } from '@jupyterlab/statedb';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
+
+import type { ConvectApi, IRequest } from '../api';
+import { sentenceOf } from '../api';
+import type { IRunsOpener } from '../tokens';
+import type { Begun, IChoice, ISubject } from './dialog';
+import {
+  choiceOf,
+  documentOf,
+  isNotebook,
+  isPipeline,
+  isScript,
+  pipelineOf,
+  RunDialog,
+  RunForm
+} from './dialog';
+import type { RunsModel } from './model';
+
+const MEMORY = 'jupyterlab-convect:choice';
+
+/** What asking for a run needs of JupyterLab. */
+export interface ILaunchContext {
+  app: JupyterFrontEnd;
+  api: ConvectApi;
+  runs: RunsModel;
+  opener: IRunsOpener;
+  documents: IDocumentManager;
+  state: IStateDB | null;
+  trans: TranslationBundle;
+}
+
+/** Ask how to run files, one or several as one pipeline, and begin. */
+export async function launchFiles(
+  context: ILaunchContext,
+  files: readonly string[]
+): Promise<void> {
+  const { app, trans } = context;
+  const { contents } = app.serviceManager;
+  const runnable = files
+    .map(path => contents.localPath(path))
+    .filter(path => isNotebook(path) || isScript(path) || isPipeline(path));
+  if (runnable.length === 0) {
+    Notification.warning(
+      trans.__('Open or select a notebook, a script or a pipeline first.'),
+      { autoClose: 5000 }
+    );
+  } else if (runnable.length === 1) {
+    const [path] = runnable;
+    const title = PathExt.basename(path);
+    await ask(context, { path, document: null, title });
+  } else {
+    const title = trans._n('%1 file', '%1 files', runnable.length);
+    const nodes = runnable.filter(path => !isPipeline(path));
+    const document = pipelineOf(title, nodes);
+    await ask(context, { path: null, document, title });
+  }
+}
+
+/** Ask again what a run was asked, and begin what is made of it. */
+export async function launchLike(
+  context: ILaunchContext,
+  run: string
+): Promise<void> {
+  try {
+    const { request, name } = await context.api.run(run);
+    await ask(context, subjectOf(request, name), choiceOf(request));
+  } catch (error) {
+    Notification.error(sentenceOf(error), { autoClose: 8000 });
+  }
+}
+
+/** Show the form, begin what is chosen, and remember it. */
+async function ask(
+  context: ILaunchContext,
+  subject: ISubject,
+  given?: IChoice
+): Promise<void> {
+  const { api, state, trans } = context;
+  const key = subject.path && `${MEMORY}:${subject.path}`;
+  const remembered = key && !given && (await state?.fetch(key));
+  const form = new RunForm(api, subject, trans, {
+    choice: given ?? ((remembered || null) as IChoice | null),
+    save: unsaved(context.documents, subject.path)
+  });
+  const dialog = new RunDialog(form);
+  const answer = await dialog.ask();
+  dialog.dispose();
+  if (answer && key) {
+    const choice = form.choice as unknown as ReadonlyPartialJSONValue;
+    await state?.save(key, choice);
+  }
+  if (answer && 'begun' in answer) {
+    tell(context, answer.begun);
+  } else if (answer) {
+    await showAsPipeline(context.app, form);
+  }
+  form.dispose();
+}
+
+/** How to save a file that is open and has changed; undefined when it has not. */
+function unsaved(
+  documents: IDocumentManager,
+  path: string | null
+): (() => Promise<void>) | undefined {
+  const widget = path ? documents.findWidget(path) : undefined;
+  const context = widget && documents.contextForWidget(widget);
+  return context?.model.dirty ? () => context.save() : undefined;
+}
+
+function tell({ runs, opener, trans }: ILaunchContext, begun: Begun): void {
+  const { kind, id, name } = begun;
+  runs.refresh();
+  const open = () =>
+    kind === 'sweep' ? opener.openSweep(id) : opener.openRun(id);
+  Notification.info(
+    kind === 'sweep'
+      ? trans.__('The sweep %1 has begun.', name)
+      : trans.__('%1 runs now.', name),
+    {
+      autoClose: 6000,
+      actions: [{ label: trans.__('Open'), callback: () => void open() }]
+    }
+  );
+}
+
+/** Keep what the form says as a file next to the source, and open it. */
+async function showAsPipeline(
+  { commands, serviceManager }: JupyterFrontEnd,
+  { subject, outcome, parameters }: RunForm
+): Promise<void> {
+  const { contents } = serviceManager;
+  try {
+    let path = subject.path ?? '';
+    if (!isPipeline(path)) {
+      const content = documentOf(subject, outcome, parameters);
+      path = await freePath(contents, pipelinePath(subject));
+      await contents.save(path, {
+        type: 'file',
+        format: 'text',
+        content: `${JSON.stringify(content, null, 2)}\n`
+      });
+    }
+    await commands.execute('docmanager:open', { path });
+  } catch (error) {
+    Notification.error(sentenceOf(error));
+  }
+}
+
+function subjectOf(request: IRequest, name: string): ISubject {
+  const path = request.path ?? null;
+  return {
+    path,
+    document: request.document ?? null,
+    title: path ? PathExt.basename(path) : name
+  };
+}
+
+function pipelinePath({ path, title }: ISubject): string {
+  if (!path) {
+    return `${title}.pipeline`;
+  }
+  const stem = PathExt.basename(path, PathExt.extname(path));
+  return PathExt.join(PathExt.dirname(path), `${stem}.pipeline`);
+}
+
+/** The path itself, or one like it with a number, that no file has yet. */
+async function freePath(
+  contents: Contents.IManager,
+  path: string
+): Promise<string> {
+  const folder = await contents.get(PathExt.dirname(path));
+  const taken = new Set(
+    (folder.content as Contents.IModel[]).map(item => item.name)
+  );
+  const extension = PathExt.extname(path);
+  const stem = path.slice(0, path.length - extension.length);
+  let free = path;
+  for (let number = 2; taken.has(PathExt.basename(free)); number += 1) {
+    free = `${stem}-${number}${extension}`;
+  }
+  return free;
+}

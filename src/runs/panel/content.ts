@@ -1,0 +1,4 @@
+import '../../../style/runs.css';
+
+export { PanelModel } from './model';
+export { RunsView } from './view';
