@@ -75,19 +75,27 @@ class Record:
         for line in content[:whole].splitlines():
             try:
                 entry = json.loads(line)
-                self.report(entry["kind"], entry["name"], entry["value"], entry.get("step"))
+                self.report(
+                    entry["kind"],
+                    entry["name"],
+                    entry["value"],
+                    entry.get("step"),
+                    entry.get("time"),
+                )
             except (ValueError, KeyError, TypeError):
                 shown = line[:200].decode(errors="replace")
                 self.log(f"[A line in CONVECT_VALUES was not understood: {shown}]\n")
 
-    def report(self, kind: str, name: str, value: Any, step: Any = None) -> None:
+    def report(self, kind: str, name: str, value: Any, step: Any = None, at: Any = None) -> None:
+        """Take a value or a metric that was reported `at` a time, now unless it is given."""
         if kind == "metric":
             number = None if value is None else float(value)
             if number is not None and math.isfinite(number):
                 self.metrics[name] = number
             else:
                 number = None
-            self.event("metric", name=name, value=number, step=step)
+            reported = {"time": at} if isinstance(at, int | float) else {}
+            self.event("metric", name=name, value=number, step=step, **reported)
         elif kind == "output":
             value = self.mask.tree(value)
             if len(json.dumps(value)) > LARGEST_VALUE:

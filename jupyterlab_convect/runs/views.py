@@ -19,7 +19,7 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
         "state": state.state,
         "reason": state.reason,
         "created": run.created,
-        "started": state.started,
+        "started": work_began(state),
         "ended": state.ended,
         "user": run.user,
         "parameters": dict(run.plan.parameters) or dict(run.request.parameters),
@@ -52,6 +52,12 @@ def step_view(step: StepState) -> dict[str, Json]:
         "attempts": [_fields(attempt) for attempt in step.attempts],
         "progress": None if step.progress is None else _fields(step.progress),
     }
+
+
+def work_began(state: RunState) -> float | None:
+    """When the first step began: waiting for a turn is not work."""
+    begun = [step.started for step in state.steps.values() if step.started is not None]
+    return min(begun, default=state.started if state.state in ENDED else None)
 
 
 def metrics_of(run: Run, state: RunState) -> dict[str, float]:

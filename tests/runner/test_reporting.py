@@ -73,6 +73,19 @@ def test_outside_a_run_nothing_happens(monkeypatch):
     jupyterlab_convect.metric("x", 1)
 
 
+def test_a_metric_has_the_time_at_which_it_was_reported(tmp_path):
+    record = Record(tmp_path)
+    record.values_path.write_text(
+        '{"kind": "metric", "name": "loss", "value": 1, "time": 5.5}\n'
+        '{"kind": "metric", "name": "loss", "value": 2, "time": "soon"}\n'
+    )
+    record.close()
+    lines = (tmp_path / "events.ndjson").read_text().splitlines()
+    first, second = (json.loads(line) for line in lines)
+    assert (first["time"], first["value"]) == (5.5, 1.0)
+    assert (second["time"] > 1e9, second["value"]) == (True, 2.0)
+
+
 def test_only_what_exists_can_be_imported():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = jupyterlab_convect.nothing

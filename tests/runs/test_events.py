@@ -96,6 +96,16 @@ def test_a_summary_has_what_a_list_shows():
     ]
 
 
+def test_a_run_starts_with_its_first_step():
+    folding = e.Fold(RUN)
+    folding.apply(e.RunStart(10.0))
+    assert summary(RUN, folding.state)["started"] is None
+    folding.apply(e.AttemptStart(50.0, "a", 1))
+    assert summary(RUN, folding.state)["started"] == 50.0
+    without_steps = e.fold(RUN, [e.RunStart(10.0), e.RunEnd(11.0, "cancelled", "Stopped.")])
+    assert summary(RUN, without_steps)["started"] == 10.0
+
+
 def test_progress_goes_by_cells_then_by_time():
     folding = e.Fold(RUN)
     for event in STORY[:5]:
