@@ -8,6 +8,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from .errors import Missing
 from .pipeline.plan import Json
@@ -16,6 +17,7 @@ from .runs.store import Record, Store
 from .runtimes.base import Attempt, LogChunk
 
 LIMIT = 1 << 20
+MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,14 @@ def source_notebook(results: Results, root: Path) -> bytes:
         if "injected-parameters" not in cell.get("metadata", {}).get("tags", ())
     ]
     return json.dumps(notebook, ensure_ascii=False, indent=1).encode()
+
+
+def manifest(results: Results) -> Json:
+    """What the runtime was asked for, in its own words; None when it keeps no record of it."""
+    try:
+        return cast(Json, json.loads((results.folder / MANIFEST).read_bytes()))
+    except (OSError, ValueError):
+        return None
 
 
 def list_files(results: Results) -> list[dict[str, Json]]:

@@ -69,6 +69,14 @@ class Notebook(StepHandler):
             self.finish(data)
 
 
+class Manifest(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str) -> None:
+        found = await self.results(run_id, step, attempt)
+        self.answer({"manifest": await self.aside(results.manifest, found)})
+
+
 class Files(StepHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
@@ -92,6 +100,7 @@ routes = [
     (f"{ATTEMPT}/log", Log),
     (f"{ATTEMPT}/events", Events),
     (f"{ATTEMPT}/notebook", Notebook),
+    (f"{ATTEMPT}/manifest", Manifest),
     (f"{ATTEMPT}/files", Files),
     (f"{ATTEMPT}/files/(.+)", File),
 ]

@@ -78,6 +78,18 @@ async def test_the_source_is_known_even_when_the_file_has_changed(
     assert not any(cell["outputs"] for cell in source["cells"])
 
 
+async def test_what_the_runtime_was_asked_for_is_shown(
+    api: Any, train: str, tmp_path: Path
+) -> None:
+    _, run = await api("POST", "runs", {"path": train})
+    await api.ended(run["id"])
+    place = f"runs/{run['id']}/steps/train/1"
+    assert await api("GET", f"{place}/manifest") == (200, {"manifest": None})
+    folder = tmp_path / place
+    (folder / "manifest.json").write_text('{"kind": "Job"}')
+    assert await api("GET", f"{place}/manifest") == (200, {"manifest": {"kind": "Job"}})
+
+
 async def test_a_failure_has_a_reason(api: Any, jp_root_dir: Path, write_notebook: Write) -> None:
     write_notebook(jp_root_dir / "bad.ipynb", "raise ValueError('no such column')")
     _, run = await api("POST", "runs", {"path": "bad.ipynb"})

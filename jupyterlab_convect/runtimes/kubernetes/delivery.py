@@ -19,7 +19,7 @@ from ...runner.bundle import bundle
 from ...runner.saving import write_whole
 from ..base import Attempt
 from . import bundles
-from .manifests import Delivery
+from .manifests import Delivery, Manifest
 from .shares import covering
 from .site import Site
 
@@ -97,6 +97,11 @@ def as_secret(files: Mapping[str, bytes]) -> dict[str, str]:
 def write_stop(folder: Path, state: str, reason: str) -> None:
     """What the runner finds when it is stopped."""
     write_whole(folder / "stop.json", json.dumps({"state": state, "reason": reason}).encode())
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """What people who look at the attempt are shown of it."""
+    write_whole(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
 
 
 def _paths(attempt: Attempt) -> list[str]:

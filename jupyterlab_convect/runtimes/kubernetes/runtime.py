@@ -27,7 +27,7 @@ from .api import (
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
 from .configured import ConfiguredRuntime
-from .delivery import choose_way, make_parcel, write_stop
+from .delivery import choose_way, make_parcel, write_manifest, write_stop
 from .jobs import delete_job, has_travelled, job_of, make_job, running_pod
 from .observer import Key, Observer
 from .overview import overview
@@ -177,6 +177,8 @@ class KubernetesRuntime(ConfiguredRuntime):
         except (ApiError, Unreachable) as error:
             raise as_convect_error(error, "create jobs", cluster.api.namespace) from error
         cluster.jobs.put(job)
+        with contextlib.suppress(OSError):
+            write_manifest(attempt.folder, manifest)
         return {
             "job": name,
             "namespace": cluster.api.namespace,
