@@ -66,6 +66,14 @@ def read_log(results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
     return LogChunk(text, offset + len(data) - len(held_back), results.ended and end)
 
 
+def log_end(results: Results, size: int) -> int:
+    """Where the last bytes of a log begin."""
+    try:
+        return max(0, (results.folder / "log.txt").stat().st_size - size)
+    except OSError:
+        return 0
+
+
 def read_events(results: Results, offset: int = 0, limit: int = LIMIT) -> EventChunk:
     """Whole events from `offset` on; what cannot be read is passed over."""
     file = results.folder / "events.ndjson"

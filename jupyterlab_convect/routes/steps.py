@@ -40,6 +40,8 @@ class Log(StepHandler):
             await self.stream_file(log, f"{run_id}-{step}-{attempt}.log")
             return
         offset, limit = self.whole("offset", 0), self.whole("limit", results.LIMIT, most=MOST)
+        if last := self.whole("last", 0, most=MOST):
+            offset = await self.aside(results.log_end, found, last)
         chunk = await self.workspace.log(found, offset, max(limit, 4))
         self.answer(asdict(chunk))
 

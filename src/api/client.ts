@@ -10,6 +10,7 @@ import type {
   IEventChunk,
   IFile,
   ILogChunk,
+  IOverview,
   IProblem,
   IRequest,
   IRunPage,
@@ -47,6 +48,11 @@ export class ConvectApi {
 
   async runtimes(): Promise<IRuntime[]> {
     return (await this.get<{ runtimes: IRuntime[] }>('runtimes')).runtimes;
+  }
+
+  /** What there is in a cluster, and what of it is free. */
+  top(runtime: string): Promise<IOverview> {
+    return this.get(`runtimes/${encode(runtime)}/top`);
   }
 
   /** Would this run there? Says what does not fit, before it is asked to. */
@@ -112,6 +118,11 @@ export class ConvectApi {
     return this.get(`${attemptPath(key)}/log`, { offset, limit });
   }
 
+  /** The end of a log, of so many bytes. */
+  logEnd(key: IAttemptKey, last: number): Promise<ILogChunk> {
+    return this.get(`${attemptPath(key)}/log`, { last });
+  }
+
   events(key: IAttemptKey, offset: number): Promise<IEventChunk> {
     return this.get(`${attemptPath(key)}/events`, { offset });
   }
@@ -123,6 +134,12 @@ export class ConvectApi {
   ): Promise<INotebookContent> {
     const query = options.source ? { source: 1 } : {};
     return this.get(`${attemptPath(key)}/notebook`, query);
+  }
+
+  /** What the runtime was asked for, in its own words. */
+  async manifest(key: IAttemptKey): Promise<JSONObject | null> {
+    const path = `${attemptPath(key)}/manifest`;
+    return (await this.get<{ manifest: JSONObject | null }>(path)).manifest;
   }
 
   async files(key: IAttemptKey): Promise<IFile[]> {

@@ -50,6 +50,31 @@ export interface IAbout {
   installed: Record<string, string | null>;
 }
 
+/** What there is and what of it is free, as far as one may know; null stands for unknown. */
+export interface IOverview {
+  namespace: string | null;
+  nodes:
+    | {
+        name: string;
+        ready: boolean;
+        /** Of its GPUs. */
+        type: string | null;
+        resources: { name: string; total: number; free: number | null }[];
+      }[]
+    | null;
+  gpus:
+    | {
+        resource: string;
+        type: string | null;
+        total: number;
+        free: number | null;
+        largest_free: number | null;
+        largest_node: string;
+      }[]
+    | null;
+  unknown: string[];
+}
+
 export interface IProblem {
   severity: 'error' | 'warning' | 'info';
   code: string;

@@ -47,6 +47,9 @@ async def test_a_notebook_runs_and_comes_home(api: Any, train: str, jp_root_dir:
     assert log["complete"]
     _, rest = await api("GET", f"{place}/log", offset=log["offset"])
     assert rest == {"text": "", "offset": log["offset"], "complete": True}
+    _, end = await api("GET", f"{place}/log", last=5)
+    assert end == {"text": "0.25\n", "offset": log["offset"], "complete": True}
+    assert await api("GET", f"{place}/log", last=9999) == (200, log)
 
     _, events = await api("GET", f"{place}/events")
     kinds = [event["type"] for event in events["events"]]
