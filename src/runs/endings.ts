@@ -12,11 +12,19 @@ export type Ending = {
   id: string;
   name: string;
   state: State;
-  /** Why it failed, and the last lines of its log. */
-  detail: string | null;
+  /** The step that failed, when there are several. */
+  step: string | null;
+  /** Why it failed. */
+  reason: string | null;
+  /** The last lines of its log that say more than the reason. */
+  lines: string[];
 };
 
+type Why = Pick<Ending, 'step' | 'reason' | 'lines'>;
+
+const WELL: Why = { step: null, reason: null, lines: [] };
 const LAST_LINES = 3;
+const LAST_BYTES = 4096;
 
 /**
  * Tells the end of every run that was seen going on. The runs of a sweep end
@@ -66,8 +74,8 @@ export class Endings {
         // A list that was on its way may still call it live.
         this._told.add(id);
         const { name, state } = view;
-        const detail = isBad(state) ? await this.why(view) : null;
-        this._ended.emit({ kind: 'run', id, name, state, detail });
+        const why = isBad(state) ? await this.why(view) : WELL;
+        this._ended.emit({ kind: 'run', id, name, state, ...why });
       }
     } catch {
       return; // Deleted, or the server does not answer.
@@ -83,25 +91,27 @@ export class Endings {
     window.setTimeout(() => this._told.delete(id), 10000);
     const failed = runs.filter(({ state }) => isBad(state));
     const state = failed.length === runs.length ? 'failed' : 'succeeded';
-    const detail = failed[0]?.reason ?? null;
-    this._ended.emit({ kind: 'sweep', id, name, state, detail });
+    const reason = failed[0]?.reason ?? null;
+    this._ended.emit({ kind: 'sweep', id, name, state, ...WELL, reason });
   }
 
-  private async why(view: IRunView): Promise<string | null> {
+  private async why(view: IRunView): Promise<Why> {
     const step = Object.values(view.steps).find(({ state }) => isBad(state));
     const reason = step?.reason ?? view.reason;
     if (!step || step.attempts.length === 0) {
-      return reason;
+      return { ...WELL, reason };
     }
     const attempt = step.attempts.length;
-    const chunk = await this.runs.api
-      .log({ run: view.id, step: step.id, attempt }, 0)
-      .catch(() => null);
-    if (!chunk?.complete) {
-      return reason;
-    }
-    const lines = chunk.text.trimEnd().split('\n').slice(-LAST_LINES);
-    return [reason, ...lines.map(plain)].filter(line => line).join('\n');
+    const key = { run: view.id, step: step.id, attempt };
+    const chunk = await this.runs.api.logEnd(key, LAST_BYTES).catch(() => null);
+    const lines = (chunk?.text ?? '')
+      .trimEnd()
+      .split('\n')
+      .slice(-LAST_LINES)
+      .map(plain)
+      .filter(line => line && !reason?.includes(line));
+    const several = view.plan.steps.length > 1;
+    return { step: several ? step.id : null, reason, lines };
   }
 
   private _ended = new Signal<this, Ending>(this);

@@ -5,7 +5,7 @@ import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { Contents } from '@jupyterlab/services';
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
+import type { JSONObject, ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
 import type { ConvectApi, IRequest } from '../api';
 import { sentenceOf } from '../api';
@@ -87,7 +87,8 @@ async function ask(
   const remembered = key && !given && (await state?.fetch(key));
   const form = new RunForm(api, subject, trans, {
     choice: given ?? ((remembered || null) as IChoice | null),
-    save: unsaved(context.documents, subject.path)
+    save: unsaved(context.documents, filesOf(subject)),
+    kernels: kernelsOf(context.app)
   });
   const dialog = new RunDialog(form);
   const answer = await dialog.ask();
@@ -104,14 +105,35 @@ async function ask(
   form.dispose();
 }
 
-/** How to save a file that is open and has changed; undefined when it has not. */
+/** How to save the files that are open and have changed; undefined when none has. */
 function unsaved(
   documents: IDocumentManager,
-  path: string | null
+  files: readonly string[]
 ): (() => Promise<void>) | undefined {
-  const widget = path ? documents.findWidget(path) : undefined;
-  const context = widget && documents.contextForWidget(widget);
-  return context?.model.dirty ? () => context.save() : undefined;
+  const changed = files
+    .map(path => documents.findWidget(path))
+    .map(widget => widget && documents.contextForWidget(widget))
+    .filter(context => context?.model.dirty);
+  return changed.length > 0
+    ? async () => {
+        await Promise.all(changed.map(context => context?.save()));
+      }
+    : undefined;
+}
+
+function filesOf({ path, document }: ISubject): string[] {
+  const nodes = Object.values((document?.nodes ?? {}) as JSONObject);
+  const paths = nodes.map(node => (node as JSONObject).path);
+  return [path, ...paths].filter(file => typeof file === 'string');
+}
+
+/** The kernels of the server, the default one first. */
+function kernelsOf(app: JupyterFrontEnd): string[] {
+  const { specs } = app.serviceManager.kernelspecs;
+  const names = Object.keys(specs?.kernelspecs ?? {});
+  return specs
+    ? [specs.default, ...names.filter(name => name !== specs.default)]
+    : [];
 }
 
 function tell({ runs, opener, trans }: ILaunchContext, begun: Begun): void {

@@ -10,6 +10,7 @@ import { IRunsModel, IRunsOpener } from '../tokens';
 import { isBad } from '../ui/states';
 import type { Ending } from './endings';
 import { Endings } from './endings';
+import { translateSettings } from './settings';
 
 const SETTINGS = 'jupyterlab-convect:plugin';
 
@@ -32,6 +33,7 @@ export const notifications: JupyterFrontEndPlugin<void> = {
     registry?.load(SETTINGS).then(
       settings => {
         const read = () => {
+          translateSettings(settings, trans);
           inLab = settings.get('notifyInLab').composite !== false;
           inBrowser = settings.get('notifyInBrowser').composite === true;
           if (inBrowser && window.Notification?.permission === 'default') {
@@ -44,30 +46,25 @@ export const notifications: JupyterFrontEndPlugin<void> = {
       () => undefined
     );
 
-    const say = (ending: Ending): void => {
-      const { state, name, kind, id } = ending;
+    const say = async (ending: Ending): Promise<void> => {
+      const { state, kind, id } = ending;
+      const { detail, headline, message } = await import('./telling');
       const open = () =>
         void (kind === 'sweep' ? opener.openSweep(id) : opener.openRun(id));
-      const sentence = isBad(state)
-        ? trans.__('%1 failed.', name)
-        : state === 'cancelled'
-          ? trans.__('%1 was stopped.', name)
-          : trans.__('%1 has finished.', name);
-      const text = [sentence, ending.detail].filter(part => part).join(' ');
       if (inLab) {
         const type = isBad(state)
           ? 'error'
           : state === 'cancelled'
             ? 'warning'
             : 'success';
-        Notification.emit(text, type, {
+        Notification.emit(message(ending, trans), type, {
           autoClose: isBad(state) ? 15000 : 6000,
           actions: [{ label: trans.__('Open'), callback: open }]
         });
       }
       if (inBrowser && window.Notification?.permission === 'granted') {
-        const shown = new window.Notification(sentence, {
-          body: ending.detail ?? '',
+        const shown = new window.Notification(headline(ending, trans), {
+          body: detail(ending),
           tag: id
         });
         shown.onclick = () => {
@@ -77,6 +74,6 @@ export const notifications: JupyterFrontEndPlugin<void> = {
       }
     };
     const endings = new Endings(runs);
-    endings.ended.connect((_, ending) => say(ending), runs);
+    endings.ended.connect((_, ending) => void say(ending), runs);
   }
 };

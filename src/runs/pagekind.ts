@@ -33,6 +33,8 @@ export class PageKind<T extends Widget> {
   private async create(id: string): Promise<MainAreaWidget<T>> {
     const content = await this.make(id);
     const page = new MainAreaWidget({ content });
+    // What can be done is in the page itself.
+    page.toolbar.hide();
     page.id = `jp-convect-${this.kind}-${id.replace(/[^\w-]/g, '-')}`;
     page.disposed.connect(() => this._pages.delete(id));
     this._ids.set(page, id);

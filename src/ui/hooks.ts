@@ -29,6 +29,30 @@ export function useTrans(): TranslationBundle {
   return React.useContext(TranslationContext);
 }
 
+const CLOCK = 10000;
+const listeners = new Set<() => void>();
+let clock = 0;
+
+/** Render again every few seconds, together with all others that do. */
+export function useClock(): void {
+  React.useSyncExternalStore(listenToClock, () =>
+    Math.floor(Date.now() / CLOCK)
+  );
+}
+
+function listenToClock(listener: () => void): () => void {
+  if (listeners.size === 0) {
+    clock = window.setInterval(() => listeners.forEach(tell => tell()), CLOCK);
+  }
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) {
+      window.clearInterval(clock);
+    }
+  };
+}
+
 /** Seconds since 1970, growing every second while `ticking`. */
 export function useNow(ticking: boolean): number {
   const [now, setNow] = React.useState(() => Date.now() / 1000);

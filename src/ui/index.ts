@@ -4,6 +4,8 @@ export * from './form';
 export * from './format';
 export * from './hooks';
 export * from './observable';
+export * from './sentences';
+export * from './shell';
 export * from './state';
 export * from './states';
 export * from './times';

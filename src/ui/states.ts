@@ -18,6 +18,15 @@ export function isBad(state: State): boolean {
   return state === 'failed' || state === 'lost';
 }
 
+/** What a runtime is called. */
+export function runtimeLabel(
+  trans: TranslationBundle,
+  name: string,
+  displayName = name
+): string {
+  return name === 'local' ? trans.__('This machine') : displayName;
+}
+
 export function stateLabel(trans: TranslationBundle, state: State): string {
   switch (state) {
     case 'waiting':

@@ -1,10 +1,11 @@
 import * as React from 'react';
 
 import { elapsed, formatAgo, formatDuration, formatExact } from './format';
-import { useNow } from './hooks';
+import { useClock, useNow } from './hooks';
 
 /** `5 minutes ago`, with the exact time on hover. */
 export function Ago({ time }: { time: number }): JSX.Element {
+  useClock();
   return (
     <time
       dateTime={new Date(time * 1000).toISOString()}

@@ -17,7 +17,7 @@ class World {
             .filter(run => this.sweepOf(run) === id)
             .map(run => this.view(run))
         }),
-        log: async () => ({
+        logEnd: async () => ({
           text: 'one\ntwo\n\x1b[31mthree\x1b[0m\nfour\n',
           offset: 20,
           complete: true
@@ -64,6 +64,7 @@ class World {
       state,
       reason: 's failed: It broke.',
       sweep: this.sweepOf(id),
+      plan: { steps: [{ id: 's' }] },
       steps: { s: step }
     } as unknown as IRunSummary;
   }
@@ -89,7 +90,11 @@ describe('Endings', () => {
     const world = new World();
     await world.change('a', 'running');
     await world.change('a', 'failed');
-    expect(world.told[0].detail).toBe('It broke.\ntwo\nthree\nfour');
+    expect(world.told[0]).toMatchObject({
+      step: null,
+      reason: 'It broke.',
+      lines: ['two', 'three', 'four']
+    });
   });
 
   it('finds out by asking when an event was missed', async () => {

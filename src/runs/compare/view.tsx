@@ -18,7 +18,7 @@ import {
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
 import type { ILine } from './table';
-import { environmentOf, linesOf } from './table';
+import { environmentOf, linesOf, sameNotebooks } from './table';
 
 const TextDiff = React.lazy(() => import('./diff'));
 
@@ -105,7 +105,7 @@ export function CompareView(props: {
           />
           <Lines
             title={trans.__('Environment')}
-            lines={linesOf(views.map(environmentOf))}
+            lines={linesOf(views.map(view => environmentOf(view, trans)))}
           />
         </table>
         {views.length > 1 && <SourceDiff views={views} api={model.api} />}
@@ -149,12 +149,10 @@ function SourceDiff(props: {
   const trans = useTrans();
   const [right, setRight] = React.useState(1);
   const [a, b] = [views[0], views[Math.min(right, views.length - 1)]];
-  const steps = a.plan.steps
-    .filter(step => step.kind === 'notebook')
-    .map(({ id }) => id)
-    .filter(id => id in b.steps);
+  const pairs = sameNotebooks(a, b);
   const [chosen, setChosen] = React.useState('');
-  const step = steps.includes(chosen) ? chosen : steps[0];
+  const [step, otherStep] = pairs.find(([id]) => id === chosen) ??
+    pairs[0] ?? ['', ''];
   const [texts, setTexts] = React.useState<[string, string] | null>(null);
   const [failure, setFailure] = React.useState<string | null>(null);
   const [left, other] = [a.id, b.id];
@@ -163,9 +161,9 @@ function SourceDiff(props: {
     setTexts(null);
     setFailure(null);
     if (step) {
-      const source = (run: string) =>
+      const source = (run: string, step: string) =>
         api.notebook({ run, step, attempt: 1 }, { source: true });
-      Promise.all([source(left), source(other)]).then(
+      Promise.all([source(left, step), source(other, otherStep)]).then(
         ([x, y]) => current && setTexts([textOf(x), textOf(y)]),
         error => current && setFailure(sentenceOf(error))
       );
@@ -173,7 +171,7 @@ function SourceDiff(props: {
     return () => {
       current = false;
     };
-  }, [api, left, other, step]);
+  }, [api, left, other, step, otherStep]);
   if (!step) {
     return null;
   }
@@ -181,13 +179,13 @@ function SourceDiff(props: {
     <section>
       <h3 className="jp-ConvectRuns-inline">
         {trans.__('Source')}
-        {steps.length > 1 && (
+        {pairs.length > 1 && (
           <HTMLSelect
             aria-label={trans.__('Step')}
             value={step}
             onChange={event => setChosen(event.target.value)}
           >
-            {steps.map(id => (
+            {pairs.map(([id]) => (
               <option key={id}>{id}</option>
             ))}
           </HTMLSelect>

@@ -89,7 +89,8 @@ export class RunDialog extends FormDialog<unknown> {
     );
     const run = buttons[RUN];
     if (run) {
-      run.disabled = !this.form.canRun;
+      // While the form loads it has the focus; pressing it waits for the form.
+      run.disabled = !this.form.isLoading && !this.form.canRun;
     }
   }
 

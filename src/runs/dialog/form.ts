@@ -3,6 +3,7 @@ import type { JSONObject } from '@lumino/coreutils';
 
 import type {
   ConvectApi,
+  IOverview,
   IParameter,
   IProblem,
   IRuntime,
@@ -14,7 +15,12 @@ import { Observable } from '../../ui/observable';
 import type { IChoice, IEntry, IOutcome, ISubject } from './choice';
 import { EMPTY_CHOICE, outcomeOf } from './choice';
 import { isPipeline } from './document';
+import type { IFree } from './free';
+import { freeOf } from './free';
 import { looksLikeSeveral, textOf } from './values';
+
+/** How often to look what is free, in milliseconds. */
+const LOOK = 10000;
 
 /** What was begun. */
 export type Begun = { kind: 'run' | 'sweep'; id: string; name: string };
@@ -29,11 +35,14 @@ export class RunForm extends Observable {
       choice: IChoice | null;
       /** Saves the file; there only when it has unsaved changes. */
       save?: () => Promise<void>;
+      /** The kernels of the server, the default one first. */
+      kernels?: readonly string[];
     }
   ) {
     super();
     this._choice = { ...EMPTY_CHOICE, ...options.choice };
     this._save = options.save;
+    this.kernels = options.kernels ?? [];
     this._remembered = options.choice !== null;
     this._check = new Coalesced(() => this.check(), 300);
     this.ready = this.load();
@@ -41,6 +50,8 @@ export class RunForm extends Observable {
 
   /** Settled once it is known what may be chosen. */
   readonly ready: Promise<void>;
+
+  readonly kernels: readonly string[];
 
   get choice(): IChoice {
     return this._choice;
@@ -58,6 +69,14 @@ export class RunForm extends Observable {
   /** The kernel that the notebook names; null when it is not a single notebook. */
   get kernel(): string | null {
     return this._kernel;
+  }
+
+  /** What is free where the runtime has nodes; null when that is not known. */
+  get free(): IFree | null {
+    return (
+      this._overview &&
+      freeOf(this._overview, this._choice.gpuType.trim(), this.trans)
+    );
   }
 
   get runtimes(): readonly IRuntime[] {
@@ -118,15 +137,29 @@ export class RunForm extends Observable {
     );
   }
 
+  /** Whether an error of the runtime is about this setting, or one in it. */
+  isRefused(...setting: string[]): boolean {
+    return this._problems.some(
+      ({ severity, path }) =>
+        severity === 'error' &&
+        setting.every((part, index) => path?.[index] === part)
+    );
+  }
+
   has(feature: string): boolean {
     return this.runtime?.features.some(name => name === feature) ?? false;
   }
 
   set(change: Partial<IChoice>): void {
+    const { runtime } = this._choice;
     this._choice = { ...this._choice, ...change };
     this._failure = null;
     this.touch();
     this._check.request();
+    if (this._choice.runtime !== runtime) {
+      this._overview = null;
+      void this.look();
+    }
   }
 
   /** What stands in the field of a parameter. */
@@ -188,6 +221,7 @@ export class RunForm extends Observable {
   }
 
   override dispose(): void {
+    window.clearInterval(this._timer);
     this._check.dispose();
     super.dispose();
   }
@@ -210,12 +244,32 @@ export class RunForm extends Observable {
           : (known[0] ?? 'local');
         this._choice = { ...this._choice, runtime };
       }
+      if (this._kernel === '') {
+        // The notebook names none: the one that JupyterLab would start.
+        const kernel = this._choice.kernel || (this.kernels[0] ?? '');
+        this._choice = { ...this._choice, kernel };
+      }
       this._check.request();
+      void this.look();
+      this._timer = window.setInterval(() => void this.look(), LOOK);
     } catch (error) {
       this._failure = sentenceOf(error);
     }
     this._isLoading = false;
     this.touch();
+  }
+
+  private async look(): Promise<void> {
+    const { runtime } = this;
+    if (!runtime || !this.has('kubernetes') || this.isDisposed) {
+      return;
+    }
+    // The check says it when the cluster does not answer.
+    const overview = await this.api.top(runtime.name).catch(() => null);
+    if (runtime === this.runtime) {
+      this._overview = overview;
+      this.touch();
+    }
   }
 
   private async loadParameters(): Promise<IParameter[] | null> {
@@ -256,12 +310,14 @@ export class RunForm extends Observable {
   private _isLoading = true;
   private _isOpaque = false;
   private _kernel: string | null = null;
+  private _overview: IOverview | null = null;
   private _parameters: IParameter[] = [];
   private _problems: IProblem[] = [];
   private _remembered: boolean;
   private _runtimes: IRuntime[] = [];
   private _save: (() => Promise<void>) | undefined;
   private _savesFirst = true;
+  private _timer = 0;
 }
 
 /** The parameters that a pipeline declares, as a notebook would tell of its own. */

@@ -1,6 +1,6 @@
 import * as React from 'react';
 
-import { useTrans } from '../../ui';
+import { runtimeLabel, useTrans } from '../../ui';
 import type { RunForm } from './form';
 
 const SchemaForm = React.lazy(() => import('./schemaform'));
@@ -14,7 +14,12 @@ export function Options({ form }: { form: RunForm }): JSX.Element | null {
   }
   return (
     <fieldset className="jp-Convect-group">
-      <legend>{trans.__('Options of %1', runtime.display_name)}</legend>
+      <legend>
+        {trans.__(
+          'Options of %1',
+          runtimeLabel(trans, runtime.name, runtime.display_name)
+        )}
+      </legend>
       <React.Suspense fallback={null}>
         <SchemaForm
           schema={runtime.options_schema}

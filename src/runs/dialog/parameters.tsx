@@ -74,7 +74,9 @@ function Parameter(props: {
             aria-pressed={several}
             aria-label={trans.__('Several values for %1', name)}
             title={trans.__('Several values: one run for each')}
-            onClick={() => form.setEntry(parameter, toggled(several, text))}
+            onClick={() =>
+              form.setEntry(parameter, toggled(parameter, several, text))
+            }
           >
             {several && count ? `× ${count}` : trans.__('Sweep')}
           </button>
@@ -156,14 +158,16 @@ function placeholderFor(type: IParameter['type']): string {
   }
 }
 
-/** From one value to several keeps the one; back again keeps the first. */
+/** From one value to several takes all that are possible, else keeps the one; back again keeps the first. */
 function toggled(
+  { type, choices }: IParameter,
   several: boolean,
   text: string | null
 ): { several: boolean; text: string } {
   const value = text ?? '';
   if (!several) {
-    return { several: true, text: value };
+    const all = type === 'boolean' ? [true, false] : choices;
+    return { several: true, text: all.map(textOf).join(', ') || value };
   }
   const first = value.split(/,|\.\./)[0].trim();
   return { several: false, text: value.startsWith('[') ? '' : first };

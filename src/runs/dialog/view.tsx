@@ -2,7 +2,15 @@ import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IProblem } from '../../api';
-import { Field, TextField, useModel, useTrans } from '../../ui';
+import {
+  Field,
+  Group,
+  runtimeLabel,
+  TextField,
+  translated,
+  useModel,
+  useTrans
+} from '../../ui';
 import type { IChoice } from './choice';
 import type { RunForm } from './form';
 import { Options } from './options';
@@ -12,16 +20,24 @@ import { Parameters } from './parameters';
 export function RunFormView(props: { form: RunForm }): JSX.Element {
   const form = useModel(props.form);
   const trans = useTrans();
+  return form.isLoading ? (
+    <div className="jp-Convect-form" aria-busy>
+      <div className="jp-ConvectRuns-hint">{trans.__('Looking at it…')}</div>
+    </div>
+  ) : (
+    <Fields form={form} />
+  );
+}
+
+function Fields({ form }: { form: RunForm }): JSX.Element {
+  const trans = useTrans();
   const { choice, runtime, outcome } = form;
-  if (form.isLoading) {
-    return (
-      <div className="jp-Convect-form" aria-busy>
-        <div className="jp-ConvectRuns-hint">{trans.__('Looking at it…')}</div>
-      </div>
-    );
-  }
+  const place = React.useRef<HTMLDivElement>(null);
+  React.useEffect(() => {
+    place.current?.querySelector<HTMLElement>('input, select')?.focus();
+  }, []);
   return (
-    <div className="jp-Convect-form">
+    <div className="jp-Convect-form" ref={place}>
       {form.hasUnsavedChanges && (
         <label className="jp-ConvectRuns-banner">
           <input
@@ -44,28 +60,32 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
             >
               {form.runtimes.map(({ name, display_name, problem }) => (
                 <option key={name} value={name} disabled={!!problem}>
-                  {problem ? `${display_name}: ${problem}` : display_name}
+                  {runtimeLabel(trans, name, display_name)}
+                  {problem && `: ${translated(problem, trans)}`}
                 </option>
               ))}
             </HTMLSelect>
           )}
         </Field>
       )}
+      {namesNoKernel(form) && <Kernel form={form} />}
       <Parameters form={form} />
       {outcome.sweep && <SweepChoice form={form} />}
       <Resources form={form} />
       <More form={form} />
-      <Problems problems={form.problems} />
-      {form.failure && (
-        <div
-          className="jp-ConvectRuns-problem"
-          data-severity="error"
-          role="alert"
-        >
-          {form.failure}
-        </div>
-      )}
-      <Summary form={form} />
+      <div className="jp-ConvectRuns-verdict">
+        <Problems problems={form.problems} />
+        {form.failure && (
+          <div
+            className="jp-ConvectRuns-problem"
+            data-severity="error"
+            role="alert"
+          >
+            {translated(form.failure, trans)}
+          </div>
+        )}
+        <Summary form={form} />
+      </div>
     </div>
   );
 }
@@ -78,9 +98,11 @@ function FormText(props: {
   form: RunForm;
   name: Exclude<TextName, 'mode' | 'goal'>;
   label: string;
-  hint?: string;
+  hint?: string | null;
   example?: string;
   lines?: number;
+  suggestions?: readonly string[];
+  invalid?: boolean;
 }): JSX.Element {
   const { form, name, ...field } = props;
   return (
@@ -152,32 +174,52 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
   );
 }
 
-/** What the runtime lets one ask for; what it cannot do is not shown. */
+/** Said first when the notebook does not, or names one that is not there. */
+function namesNoKernel(form: RunForm): boolean {
+  return form.kernel === '' || form.isRefused('kernel');
+}
+
+function Kernel({ form }: { form: RunForm }): JSX.Element {
+  const trans = useTrans();
+  return (
+    <FormText
+      form={form}
+      name="kernel"
+      label={trans.__('Kernel')}
+      hint={
+        form.kernel === '' ? trans.__('The notebook names none.') : undefined
+      }
+      example={form.kernel ?? ''}
+      suggestions={form.kernels}
+      invalid={form.isRefused('kernel')}
+    />
+  );
+}
+
+/** What the runtime lets one ask for, and how much of it is free; what it cannot do is not shown. */
 function Resources({ form }: { form: RunForm }): JSX.Element | null {
   const trans = useTrans();
-  const shown = ['image', 'cpu', 'memory', 'gpu'].filter(name =>
-    form.has(name)
-  );
-  const asked =
-    form.choice.image ||
-    form.choice.cpu ||
-    form.choice.memory ||
-    form.choice.gpu;
-  if (shown.length === 0) {
+  const { free } = form;
+  const { image, cpu, memory, gpu } = form.choice;
+  if (!['image', 'cpu', 'memory', 'gpu'].some(name => form.has(name))) {
     return null;
   }
   return (
-    <details
-      className="jp-Convect-group"
-      open={!!asked || form.has('image') || undefined}
+    <Group
+      title={trans.__('Image and resources')}
+      open={
+        form.has('image') ||
+        !!(image || cpu || memory || gpu) ||
+        form.isRefused('resources')
+      }
     >
-      <summary>{trans.__('Image and resources')}</summary>
       {form.has('image') && (
         <FormText
           form={form}
           name="image"
           label={trans.__('Image')}
           example="registry/image:tag"
+          invalid={form.isRefused('image')}
         />
       )}
       {form.has('cpu') && (
@@ -185,7 +227,9 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
           form={form}
           name="cpu"
           label={trans.__('CPU')}
+          hint={free?.cpu}
           example={trans.__('cores: 2 or 500m')}
+          invalid={form.isRefused('resources', 'cpu')}
         />
       )}
       {form.has('memory') && (
@@ -193,51 +237,68 @@ function Resources({ form }: { form: RunForm }): JSX.Element | null {
           form={form}
           name="memory"
           label={trans.__('Memory')}
+          hint={free?.memory}
           example="2Gi"
+          invalid={form.isRefused('resources', 'memory')}
         />
       )}
       {form.has('gpu') && (
-        <FormText form={form} name="gpu" label={trans.__('GPUs')} example="0" />
+        <FormText
+          form={form}
+          name="gpu"
+          label={trans.__('GPUs')}
+          hint={free?.gpu}
+          example="0"
+          invalid={form.isRefused('resources', 'gpu')}
+        />
       )}
       {form.has('gpu') && form.has('kubernetes') && (
         <FormText
           form={form}
           name="gpuType"
           label={trans.__('GPU type')}
-          example="NVIDIA-A100"
+          example={free?.gpuTypes[0] ?? 'NVIDIA-A100'}
+          suggestions={free?.gpuTypes}
+          invalid={form.isRefused('resources', 'gpu', 'type')}
         />
       )}
-    </details>
+    </Group>
   );
 }
 
+/** What stands under "More": it is unfolded when something in it has to be mended. */
+const MORE = [
+  'env',
+  'secrets',
+  'dependencies',
+  'outputs',
+  'retries',
+  'timeout'
+];
+
 function More({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
-  const { runtime } = form;
+  const { runtime, outcome } = form;
   const options = runtime?.options_schema.properties ?? {};
   return (
-    <details className="jp-Convect-group">
-      <summary>{trans.__('More')}</summary>
+    <Group
+      title={trans.__('More')}
+      open={MORE.some(name => name in outcome.errors || form.isRefused(name))}
+    >
       <FormText
         form={form}
         name="name"
         label={trans.__('Name')}
         example={form.subject.title}
       />
-      {form.kernel !== null && (
-        <FormText
-          form={form}
-          name="kernel"
-          label={trans.__('Kernel')}
-          example={form.kernel}
-        />
-      )}
+      {form.kernel !== null && !namesNoKernel(form) && <Kernel form={form} />}
       <FormText
         form={form}
         name="env"
         lines={2}
         label={trans.__('Environment variables')}
         example="NAME=value"
+        invalid={form.isRefused('env')}
       />
       {form.has('secrets') && (
         <FormText
@@ -246,6 +307,7 @@ function More({ form }: { form: RunForm }): JSX.Element {
           lines={2}
           label={trans.__('Secrets')}
           example="NAME=secret/key"
+          invalid={form.isRefused('secrets')}
         />
       )}
       <FormText
@@ -254,6 +316,7 @@ function More({ form }: { form: RunForm }): JSX.Element {
         lines={2}
         label={trans.__('Files it needs')}
         example="data/*.csv"
+        invalid={form.isRefused('dependencies')}
       />
       <FormText
         form={form}
@@ -261,27 +324,31 @@ function More({ form }: { form: RunForm }): JSX.Element {
         lines={2}
         label={trans.__('Files to keep')}
         example="results/*.parquet"
+        invalid={form.isRefused('outputs')}
       />
       <FormText
         form={form}
         name="retries"
         label={trans.__('Retries')}
         example="0"
+        invalid={form.isRefused('retries')}
       />
       <FormText
         form={form}
         name="timeout"
         label={trans.__('Timeout')}
         example="2h"
+        invalid={form.isRefused('timeout')}
       />
       {Object.keys(options).length > 0 && <Options form={form} />}
-    </details>
+    </Group>
   );
 }
 
 export function Problems(props: {
   problems: readonly IProblem[];
 }): JSX.Element | null {
+  const trans = useTrans();
   if (props.problems.length === 0) {
     return null;
   }
@@ -293,8 +360,8 @@ export function Problems(props: {
           className="jp-ConvectRuns-problem"
           data-severity={problem.severity}
         >
-          {problem.message}
-          {problem.hint && ` ${problem.hint}`}
+          {translated(problem.message, trans)}
+          {problem.hint && ` ${translated(problem.hint, trans)}`}
         </li>
       ))}
     </ul>
@@ -305,7 +372,11 @@ export function Problems(props: {
 function Summary({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   const { size, sweep } = form.outcome;
-  const where = form.runtime?.display_name ?? form.choice.runtime;
+  const where = runtimeLabel(
+    trans,
+    form.choice.runtime,
+    form.runtime?.display_name
+  );
   return (
     <p className="jp-ConvectRuns-summary" role="status">
       {sweep

@@ -66,6 +66,10 @@ function FailedCell(props: {
 }): JSX.Element | null {
   const { cell, source, onOpen } = props;
   const trans = useTrans();
+  // What went wrong is said last.
+  const toTheEnd = React.useCallback((element: HTMLElement | null) => {
+    element?.scrollTo(0, element.scrollHeight);
+  }, []);
   if (!cell.error) {
     return null;
   }
@@ -73,9 +77,11 @@ function FailedCell(props: {
     <section className="jp-ConvectRuns-failure" role="alert">
       <h4>
         <StateIcon state="failed" />
-        {trans.__('Cell %1', cell.number)}
-        {': '}
-        {cell.error.name}
+        <span>
+          {trans.__('Cell %1', cell.number)}
+          {': '}
+          {cell.error.name}
+        </span>
         <button
           className="jp-ConvectRuns-link"
           onClick={() => onOpen(cell.index)}
@@ -84,7 +90,11 @@ function FailedCell(props: {
         </button>
       </h4>
       {source && <pre className="jp-ConvectRuns-source">{source}</pre>}
-      <pre className="jp-ConvectRuns-traceback jp-RenderedText">
+      <pre
+        ref={toTheEnd}
+        className="jp-ConvectRuns-traceback jp-RenderedText"
+        tabIndex={0}
+      >
         {cell.error.traceback.split('\n').map((line, index) => (
           <div key={index}>
             <AnsiLine line={line} />

@@ -1,31 +1,42 @@
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { IAttempt, IPlanStep, IRunView, IStep } from '../../api';
-import { useTrans } from '../../ui';
+import type {
+  ConvectApi,
+  IAttempt,
+  IAttemptKey,
+  IPlanStep,
+  IRunView,
+  IStep
+} from '../../api';
+import { commandLine, runtimeLabel, translated, useTrans } from '../../ui';
 
 /** Where a step ran and how: what was asked of the runtime, and what it made of it. */
 export function Details(props: {
+  api: ConvectApi;
+  /** Null while there has been no attempt. */
+  attemptKey: IAttemptKey | null;
   view: IRunView;
   planned: IPlanStep;
   step: IStep;
   attempt: IAttempt | undefined;
 }): JSX.Element {
-  const { view, planned, step, attempt } = props;
+  const { api, attemptKey, view, planned, step, attempt } = props;
   const trans = useTrans();
+  const manifest = useManifest(api, attemptKey);
   const { git } = view;
   const rows: [string, ReadonlyJSONValue | undefined | null][] = [
     [trans.__('Run'), view.id],
-    [trans.__('Runtime'), view.runtime],
+    [trans.__('Runtime'), runtimeLabel(trans, view.runtime)],
     [trans.__('File'), planned.path],
-    [trans.__('Command'), planned.command?.join(' ')],
+    [trans.__('Command'), commandLine(planned.command ?? [])],
     [trans.__('Image'), planned.image],
     [trans.__('Kernel'), planned.kernel],
     [trans.__('Resources'), planned.resources],
     [trans.__('Environment variables'), planned.env],
     [trans.__('Working folder'), planned.working_folder as string | undefined],
     [trans.__('Timeout (seconds)'), planned.timeout],
-    [trans.__('Reuse'), step.cache],
+    [trans.__('Reuse'), step.cache && translated(step.cache, trans)],
     [trans.__('User'), view.user],
     [
       trans.__('Git commit'),
@@ -34,6 +45,8 @@ export function Details(props: {
     ],
     [trans.__('Digest of the source'), planned.digest],
     [trans.__('Reason in the words of the runtime'), attempt?.detail],
+    [trans.__('The same from a terminal'), commandOf(view)],
+    [trans.__('Manifest'), manifest],
     [trans.__('Found again by'), attempt?.handle]
   ];
   const filled = rows.filter(
@@ -61,4 +74,42 @@ export function Details(props: {
       </tbody>
     </table>
   );
+}
+
+/** What the runtime was asked for in its own words, once it is there. */
+function useManifest(
+  api: ConvectApi,
+  key: IAttemptKey | null
+): ReadonlyJSONValue {
+  const [manifest, setManifest] = React.useState<ReadonlyJSONValue>(null);
+  const { run = '', step = '', attempt = 0 } = key ?? {};
+  React.useEffect(() => {
+    let current = true;
+    setManifest(null);
+    if (attempt > 0) {
+      api.manifest({ run, step, attempt }).then(
+        found => current && setManifest(found),
+        () => undefined
+      );
+    }
+    return () => {
+      current = false;
+    };
+  }, [api, run, step, attempt]);
+  return manifest;
+}
+
+/** A command line that asks for the same; null when it would take more than that. */
+export function commandOf(view: IRunView): string | null {
+  const { path, parameters, settings, options, runtime } = view.request;
+  const more = { ...settings, ...options };
+  if (!path || Object.keys(more).length > 0) {
+    return null;
+  }
+  const values = Object.entries(parameters ?? {}).flatMap(([name, value]) => [
+    '-p',
+    `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`
+  ]);
+  const where = runtime && runtime !== 'local' ? ['--runtime', runtime] : [];
+  return commandLine(['convect', 'run', path, ...values, ...where]);
 }

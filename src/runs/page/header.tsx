@@ -20,6 +20,8 @@ import {
   formatParameters,
   isBad,
   isLive,
+  reasonOf,
+  runtimeLabel,
   StateIcon,
   stateLabel,
   useTrans
@@ -35,6 +37,7 @@ export function Header(props: {
   const trans = useTrans();
   const live = isLive(view.state);
   const parameters = formatParameters(view.parameters);
+  const reason = reasonOf(view, trans);
   return (
     <header className="jp-ConvectRuns-header">
       <div className="jp-ConvectRuns-title">
@@ -59,7 +62,7 @@ export function Header(props: {
             {view.path}
           </button>
         )}
-        <span>{view.runtime}</span>
+        <span>{runtimeLabel(trans, view.runtime)}</span>
         <Ago time={view.started ?? view.created} />
         <Duration started={view.started} ended={view.ended} live={live} />
         {view.user && <span>{view.user}</span>}
@@ -73,7 +76,7 @@ export function Header(props: {
         )}
         {parameters && <code title={parameters}>{parameters}</code>}
       </div>
-      {view.reason && view.state !== 'succeeded' && (
+      {reason && view.state !== 'succeeded' && (
         <p
           className={
             isBad(view.state)
@@ -81,7 +84,7 @@ export function Header(props: {
               : 'jp-ConvectRuns-reason'
           }
         >
-          {view.reason}
+          {reason}
         </p>
       )}
     </header>

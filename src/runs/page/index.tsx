@@ -1,9 +1,11 @@
+import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 
 import type { IPlanViewFactory } from '../../tokens';
 import type { Execute, IPageOptions } from '../../ui';
 import { Page } from '../../ui';
 import type { RunModel } from './model';
+import { hasTerminals, openShell } from './terminal';
 import { RunPageView } from './view';
 
 export { RunModel } from './model';
@@ -15,10 +17,12 @@ export class RunPage extends Page<RunModel> {
     options: IPageOptions & { planViews: IPlanViewFactory | null }
   ) {
     super(model, options);
+    this.commands = options.commands;
     this.planViews = options.planViews;
     this.title.label = options.trans.__('Run');
   }
 
+  private readonly commands: CommandRegistry;
   private readonly planViews: IPlanViewFactory | null;
 
   protected get name(): string | null {
@@ -30,6 +34,11 @@ export class RunPage extends Page<RunModel> {
       <RunPageView
         model={this.model}
         planViews={this.planViews}
+        openShell={
+          hasTerminals(this.commands)
+            ? (run, step) => void openShell(this.commands, run, step)
+            : null
+        }
         execute={execute}
       />
     );

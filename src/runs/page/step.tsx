@@ -1,26 +1,31 @@
-import { HTMLSelect } from '@jupyterlab/ui-components';
+import { HTMLSelect, terminalIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { ConvectApi, IAttemptKey, IPlanStep, IStep } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
-import { stateLabel, Tabs, useModel, useTrans } from '../../ui';
+import { stateLabel, Tabs, translated, useModel, useTrans } from '../../ui';
 import { Cells } from './cells';
 import { Details } from './details';
 import { EventsModel } from './events';
 import { Files } from './files';
+import { Action } from './header';
 import { LogView } from './logview';
 import { Metrics } from './metrics';
 import type { RunModel, Tab } from './model';
 import { Values } from './values';
 
+export type OpenShell = (run: string, step: string) => void;
+
 /** All that one step has to show. */
 export function StepView(props: {
   model: RunModel;
+  /** Null when there are no terminals. */
+  openShell: OpenShell | null;
   execute: Execute;
 }): JSX.Element | null {
   const model = useModel(props.model);
-  const { execute } = props;
+  const { openShell, execute } = props;
   const trans = useTrans();
   const { view, step, key } = model;
   const planned = view?.plan.steps.find(({ id }) => id === step?.id);
@@ -47,7 +52,15 @@ export function StepView(props: {
           selected={chosen.name}
           onSelect={tab => model.look({ tab })}
         />
-        <Attempts model={model} step={step} />
+        <span className="jp-ConvectRuns-inline">
+          {openShell && step.state === 'running' && (
+            <ShellButton
+              model={model}
+              onClick={() => openShell(view.id, step.id)}
+            />
+          )}
+          <Attempts model={model} step={step} />
+        </span>
       </div>
       <div className="jp-ConvectRuns-stepview-body" role="tabpanel">
         <TabBody
@@ -80,7 +93,14 @@ function TabBody(props: {
   if (tab === 'details') {
     const tried = step.attempts.find(a => a.attempt === model.attempt);
     return (
-      <Details view={view} planned={planned} step={step} attempt={tried} />
+      <Details
+        api={api}
+        attemptKey={attempt}
+        view={view}
+        planned={planned}
+        step={step}
+        attempt={tried}
+      />
     );
   }
   if (tab === 'values') {
@@ -89,7 +109,9 @@ function TabBody(props: {
   if (!attempt) {
     return (
       <div className="jp-ConvectRuns-hint">
-        {step.reason ?? trans.__('It has not begun.')}
+        {step.reason
+          ? translated(step.reason, trans)
+          : trans.__('It has not begun.')}
       </div>
     );
   }
@@ -149,6 +171,32 @@ function Following(props: {
   children: (events: EventsModel) => JSX.Element;
 }): JSX.Element {
   return props.children(useModel(props.events));
+}
+
+/** There only where the runtime has shells to open. */
+function ShellButton(props: {
+  model: RunModel;
+  onClick: () => void;
+}): JSX.Element | null {
+  const { model, onClick } = props;
+  const trans = useTrans();
+  const [hasShells, setHasShells] = React.useState(false);
+  const runtime = model.view?.runtime ?? '';
+  React.useEffect(() => {
+    model.runs.featuresOf(runtime).then(
+      features => setHasShells(features.includes('shell')),
+      () => undefined
+    );
+  }, [model, runtime]);
+  return hasShells ? (
+    <Action
+      icon={terminalIcon}
+      label={trans.__('Terminal')}
+      title={trans.__('Open a terminal where this step runs')}
+      wide
+      onClick={onClick}
+    />
+  ) : null;
 }
 
 function Attempts(props: { model: RunModel; step: IStep }): JSX.Element | null {

@@ -8,6 +8,7 @@ import {
   formatResources,
   isLive,
   StateIcon,
+  translated,
   useNow,
   useTrans
 } from '../../ui';
@@ -126,7 +127,7 @@ function StepNote(props: {
   const trans = useTrans();
   const notes: string[] = [];
   if (step.reason && step.state !== 'succeeded') {
-    notes.push(step.reason);
+    notes.push(translated(step.reason, trans));
   }
   if (step.state === 'running' && step.progress && step.progress.cells > 0) {
     const { cell, cells } = step.progress;
@@ -139,7 +140,7 @@ function StepNote(props: {
     notes.push(resources);
   }
   if (step.cache && step.state === 'cached') {
-    notes.push(step.cache);
+    notes.push(translated(step.cache, trans));
   }
   if (notes.length === 0) {
     return null;

@@ -2,6 +2,8 @@ import { ConvectError } from '../../api';
 import { Observable } from '../../ui/observable';
 
 const PAUSE = 1000;
+/** The longest pause while the server gives no answer. */
+const LONGEST_PAUSE = 5000;
 
 /** Reads something that grows, piece by piece, until it is complete or nobody looks any more. */
 export abstract class Tail extends Observable {
@@ -33,6 +35,7 @@ export abstract class Tail extends Observable {
     // The subclass is not built yet.
     await Promise.resolve();
     let offset = 0;
+    let pause = PAUSE;
     while (!this.isDisposed && !this._isComplete) {
       let grown = false;
       try {
@@ -40,17 +43,19 @@ export abstract class Tail extends Observable {
         ({ offset, grown } = piece);
         this._isComplete = piece.complete;
         this._error = null;
+        pause = PAUSE;
         this.touch();
       } catch (error) {
         if (!(error instanceof ConvectError)) {
           throw error;
         }
         this._error = error;
+        pause = Math.min(pause * 2, LONGEST_PAUSE);
         this.touch();
       }
       if (!grown && !this._isComplete) {
         await new Promise(resolve => {
-          this._timer = window.setTimeout(resolve, PAUSE);
+          this._timer = window.setTimeout(resolve, pause);
         });
       }
     }

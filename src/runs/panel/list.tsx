@@ -46,9 +46,26 @@ export function RunList(props: {
     }
   };
 
-  const move = (to: number) => {
+  const move = (to: number, marking: boolean) => {
+    if (marking) {
+      model.selectTo(Math.max(0, Math.min(to, model.rowCount - 1)));
+    }
     model.moveTo(to);
     virtualizer.scrollToIndex(model.cursor);
+  };
+
+  /** As the pointer would, on the line that the keyboard is on. */
+  const openMenu = () => {
+    const line = scroller.current?.querySelector('.jp-mod-cursor');
+    const { left, bottom } = line?.getBoundingClientRect() ?? new DOMRect();
+    line?.dispatchEvent(
+      new MouseEvent('contextmenu', {
+        bubbles: true,
+        cancelable: true,
+        clientX: left + 24,
+        clientY: bottom
+      })
+    );
   };
 
   const onKeyDown = (event: React.KeyboardEvent) => {
@@ -63,13 +80,24 @@ export function RunList(props: {
       End: model.rowCount - 1
     };
     if (event.key in moves) {
-      move(moves[event.key]);
+      move(moves[event.key], event.shiftKey);
+    } else if (
+      event.key === 'ContextMenu' ||
+      (event.key === 'F10' && event.shiftKey)
+    ) {
+      openMenu();
     } else if (event.key === 'Enter' && row) {
       open(row);
     } else if (event.key === ' ' && row?.kind === 'run') {
       model.select(row.run.id, 'toggle');
+    } else if (event.key === 'Escape' && model.selection.size > 0) {
+      model.clearSelection();
     } else if (event.key === 'Delete' && row?.kind === 'run') {
-      execute(CommandIDs.deleteRun, { run: row.run.id });
+      const several = model.selection.size > 1;
+      execute(
+        CommandIDs.deleteRun,
+        several ? { runs: [...model.selection] } : { run: row.run.id }
+      );
     } else if (row?.kind === 'sweep' && expands(event.key, row.expanded)) {
       model.toggleSweep(row.sweep.id);
     } else {
@@ -114,8 +142,13 @@ export function RunList(props: {
               data-run={row.kind === 'run' ? row.run.id : undefined}
               data-sweep={row.kind === 'sweep' ? row.sweep.id : undefined}
               onClick={event => {
-                model.moveTo(item.index);
-                open(row, event);
+                if (event.shiftKey) {
+                  model.selectTo(item.index);
+                  model.moveTo(item.index);
+                } else {
+                  model.moveTo(item.index);
+                  open(row, event);
+                }
               }}
             >
               <RowContent row={row} model={model} execute={execute} />
@@ -138,6 +171,10 @@ function RowContent(props: {
     (id: string) => model.toggleSweep(id),
     [model]
   );
+  const stop = React.useCallback(
+    (id: string) => void model.stopSweep(id),
+    [model]
+  );
   switch (row.kind) {
     case 'sweeps':
       return <>{trans.__('Sweeps')}</>;
@@ -147,7 +184,12 @@ function RowContent(props: {
       return <>{trans._n('%1 more sweep', '%1 more sweeps', row.hidden)}</>;
     case 'sweep':
       return (
-        <SweepRow sweep={row.sweep} expanded={row.expanded} onToggle={toggle} />
+        <SweepRow
+          sweep={row.sweep}
+          expanded={row.expanded}
+          onToggle={toggle}
+          onStop={stop}
+        />
       );
     case 'run':
       return <RunRow run={row.run} nested={row.nested} execute={execute} />;

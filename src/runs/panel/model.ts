@@ -1,4 +1,7 @@
+import { Notification } from '@jupyterlab/apputils';
+
 import type { IRunEvent, IRunSummary, ISweepSummary } from '../../api';
+import { sentenceOf } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
 import { Observable } from '../../ui/observable';
 import type { RunsModel } from '../model';
@@ -110,6 +113,15 @@ export class PanelModel extends Observable {
     this.touch();
   }
 
+  async stopSweep(id: string): Promise<void> {
+    try {
+      await this.runs.api.stopSweep(id);
+    } catch (error) {
+      Notification.error(sentenceOf(error), { autoClose: 8000 });
+    }
+    this._refreshSweeps.request();
+  }
+
   showAllSweeps(): void {
     this._allSweeps = true;
     this.touch();
@@ -126,6 +138,20 @@ export class PanelModel extends Observable {
       selection.delete(id);
     } else {
       selection.add(id);
+    }
+    this._selection = selection;
+    this.touch();
+  }
+
+  /** Mark all runs from the line that the keyboard is on to another one, as far as they are loaded. */
+  selectTo(index: number): void {
+    const [first, last] = [this.cursor, index].sort((a, b) => a - b);
+    const selection = new Set(this._selection);
+    for (let place = first; place <= last; place += 1) {
+      const row = this.row(place);
+      if (row.kind === 'run') {
+        selection.add(row.run.id);
+      }
     }
     this._selection = selection;
     this.touch();

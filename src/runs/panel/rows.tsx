@@ -14,11 +14,15 @@ import {
   Duration,
   formatParameters,
   isLive,
+  reasonOf,
   StateIcon,
   useTrans
 } from '../../ui';
 
-export type Execute = (command: string, args: Record<string, string>) => void;
+export type Execute = (
+  command: string,
+  args: Record<string, string | string[]>
+) => void;
 
 /** A run in two lines: what it is and how it is, then what it was given or why it waits. */
 export const RunRow = React.memo(function RunRow(props: {
@@ -64,8 +68,9 @@ export const RunRow = React.memo(function RunRow(props: {
 
 function RunDetail(props: { run: IRunSummary; nested: boolean }): JSX.Element {
   const { run, nested } = props;
+  const trans = useTrans();
   const parameters = formatParameters(run.parameters);
-  const said = run.state !== 'succeeded' && run.reason ? run.reason : null;
+  const said = run.state === 'succeeded' ? null : reasonOf(run, trans);
   const text = said ?? (parameters || (nested ? '' : (run.path ?? '')));
   const label = said && parameters ? `${said}\n${parameters}` : text;
   return (
@@ -137,8 +142,9 @@ export const SweepRow = React.memo(function SweepRow(props: {
   sweep: ISweepSummary;
   expanded: boolean;
   onToggle: (id: string) => void;
+  onStop: (id: string) => void;
 }): JSX.Element {
-  const { sweep, expanded, onToggle } = props;
+  const { sweep, expanded, onToggle, onStop } = props;
   const trans = useTrans();
   const { counts } = sweep;
   const count = (states: State[]) =>
@@ -151,6 +157,9 @@ export const SweepRow = React.memo(function SweepRow(props: {
     <>
       <span
         className="jp-ConvectRuns-row-caret"
+        role="button"
+        aria-expanded={expanded}
+        aria-label={trans.__('Runs of %1', sweep.name)}
         onClick={event => {
           event.stopPropagation();
           onToggle(sweep.id);
@@ -177,10 +186,19 @@ export const SweepRow = React.memo(function SweepRow(props: {
         </span>
       </span>
       {live > 0 && (
-        <span
-          className="jp-ConvectRuns-row-progress"
-          style={{ width: `${Math.round((done / sweep.total) * 100)}%` }}
-        />
+        <>
+          <span className="jp-ConvectRuns-row-actions">
+            <RowButton
+              label={trans.__('Stop %1', sweep.name)}
+              icon={stopIcon}
+              onClick={() => onStop(sweep.id)}
+            />
+          </span>
+          <span
+            className="jp-ConvectRuns-row-progress"
+            style={{ width: `${Math.round((done / sweep.total) * 100)}%` }}
+          />
+        </>
       )}
     </>
   );

@@ -5,7 +5,7 @@ import type { IAbout, State } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
-import { LIVE, useModel, useTrans } from '../../ui';
+import { LIVE, runtimeLabel, useModel, useTrans } from '../../ui';
 import { ServerBanner } from '../banner';
 import { RunList } from './list';
 import type { PanelModel } from './model';
@@ -131,7 +131,7 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
             <option value="">{trans.__('Everywhere')}</option>
             {runtimes.map(name => (
               <option key={name} value={name}>
-                {name}
+                {runtimeLabel(trans, name)}
               </option>
             ))}
           </HTMLSelect>

@@ -12,7 +12,7 @@ import {
 } from '../../ui';
 import type { SweepModel } from './model';
 import type { IColumn } from './table';
-import { valueOf } from './table';
+import { labelOf, valueOf } from './table';
 
 const ROW = 28;
 
@@ -34,12 +34,6 @@ export function SweepTable(props: {
     getItemKey: index => rows[index].id,
     overscan: 12
   });
-  const heading = (column: IColumn) =>
-    column.kind === 'state'
-      ? trans.__('State')
-      : column.kind === 'duration'
-        ? trans.__('Duration')
-        : column.name;
   const onKeyDown = (event: React.KeyboardEvent) => {
     const to = { ArrowDown: cursor + 1, ArrowUp: cursor - 1 }[event.key];
     if (to !== undefined) {
@@ -87,7 +81,7 @@ export function SweepTable(props: {
             }
             onClick={() => model.sortBy(column.id)}
           >
-            {heading(column)}
+            {labelOf(column, trans)}
           </button>
         ))}
       </div>

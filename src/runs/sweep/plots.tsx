@@ -1,3 +1,4 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
@@ -7,7 +8,7 @@ import { Chart } from '../../charts';
 import { formatValue, useModel, useTrans } from '../../ui';
 import type { SweepModel } from './model';
 import type { IColumn } from './table';
-import { valueOf } from './table';
+import { goalOf, labelOf, valueOf } from './table';
 
 /** All runs as lines across parameters and metrics, and as points of two of them. */
 export function Plots(props: {
@@ -24,7 +25,7 @@ export function Plots(props: {
   const names = axes.map(({ id }) => id).join(' ');
   const { points } = model;
   const parallel = React.useCallback(
-    (colours: IColours) => parallelOption(points, axes, best, colours),
+    (colours: IColours) => parallelOption(points, axes, best, colours, trans),
     // The axes are made anew each time; their names say whether they changed.
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [points, names, best]
@@ -72,12 +73,13 @@ function Scatter(props: {
   const x = axes.find(({ id }) => id === chosenX) ?? axes[0];
   const y =
     axes.find(({ id }) => id === chosenY) ??
+    axes.find(({ id }) => id === goalOf(model.view?.select ?? null)) ??
     axes.find(({ kind }) => kind === 'metric') ??
     axes[1];
   const { points } = model;
   const [xId, yId] = [x.id, y.id];
   const option = React.useCallback(
-    (colours: IColours) => scatterOption(points, x, y, best, colours),
+    (colours: IColours) => scatterOption(points, x, y, best, colours, trans),
     // The axes are made anew each time; their names say whether they changed.
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [points, xId, yId, best]
@@ -86,9 +88,9 @@ function Scatter(props: {
     <label>
       {label}
       <HTMLSelect value={value} onChange={event => set(event.target.value)}>
-        {axes.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
+        {axes.map(column => (
+          <option key={column.id} value={column.id}>
+            {labelOf(column, trans)}
           </option>
         ))}
       </HTMLSelect>
@@ -103,7 +105,11 @@ function Scatter(props: {
       <Chart
         option={option}
         height={204}
-        label={trans.__('All runs: %1 against %2', y.name, x.name)}
+        label={trans.__(
+          'All runs: %1 against %2',
+          labelOf(y, trans),
+          labelOf(x, trans)
+        )}
         highlighted={place < 0 ? null : place}
         onHover={name => model.hover(name)}
         onClick={onOpen}
@@ -123,7 +129,8 @@ function parallelOption(
   runs: readonly IRunSummary[],
   axes: readonly IColumn[],
   best: string | null,
-  colours: IColours
+  colours: IColours,
+  trans: TranslationBundle
 ) {
   return {
     parallel: { left: 50, right: 60, top: 34, bottom: 16 },
@@ -132,7 +139,7 @@ function parallelOption(
       const texts = runs.map(run => formatValue(valueOf(run, column)));
       return {
         dim,
-        name: column.name,
+        name: labelOf(column, trans),
         nameTextStyle: { color: colours.text },
         axisLine: { lineStyle: { color: colours.faint } },
         axisTick: { lineStyle: { color: colours.line } },
@@ -175,7 +182,8 @@ function scatterOption(
   x: IColumn,
   y: IColumn,
   best: string | null,
-  colours: IColours
+  colours: IColours,
+  trans: TranslationBundle
 ) {
   const axis = (name: string) => ({
     type: 'value',
@@ -190,8 +198,8 @@ function scatterOption(
   });
   return {
     grid: { left: 56, right: 16, top: 10, bottom: 38 },
-    xAxis: axis(x.name),
-    yAxis: { ...axis(y.name), nameGap: 42 },
+    xAxis: axis(labelOf(x, trans)),
+    yAxis: { ...axis(labelOf(y, trans)), nameGap: 42 },
     tooltip: tooltip(colours),
     series: [
       {

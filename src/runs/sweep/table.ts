@@ -1,3 +1,4 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 
 import type { IRunSummary, ISweepView } from '../../api';
@@ -8,6 +9,8 @@ export interface IColumn {
   id: string;
   kind: 'parameter' | 'metric' | 'state' | 'duration';
   name: string;
+  /** A parameter has the same name. */
+  twin?: boolean;
 }
 
 export interface ISort {
@@ -37,10 +40,31 @@ export function columnsOf(view: ISweepView): IColumn[] {
     ...names(run => run.metrics).map((name): IColumn => ({
       id: `m:${name}`,
       kind: 'metric',
-      name
+      name,
+      twin: parameters.includes(name)
     })),
     { id: 'duration', kind: 'duration', name: '' }
   ];
+}
+
+/** What a column is called. */
+export function labelOf(
+  { kind, name, twin }: IColumn,
+  trans: TranslationBundle
+): string {
+  switch (kind) {
+    case 'state':
+      return trans.__('State');
+    case 'duration':
+      return trans.__('Duration');
+    default:
+      return twin ? trans.__('%1 (result)', name) : name;
+  }
+}
+
+/** The metric that the best run is chosen by. */
+export function goalOf(select: string | null): string | null {
+  return select && `m:${select.slice(select.indexOf(':') + 1)}`;
 }
 
 export function valueOf(

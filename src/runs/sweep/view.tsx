@@ -17,6 +17,7 @@ import { SweepTable } from './grid';
 import type { SweepModel } from './model';
 import { Plots } from './plots';
 import { AddPoints } from './points';
+import { labelOf } from './table';
 
 /** The page of a sweep: what it is, its plots, its table. */
 export function SweepView(props: {
@@ -167,15 +168,15 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
         <summary>{trans.__('Columns')}</summary>
         <div>
           {model.columns
-            .filter(({ name }) => name !== '')
-            .map(({ id, name }) => (
-              <label key={id}>
+            .filter(({ kind }) => kind !== 'state')
+            .map(column => (
+              <label key={column.id}>
                 <input
                   type="checkbox"
-                  checked={model.isShown(id)}
-                  onChange={() => model.toggleColumn(id)}
+                  checked={model.isShown(column.id)}
+                  onChange={() => model.toggleColumn(column.id)}
                 />
-                {name}
+                {labelOf(column, trans)}
               </label>
             ))}
         </div>

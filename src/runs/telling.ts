@@ -1,0 +1,49 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { isBad } from '../ui/states';
+import type { Ending } from './endings';
+
+/** JupyterLab cuts off what is longer. */
+const LONGEST = 140;
+/** What a reason may take of it, so that the last lines have a place, too. */
+const LONGEST_REASON = 60;
+
+/** What happened, in a sentence. */
+export function headline(ending: Ending, trans: TranslationBundle): string {
+  const { state, name, step } = ending;
+  if (isBad(state)) {
+    return step
+      ? trans.__('%1 failed in %2.', name, step)
+      : trans.__('%1 failed.', name);
+  }
+  return state === 'cancelled'
+    ? trans.__('%1 was stopped.', name)
+    : trans.__('%1 has finished.', name);
+}
+
+/** Why, and what was printed last. */
+export function detail({ reason, lines }: Ending): string {
+  return [reason, ...lines].filter(line => line).join('\n');
+}
+
+/** Both, no longer than JupyterLab shows. */
+export function message(ending: Ending, trans: TranslationBundle): string {
+  const { reason, lines } = ending;
+  const room = lines.length > 0 ? LONGEST_REASON : LONGEST;
+  const head = [headline(ending, trans), cut(reason ?? '', room)].join(' ');
+  const kept: string[] = [];
+  let left = LONGEST - head.trim().length;
+  for (const line of [...lines].reverse()) {
+    if (left < 12) {
+      break;
+    }
+    const shown = cut(line, left - 1);
+    kept.unshift(shown);
+    left -= shown.length + 1;
+  }
+  return cut([head.trim(), ...kept].join('\n'), LONGEST);
+}
+
+function cut(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}

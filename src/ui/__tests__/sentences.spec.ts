@@ -1,0 +1,60 @@
+import { readFileSync } from 'fs';
+import { join } from 'path';
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { Gettext } from '@jupyterlab/translation/lib/gettext';
+
+import { reasonOf, translated } from '../sentences';
+
+const file = join(
+  __dirname,
+  '../../../jupyterlab_convect/locale/zh_CN/LC_MESSAGES/jupyterlab_convect.json'
+);
+
+function chinese(): TranslationBundle {
+  const bundle = new Gettext();
+  const messages = JSON.parse(readFileSync(file, 'utf8'));
+  const header = { language: 'zh-CN', pluralForms: 'nplurals=1; plural=0;' };
+  bundle.loadJSON({ ...messages, '': header }, 'convect');
+  bundle.setLocale('zh-CN');
+  bundle.setDomain('convect');
+  return bundle;
+}
+
+describe('what the server says', () => {
+  const trans = chinese();
+
+  it.each([
+    ['Waits for its turn.', '等待轮到它。'],
+    ['Waits for left and right.', '等待 left 和 right。'],
+    ['Cell 3 raised ValueError: a and b', '单元格 3 引发 ValueError: a and b'],
+    [
+      'All 2 attempts failed. The last: Cell 1 raised KeyError: 1',
+      '2 次尝试全部失败。最后一次：单元格 1 引发 KeyError: 1'
+    ],
+    ['right failed: Stopped.', 'right 失败：已停止。']
+  ])('is translated: %s', (sentence, expected) => {
+    expect(translated(sentence, trans)).toBe(expected);
+  });
+
+  it('stays as it is when nobody has translated it', () => {
+    const said = 'The moon is full.\nSo it is.';
+    expect(translated(said, trans)).toBe(said);
+  });
+
+  it('leaves the words of programs alone', () => {
+    const said = 'Cell 1 raised OSError: download failed: Stopped.';
+    expect(translated(said, trans)).toBe(
+      '单元格 1 引发 OSError: download failed: Stopped.'
+    );
+  });
+
+  it('does not repeat the name of the only step', () => {
+    const reason = 'train failed: Stopped.';
+    expect(reasonOf({ reason, steps_total: 1 }, trans)).toBe('已停止。');
+    expect(reasonOf({ reason, steps_total: 2 }, trans)).toBe(
+      'train 失败：已停止。'
+    );
+    expect(reasonOf({ reason: null, steps_total: 1 }, trans)).toBeNull();
+  });
+});

@@ -1,0 +1,122 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { IRunSummary } from '../api';
+
+/** Marks the sentences below for those who translate them. */
+const trans = { __: (sentence: string) => sentence };
+
+/** What the server says to people, with places for what differs. */
+const SENTENCES = [
+  trans.__('Waits for its turn.'),
+  trans.__('Waits for its turn: the sweep runs %1 at a time.'),
+  trans.__('Waits to be taken up.'),
+  trans.__('Waits for the runtime.'),
+  trans.__('Waits for %1 and %2 more.'),
+  trans.__('Waits for %1 and %2.'),
+  trans.__('Waits for %1.'),
+  trans.__('Waiting for %1 of memory: %2 of %3 are in use.'),
+  trans.__('Waiting for %1: all are in use.'),
+  trans.__('Waiting for %1: %2 of %3 are in use.'),
+  trans.__('Cell %1 raised %2'),
+  trans.__('Skipped because %1 failed.'),
+  trans.__('Skipped because %1 was stopped.'),
+  trans.__('Skipped because %1 was skipped.'),
+  trans.__('Skipped because %1 was lost.'),
+  trans.__('Not asked for.'),
+  trans.__('Stopped.'),
+  trans.__('Timed out after %1.'),
+  trans.__('It was stopped from outside.'),
+  trans.__('It ended without leaving a result.'),
+  trans.__('It could not be started: %1.'),
+  trans.__('It cannot be found any more, so nobody knows how it ended.'),
+  trans.__('The kernel %1 could not be started: %2.'),
+  trans.__('The kernel %1 is not installed; installed are %2.'),
+  trans.__('The kernel %1 is not installed here; installed are %2.'),
+  trans.__('The kernel did not answer within %1 s.'),
+  trans.__('%1 does not say which kernel it needs; installed are %2.'),
+  trans.__('Install it, or choose one that is.'),
+  trans.__('No space is left on the disk that holds the run.'),
+  trans.__('Declared output %1 was not produced.'),
+  trans.__('Input %1 could not be placed: %2.'),
+  trans.__('Taken over from run %1: nothing has changed since.'),
+  trans.__('Taken over from run %1, as asked.'),
+  trans.__('Not reused: reuse is off for this step.'),
+  trans.__('Not reused: reuse is off for this run.'),
+  trans.__('Not reused: there is no earlier result.'),
+  trans.__('%1 needs %2; this machine has %3.'),
+  trans.__('%1 asks for %2; this machine has %3.'),
+  trans.__('%1 asks for a GPU; this machine has none, so it runs without.'),
+  trans.__('%1 needs %2, which is not installed here.'),
+  trans.__('Ask for less, or run it on a cluster.'),
+  trans.__('No Kubernetes cluster is configured.'),
+  trans.__('The secret %1 is not known on this machine.'),
+  trans.__('There is no file %1.'),
+  trans.__('There is no run %1.'),
+  trans.__('There is no sweep %1.'),
+  trans.__('There is no executed notebook of step %1.'),
+  trans.__('%1 is not a notebook: %2.'),
+  trans.__('Stop it first.')
+];
+
+/** Sentences that end in another one. */
+const WRAPPERS = [
+  trans.__('Attempt %1 of %2 failed: %3 The next one starts in %4 s.'),
+  trans.__('All %1 attempts failed. The last: %2'),
+  trans.__('%1 failed: %2'),
+  trans.__('%1 was lost: %2')
+];
+
+/** A pattern of what may stand in the places, and which place each group is. */
+interface IPattern {
+  sentence: string;
+  pattern: RegExp;
+  places: number[];
+  wraps: boolean;
+}
+
+let patterns: IPattern[] | null = null;
+
+/**
+ * What the server says, in the language of the page. What is not known stays as
+ * it is, and so do names and the words of programs within a sentence.
+ */
+export function translated(text: string, bundle: TranslationBundle): string {
+  patterns ??= [
+    ...SENTENCES.map(sentence => patternOf(sentence, false)),
+    ...WRAPPERS.map(sentence => patternOf(sentence, true))
+  ];
+  for (const { sentence, pattern, places, wraps } of patterns) {
+    const found = pattern.exec(text);
+    if (found) {
+      const parts: string[] = [];
+      places.forEach((place, index) => {
+        const part = found[index + 1];
+        parts[place - 1] = wraps ? translated(part, bundle) : part;
+      });
+      return bundle.__(sentence, ...parts);
+    }
+  }
+  return text;
+}
+
+/** Why a run is as it is; that of a single step without its name, which is the run's. */
+export function reasonOf(
+  run: Pick<IRunSummary, 'reason' | 'steps_total'>,
+  bundle: TranslationBundle
+): string | null {
+  const { reason, steps_total: steps } = run;
+  const own =
+    steps === 1 ? reason?.replace(/^[^ ]+ (failed|was lost): /, '') : reason;
+  return own ? translated(own, bundle) : null;
+}
+
+function patternOf(sentence: string, wraps: boolean): IPattern {
+  const places: number[] = [];
+  const source = sentence
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/%(\d)/g, (_, place: string) => {
+      places.push(Number(place));
+      return '(.+?)';
+    });
+  return { sentence, pattern: new RegExp(`^${source}$`, 's'), places, wraps };
+}
