@@ -53,8 +53,7 @@ def cache_folder() -> Path:
 
 def build() -> Path:
     """The folder with the programs, built now if it is not there yet."""
-    folder = cache_folder()
-    missing = [name for name in (*PROGRAMS, "pause") if not (folder / name).exists()]
+    folder, missing = cache_folder(), _missing()
     if not missing:
         return folder
     if shutil.which("go") is None:
@@ -73,6 +72,14 @@ def build() -> Path:
             )
             partial.rename(folder / name)
     return folder
+
+
+def is_built() -> bool:
+    return not _missing()
+
+
+def _missing() -> list[str]:
+    return [name for name in (*PROGRAMS, "pause") if not (cache_folder() / name).exists()]
 
 
 def _write_module(module: Path) -> None:

@@ -22,19 +22,27 @@ from pathlib import Path
 
 import build
 import certificates
+import configuration
 import images
+import machine
+from places import (
+    ADDRESS,
+    API_PORT,
+    ETCD_PORT,
+    FIRST_SERVICE,
+    KUBECONFIG,
+    NODE,
+    PKI,
+    PODS,
+    SERVER,
+    SERVICES,
+    SHARED,
+    STATE,
+)
 
-NODE = "n1"
-BRIDGE = "convect0"
-ADDRESS = "10.88.77.1"
-PODS = "10.88.77.0/24"
-SERVICES = "10.96.0.0/16"
-FIRST_SERVICE = "10.96.0.1"
-API_PORT = 16443
-ETCD_PORT = 12379
-SERVER = f"https://{ADDRESS}:{API_PORT}"
 GPUS = {"nvidia.com/gpu": "4", "example.com/npu": "2"}
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
+__all__ = ["SHARED", "down", "is_up", "kill", "leftovers", "restart", "up", "what_is_missing"]
 DEBIAN = {
     "etcd": "etcd-server",
     "containerd": "containerd",
@@ -46,26 +54,20 @@ DEBIAN = {
     "busybox": "busybox-static",
 }
 
-STATE = build.cache_folder().parent / "testbed"
-PKI = STATE / "pki"
-KUBECONFIG = PKI / "admin.conf"
-SHARED = STATE / "shared"
-"""The folder behind the volume that every pod can mount."""
-
 
 def up() -> Path:
     """Start what is not running yet; the path of the administrator's kubeconfig."""
-    if os.geteuid() != 0:
-        raise SystemExit("The test bed needs root: it makes a bridge, mounts and cgroups.")
     if is_up():
         return KUBECONFIG
+    if missing := what_is_missing():
+        raise SystemExit(missing)
     _install_packages()
     programs = build.build()
     down()
     started = time.monotonic()
     certificates.make(PKI, SERVER, certificates.identities(NODE, ADDRESS, FIRST_SERVICE))
-    _make_bridge()
-    _write_configurations()
+    machine.prepare()
+    configuration.write()
     for name, command in _commands(programs):
         _start(name, command)
         if name == "apiserver":
@@ -77,6 +79,19 @@ def up() -> Path:
     _furnish()
     _say(f"ready in {time.monotonic() - started:.0f} s; KUBECONFIG={KUBECONFIG}")
     return KUBECONFIG
+
+
+def what_is_missing() -> str | None:
+    """Why there can be no test bed on this machine, in a sentence."""
+    if sys.platform != "linux":
+        return "A cluster of our own needs Linux; or set KUBECONFIG to another one."
+    if os.geteuid() != 0:
+        return "A cluster of our own needs root, for bridges and mounts; or set KUBECONFIG."
+    if shutil.which("go") is None and not build.is_built():
+        return "A cluster of our own is built with Go 1.26, which is not installed."
+    if _packages() and shutil.which("apt-get") is None:
+        return f"A cluster of our own needs these Debian packages: {' '.join(_packages())}."
+    return None
 
 
 def down() -> None:
@@ -98,13 +113,7 @@ def down() -> None:
         for container in _ctr("-n", "k8s.io", "containers", "list", "-q").stdout.split():
             _ctr("-n", "k8s.io", "containers", "delete", container)
     _stop("containerd")
-    _take_away_network()
-    _take_away_mounts()
-    for group in Path("/sys/fs/cgroup").glob("*/kubepods"):
-        for folder in sorted(group.rglob("*"), reverse=True):
-            if folder.is_dir():
-                _quiet(["rmdir", str(folder)])
-        _quiet(["rmdir", str(group)])
+    machine.restore()
     # The images stay where they were unpacked, so that the next start is quick.
     for name in (
         "etcd",
@@ -179,107 +188,6 @@ def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:
     yield "proxy", [str(programs / "kube-proxy"), f"--config={STATE / 'proxy.yaml'}"]
 
 
-def _write_configurations() -> None:
-    for name in ("etcd", "kubelet", "containerd", "logs", "podlogs", "shared", "cni", "images"):
-        (STATE / name).mkdir(parents=True, exist_ok=True)
-    (STATE / "etcd").chmod(0o700)
-    SHARED.chmod(0o777)
-    kubelet = {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        "failCgroupV1": False,
-        "cgroupDriver": "cgroupfs",
-        "containerRuntimeEndpoint": f"unix://{STATE}/containerd/socket",
-        "address": ADDRESS,
-        "port": 11250,
-        "readOnlyPort": 0,
-        "healthzPort": 11248,
-        "authentication": {
-            "anonymous": {"enabled": False},
-            "webhook": {"enabled": True},
-            "x509": {"clientCAFile": str(PKI / "ca.crt")},
-        },
-        "authorization": {"mode": "Webhook"},
-        "tlsCertFile": str(PKI / "kubelet.crt"),
-        "tlsPrivateKeyFile": str(PKI / "kubelet.key"),
-        "oomScoreAdj": 0,
-        "failSwapOn": False,
-        "clusterDNS": ["10.96.0.10"],
-        "clusterDomain": "cluster.local",
-        "podLogsDir": str(STATE / "podlogs"),
-        "evictionHard": {
-            "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
-        },
-        "localStorageCapacityIsolation": False,
-        "volumePluginDir": str(STATE / "kubelet" / "plugins"),
-        "nodeStatusUpdateFrequency": "4s",
-        "nodeStatusReportFrequency": "30s",
-    }  # fmt: skip
-    proxy = {
-        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-        "kind": "KubeProxyConfiguration",
-        "clientConnection": {"kubeconfig": str(PKI / "proxy.conf")},
-        "mode": "iptables",
-        "clusterCIDR": PODS,
-        "hostnameOverride": NODE,
-        "conntrack": {"maxPerCore": 0},
-        "metricsBindAddress": "127.0.0.1:11249",
-        "healthzBindAddress": "127.0.0.1:11247",
-    }
-    network = {
-        "cniVersion": "0.4.0",
-        "name": "testbed",
-        "plugins": [
-            {
-                "type": "bridge",
-                "bridge": BRIDGE,
-                "isGateway": True,
-                "ipMasq": True,
-                "hairpinMode": True,
-                "ipam": {
-                    "type": "host-local",
-                    "ranges": [[{"subnet": PODS, "gateway": ADDRESS}]],
-                    "routes": [{"dst": "0.0.0.0/0"}],
-                    "dataDir": str(STATE / "containerd" / "ipam"),
-                },
-            }
-        ],
-    }
-    # YAML is a superset of JSON.
-    (STATE / "kubelet.yaml").write_text(json.dumps(kubelet, indent=2))
-    (STATE / "proxy.yaml").write_text(json.dumps(proxy, indent=2))
-    (STATE / "cni" / "10-testbed.conflist").write_text(json.dumps(network, indent=2))
-    (STATE / "containerd.toml").write_text(_containerd_configuration())
-
-
-def _containerd_configuration() -> str:
-    cri = 'plugins."io.containerd.grpc.v1.cri"'
-    return f"""version = 2
-root = "{STATE}/containerd/root"
-state = "{STATE}/containerd/state"
-oom_score = 0
-[grpc]
-  address = "{STATE}/containerd/socket"
-[plugins."io.containerd.internal.v1.opt"]
-  path = "{STATE}/containerd/opt"
-[{cri}]
-  sandbox_image = "{images.PAUSE}"
-  restrict_oom_score_adj = true
-  disable_apparmor = true
-  stream_server_address = "127.0.0.1"
-  [{cri}.containerd]
-    snapshotter = "overlayfs"
-    default_runtime_name = "runc"
-    [{cri}.containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [{cri}.containerd.runtimes.runc.options]
-        SystemdCgroup = false
-  [{cri}.cni]
-    bin_dir = "/usr/lib/cni"
-    conf_dir = "{STATE}/cni"
-"""
-
-
 def _import_images(programs: Path) -> None:
     folder = STATE / "images"
     listed = _ctr("-n", "k8s.io", "images", "list", "-q").stdout.split()
@@ -318,27 +226,6 @@ def _furnish() -> None:
     _kubectl("label", "node", NODE, "--overwrite", *(f"{k}={v}" for k, v in LABELS.items()))
 
 
-def _make_bridge() -> None:
-    _quiet(["ip", "link", "add", BRIDGE, "type", "bridge"])
-    _quiet(["ip", "address", "add", f"{ADDRESS}/24", "dev", BRIDGE])
-    _quiet(["ip", "link", "set", BRIDGE, "up"])
-    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-
-
-def _take_away_network() -> None:
-    _quiet(["ip", "link", "delete", BRIDGE])
-    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
-    kept = [line for line in rules.splitlines() if "KUBE-" not in line and "CNI-" not in line]
-    if len(kept) < len(rules.splitlines()):
-        subprocess.run(["iptables-restore"], input="\n".join(kept) + "\n", text=True, check=False)
-
-
-def _take_away_mounts() -> None:
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for place in sorted((m for m in mounts if m.startswith(f"{STATE}/")), reverse=True):
-        _quiet(["umount", "-l", place])
-
-
 def _start(name: str, command: list[str]) -> None:
     with (STATE / "logs" / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
@@ -375,6 +262,12 @@ def _start_time(pid: int) -> int:
     except OSError:
         return -1
     return -1 if fields[0] == "Z" else int(fields[19])
+
+
+def leftovers() -> list[str]:
+    """What `down` should have taken away and did not."""
+    running = [f"the process {name} ({pid})" for name, (pid, _) in _pids().items()]
+    return [*running, *machine.leftovers()]
 
 
 def is_up() -> bool:
@@ -416,14 +309,18 @@ def _wait(what: str, done: Callable[[], bool], *, seconds: int = 90, fatal: bool
         time.sleep(0.1)
 
 
-def _install_packages() -> None:
+def _packages() -> list[str]:
+    """Those of Debian that are not installed yet."""
     missing = [package for program, package in DEBIAN.items() if shutil.which(program) is None]
     if not Path("/usr/lib/cni/bridge").exists():
         missing.append("containernetworking-plugins")
+    return missing
+
+
+def _install_packages() -> None:
+    missing = _packages()
     if not missing:
         return
-    if shutil.which("apt-get") is None:
-        raise SystemExit(f"The test bed needs these Debian packages: {' '.join(missing)}.")
     _say(f"installing {' '.join(missing)}")
     _quiet(["apt-get", "update"])
     install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing]

@@ -1,0 +1,110 @@
+"""What the test bed changes on this machine outside of its own folder, and takes back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from places import ADDRESS, BRIDGE, STATE
+
+SETTINGS = (
+    "net.ipv4.ip_forward",
+    "net.ipv4.conf.all.route_localnet",
+    "vm.overcommit_memory",
+    "kernel.panic",
+    "kernel.panic_on_oops",
+)
+"""Of the kernel, which kubelet, kube-proxy or we set."""
+FOLDERS = ("/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/usr/libexec/kubernetes")
+"""Which the parts make wherever they are told to live."""
+BEFORE = STATE / "before.json"
+
+
+def prepare() -> None:
+    """Remember how it was, and make the bridge."""
+    if not BEFORE.exists():
+        settings = {
+            name: _setting(name).read_text() for name in SETTINGS if _setting(name).exists()
+        }
+        absent = [name for name in FOLDERS if not Path(name).exists()]
+        STATE.mkdir(parents=True, exist_ok=True)
+        BEFORE.write_text(json.dumps({"settings": settings, "absent": absent}))
+    _quiet("ip", "link", "add", BRIDGE, "type", "bridge")
+    _quiet("ip", "address", "add", f"{ADDRESS}/24", "dev", BRIDGE)
+    _quiet("ip", "link", "set", BRIDGE, "up")
+    if BRIDGE not in _links():
+        raise SystemExit("The test bed cannot make a network bridge on this machine.")
+    _setting("net.ipv4.ip_forward").write_text("1")
+
+
+def restore() -> None:
+    """As it was before, as far as we changed it."""
+    _quiet("ip", "link", "delete", BRIDGE)
+    rules = _rules()
+    kept = [line for line in rules if not _is_ours(line)]
+    if len(kept) < len(rules):
+        subprocess.run(["iptables-restore"], input="\n".join(kept) + "\n", text=True, check=False)
+    for place in sorted(_mounts(), reverse=True):
+        _quiet("umount", "-l", place)
+    for group in _groups():
+        for folder in sorted(group.rglob("*"), reverse=True):
+            if folder.is_dir():
+                _quiet("rmdir", str(folder))
+        _quiet("rmdir", str(group))
+    if not BEFORE.exists():
+        return
+    before = json.loads(BEFORE.read_text())
+    for name, value in before["settings"].items():
+        _setting(name).write_text(value)
+    for name in before["absent"]:
+        shutil.rmtree(name, ignore_errors=True)
+    BEFORE.unlink()
+
+
+def leftovers() -> list[str]:
+    """What is there of us, in words; nothing after `restore`."""
+    found = [f"the mount {place}" for place in _mounts()]
+    found += [f"the control group {group}" for group in _groups()]
+    if BRIDGE in _links():
+        found.append(f"the bridge {BRIDGE}")
+    rules = sum(_is_ours(line) for line in _rules())
+    if rules:
+        found.append(f"{rules} firewall rules")
+    if BEFORE.exists():
+        found.append("changed settings of the kernel")
+    return found
+
+
+def _is_ours(rule: str) -> bool:
+    return "KUBE-" in rule or "CNI-" in rule
+
+
+def _rules() -> list[str]:
+    if shutil.which("iptables-save") is None:
+        return []
+    done = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+def _links() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def _mounts() -> list[str]:
+    places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    return [place for place in places if place.startswith(f"{STATE}/")]
+
+
+def _groups() -> list[Path]:
+    places = (*Path("/sys/fs/cgroup").glob("*/kubepods"), Path("/sys/fs/cgroup/kubepods"))
+    return [place for place in places if place.exists()]
+
+
+def _setting(name: str) -> Path:
+    return Path("/proc/sys", *name.split("."))
+
+
+def _quiet(*command: str) -> None:
+    subprocess.run(command, capture_output=True, check=False)
