@@ -109,11 +109,9 @@ def set_up_browser() -> None:
 
 
 def set_up_soak() -> None:
-    """What slows a disk down and moves a clock; without it, those parts are left out and say so."""
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        for package in ("strace", "faketime"):
-            if not shutil.which(package):
-                install_system_package(package)
+    """What slows a disk down; without it, that part is left out and says so."""
+    if os.geteuid() == 0 and shutil.which("apt-get") and not shutil.which("strace"):
+        install_system_package("strace")
 
 
 def has_ensurepip() -> bool:
