@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from ...catalog.run import input_files
+from ...catalog.run import SEEN, input_files
 from ...errors import Refused
 from ...pipeline.plan import Json
 from ...runner.bundle import bundle
@@ -92,6 +92,17 @@ def carrier() -> bytes:
 def as_secret(files: Mapping[str, bytes]) -> dict[str, str]:
     """Files as a Secret holds them."""
     return {name: base64.b64encode(data).decode() for name, data in files.items()}
+
+
+def folder_in_pod(attempt: Attempt) -> str:
+    """Where the step works, as its pod sees it."""
+    spec: Json = json.loads((attempt.folder / "step.json").read_bytes())
+    if (attempt.handle or {}).get("way") != "bundle":
+        return str(spec["folder"])
+    if spec.get("component"):
+        return SEEN.outputs
+    root = bundles.read_run(attempt.folder).root
+    return str(bundles.translate(spec, root, {})["folder"])
 
 
 def write_stop(folder: Path, state: str, reason: str) -> None:

@@ -27,7 +27,7 @@ from .api import (
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
 from .configured import ConfiguredRuntime
-from .delivery import choose_way, make_parcel, write_manifest, write_stop
+from .delivery import choose_way, folder_in_pod, make_parcel, write_manifest, write_stop
 from .jobs import delete_job, has_travelled, job_of, make_job, running_pod
 from .observer import Key, Observer
 from .overview import overview
@@ -125,7 +125,7 @@ class KubernetesRuntime(ConfiguredRuntime):
             pod = running_pod(api, job_of(attempt))
         except (ApiError, Unreachable) as error:
             raise as_convect_error(error, "look at pods", api.namespace) from None
-        return run_in_pod(api, pod, command)
+        return run_in_pod(api, pod, folder_in_pod(attempt), command)
 
     async def close(self) -> None:
         await asyncio.to_thread(wait, self._cleaning, timeout=5)

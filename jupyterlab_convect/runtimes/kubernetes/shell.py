@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import threading
@@ -18,17 +17,21 @@ from .api import Api
 from .objects import STEP
 
 STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
-SHELL = ("/bin/sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh")
+SHELL = """cd "$0" 2>/dev/null
+export TERM="${TERM:-xterm}"
+command -v bash >/dev/null 2>&1 && exec bash
+exec sh"""
+WRONG_WORDS = ("executable file not found", "no such file or directory")
 
 
-def run_in_pod(api: Api, pod: str, command: Sequence[str]) -> int:
-    """Run it, or a shell; the exit code of the command."""
+def run_in_pod(api: Api, pod: str, folder: str, command: Sequence[str]) -> int:
+    """Run it, or a shell in the folder; the exit code of the command."""
     from kubernetes.stream import ws_client
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     query = {
         "container": STEP,
-        "command": list(command or SHELL),
+        "command": list(command or ("/bin/sh", "-c", SHELL, folder)),
         "stdin": terminal,
         "stdout": True,
         "stderr": not terminal,
@@ -47,24 +50,51 @@ def run_in_pod(api: Api, pod: str, command: Sequence[str]) -> int:
         reader = threading.Thread(target=session.read, daemon=True)
         reader.start()
         while reader.is_alive():
-            if terminal and select.select([sys.stdin], [], [], 0.1)[0]:
-                session.send(STDIN, os.read(sys.stdin.fileno(), 4096))
-            elif not terminal:
+            if not (terminal and _type(session)):
                 reader.join(0.1)
+    if session.trouble:
+        raise Refused(_explain(session.trouble, command), code="no-shell")
     return session.code
+
+
+def _type(session: _Session) -> bool:
+    """Pass on what is typed; False when nothing is, or never will be."""
+    if not select.select([sys.stdin], [], [], 0.1)[0]:
+        return True
+    try:
+        data = os.read(sys.stdin.fileno(), 4096)
+    except OSError:  # The terminal is gone.
+        data = b""
+    if not data:
+        session.close()
+        return False
+    session.send(STDIN, data)
+    return True
+
+
+def _explain(words: str, command: Sequence[str]) -> str:
+    if any(each in words for each in WRONG_WORDS):
+        return f"The image of the step has no {command[0] if command else 'shell'}."
+    return f"The pod does not let us in: {words}."
 
 
 class _Session:
     def __init__(self, socket: Any) -> None:
         self.code = 1
+        self.trouble: str | None = None
+        """Why the command did not even begin."""
         self._socket = socket
 
     def send(self, channel: int, data: bytes) -> None:
         with contextlib.suppress(Exception):
             self._socket.send_binary(bytes([channel]) + data)
 
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._socket.close()
+
     def resize(self, *_: object) -> None:
-        size = shutil.get_terminal_size()
+        size = os.get_terminal_size(sys.stdout.fileno())
         self.send(RESIZE, json.dumps({"Width": size.columns, "Height": size.lines}).encode())
 
     def read(self) -> None:
@@ -83,18 +113,18 @@ class _Session:
                 stream.buffer.write(content)
                 stream.flush()
             elif channel == STATUS:
-                self.code = exit_code(json.loads(content))
+                self.code, self.trouble = outcome(json.loads(content))
                 return
 
 
-def exit_code(status: dict[str, Any]) -> int:
-    """What the cluster says of the command's end, as its exit code."""
+def outcome(status: dict[str, Any]) -> tuple[int, str | None]:
+    """What the cluster says of the command's end: its exit code, or why it did not begin."""
     if status.get("status") == "Success":
-        return 0
-    for cause in status.get("details", {}).get("causes", ()):
+        return 0, None
+    for cause in status.get("details", {}).get("causes") or ():
         if cause.get("reason") == "ExitCode":
-            return int(cause["message"])
-    return 1
+            return int(cause["message"]), None
+    return 1, str(status.get("message") or "it gave no reason").strip().rstrip(".")
 
 
 @contextlib.contextmanager
@@ -105,7 +135,7 @@ def _raw_terminal(session: _Session) -> Iterator[None]:
     before = termios.tcgetattr(sys.stdin)
     handler = signal.signal(signal.SIGWINCH, session.resize)
     try:
-        tty.setraw(sys.stdin)
+        tty.setraw(sys.stdin, termios.TCSADRAIN)  # What was typed meanwhile counts.
         session.resize()
         yield
     finally:

@@ -18,6 +18,7 @@ from typing import Any
 
 from traitlets import Dict, Float, Integer, List, Unicode
 
+from ...errors import Refused
 from ...pipeline.plan import Json, Plan, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
@@ -46,7 +47,14 @@ class LocalRuntime(StepRuntime):
     name = "local"
     display_name = "This machine"
     features = frozenset(
-        (Feature.CPU, Feature.MEMORY, Feature.GPU, Feature.SECRETS, Feature.ISOLATION)
+        (
+            Feature.CPU,
+            Feature.MEMORY,
+            Feature.GPU,
+            Feature.SECRETS,
+            Feature.ISOLATION,
+            Feature.SHELL,
+        )
     )
 
     cpus = Float(
@@ -161,6 +169,18 @@ class LocalRuntime(StepRuntime):
 
     async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         return await asyncio.to_thread(_read_log, attempt, offset, limit)
+
+    def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
+        """In the step's working folder, with its variables, but outside of its process."""
+        step = json.loads((attempt.folder / "step.json").read_bytes())
+        words = list(command) or [os.environ.get("SHELL") or "/bin/sh"]
+        try:
+            return subprocess.call(words, cwd=step["folder"], env={**os.environ, **step["env"]})
+        except OSError as error:
+            raise Refused(
+                f"{words[0]} cannot be started in {step['folder']}: {error.strerror}.",
+                code="no-shell",
+            ) from None
 
     async def close(self) -> None:
         await asyncio.gather(*(warm.close() for warm in self._warm.values()))

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Convect = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def running(work: Path, convect: Convect) -> str:
+    """The id of a run whose only step waits for the file `go`."""
+    (work / "a.py").write_text(
+        "import pathlib, time\npathlib.Path('up').touch()\n"
+        "while not pathlib.Path('go').exists(): time.sleep(0.05)\n"
+    )
+    code, out, err = convect("run", "a.py", "--detach")
+    assert code == 0, err
+    deadline = time.monotonic() + 30
+    while not (work / "up").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return out.split()[-1]
+
+
+@pytest.mark.slow
+def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect) -> None:
+    program = Path(sys.executable).with_name("convect")
+    words = [str(program), "runs", "shell", "latest", "a"]
+    here = subprocess.run(
+        words,
+        env={**os.environ, "SHELL": "/bin/sh"},
+        input="pwd; exit 4",
+        capture_output=True,
+        text=True,
+    )
+    assert (here.returncode, here.stdout.strip()) == (4, str(work.resolve())), here.stderr
+    said = subprocess.run([*words, "-c", "no-such-program"], capture_output=True, text=True)
+    assert said.returncode == 2
+    assert "no-such-program cannot be started in " in said.stderr
+    (work / "go").touch()
+    deadline = time.monotonic() + 30
+    while (ended := convect("runs", "shell", running, "-c", "true"))[0] != 2:
+        assert time.monotonic() < deadline
+    assert "No step of the run is running now." in ended[2]
