@@ -1,14 +1,18 @@
 """A real cluster: the one of KUBECONFIG, or the test bed on this machine.
 
 `make test-cluster` runs these; without CONVECT_TEST_CLUSTER none of them is collected.
-A cluster of your own needs an administrator's kubeconfig, CONVECT_TEST_IMAGE (Python,
-papermill and ipykernel, a user that is not root), and for the tests with a shared volume
-CONVECT_TEST_CLAIM, a claim whose folder is mounted here at CONVECT_TEST_SHARED.
+A cluster of your own needs an administrator's kubeconfig and CONVECT_TEST_IMAGE (Python,
+papermill and ipykernel, a user that is not root). For the tests with a shared volume
+CONVECT_TEST_SHARED is a folder here, and CONVECT_TEST_VOLUME the source of a persistent
+volume that has the same files, as JSON: {"nfs": {"server": …, "path": …}}. Other images:
+CONVECT_TEST_BARE_IMAGE (no papermill), CONVECT_TEST_TOOLS_IMAGE (sh and busybox, no
+Python, entry point `echo by itself`), CONVECT_TEST_EXAMPLE_IMAGE (the example's packages).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import shutil
@@ -61,11 +65,12 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
             os.environ.get("CONVECT_TEST_BARE_IMAGE"),
             os.environ.get("CONVECT_TEST_TOOLS_IMAGE"),
             os.environ.get("CONVECT_TEST_EXAMPLE_IMAGE"),
-            os.environ.get("CONVECT_TEST_CLAIM"),
+            "shared" if shared else None,
             Path(shared) if shared else None,
             folder,
         )
-        yield from _furnished(bed)
+        source = json.loads(os.environ["CONVECT_TEST_VOLUME"]) if shared else None
+        yield from _furnished(bed, source)
         return
     import cluster as testbed
     import images
@@ -82,16 +87,17 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         images.TOOLS,
         images.EXAMPLE,
         "shared",
-        None,
+        testbed.SHARED,
         folder,
         testbed,
     )
-    yield from _furnished(bed)
+    yield from _furnished(bed, {"hostPath": {"path": str(testbed.SHARED)}})
     if not was_up:
         testbed.down()
 
 
-def _furnished(bed: Bed) -> Iterator[Bed]:
+def _furnished(bed: Bed, volume: Any) -> Iterator[Bed]:
+    """A namespace with our Role; `volume` is the source of a volume with the shared folder."""
     bed.namespace = bed.admin.namespace = f"convect-test-{secrets.token_hex(3)}"
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     namespace = {
@@ -102,35 +108,16 @@ def _furnished(bed: Bed) -> Iterator[Bed]:
     bed.admin.create("/api/v1/namespaces", namespace)
     role = yaml.safe_load((PROJECT / "deploy" / "role.yaml").read_text())
     bed.admin.create(f"{RBAC}/namespaces/{bed.namespace}/roles", role)
-    if bed.testbed is not None:
-        bed.shared = bed.testbed.SHARED / bed.namespace
-        bed.shared.mkdir()
-        _make_claim(bed)
     before = os.umask(0)  # The pods' user is not ours, and both write there.
     if bed.shared is not None:
-        bed.shared.chmod(0o777)
+        bed.make_claim("shared", volume, ["ReadWriteMany"])
+        bed.shared = bed.shared / bed.namespace
+        bed.shared.mkdir(mode=0o777)
     yield bed
     os.umask(before)
     bed.close()
-    if bed.testbed is not None and bed.shared is not None:
+    if bed.shared is not None:
         shutil.rmtree(bed.shared, ignore_errors=True)
-
-
-def _make_claim(bed: Bed) -> None:
-    size = {"storage": "1Gi"}
-    many = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": bed.namespace},
-        "spec": {**many, "capacity": size, "hostPath": {"path": str(bed.shared)}},
-    }
-    bed.admin.create("/api/v1/persistentvolumes", volume)
-    bed.create(
-        "PersistentVolumeClaim",
-        "shared",
-        spec={**many, "resources": {"requests": size}, "volumeName": bed.namespace},
-    )
 
 
 class Lab(suite.Lab):  # type: ignore[misc,name-defined]

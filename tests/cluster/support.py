@@ -45,6 +45,7 @@ class Bed:
     """For kubeconfigs of others."""
     testbed: ModuleType | None = None
     accounts: dict[str, Path] = field(default_factory=dict)
+    volumes: list[str] = field(default_factory=list)
 
     def create(self, kind: str, name: str, **content: Any) -> Any:
         group = {"Job": "/apis/batch/v1", "Role": RBAC, "RoleBinding": RBAC}.get(kind, "/api/v1")
@@ -73,6 +74,25 @@ class Bed:
                 self._bind_everywhere(name, subject)
             self.accounts[name] = self._kubeconfig(name)
         return self.accounts[name]
+
+    def make_claim(self, name: str, source: Any, modes: list[str]) -> None:
+        """A claim of this name, with a volume of its own."""
+        volume = f"{self.namespace}-{name}"
+        size = {"storage": "1Gi"}
+        common = {"accessModes": modes, "storageClassName": ""}
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": volume},
+            "spec": {**common, "capacity": size, **source},
+        }
+        self.admin.create("/api/v1/persistentvolumes", manifest)
+        self.volumes.append(volume)
+        self.create(
+            "PersistentVolumeClaim",
+            name,
+            spec={**common, "resources": {"requests": size}, "volumeName": volume},
+        )
 
     def _bind_everywhere(self, name: str, subject: Any) -> None:
         role = yaml.safe_load((PROJECT / "deploy" / "cluster-role.yaml").read_text())
@@ -110,7 +130,8 @@ class Bed:
     def runtime(self, account: str = "convect", **traits: Any) -> KubernetesRuntime:
         """A runtime with the rights of `deploy/role.yaml` and no others."""
         if self.claim and "volumes" not in traits:
-            traits["volumes"] = [{"path": str(self.shared), "claim": self.claim}]
+            entry = {"path": str(self.shared), "claim": self.claim, "sub_path": self.namespace}
+            traits["volumes"] = [entry]
         given = {"image": self.image, "patience": 2, "grace": 5, **traits}
         config_file = given.pop("config_file", None) or self.account(
             account, capacity=account == "viewer"
@@ -123,8 +144,8 @@ class Bed:
                 if self.namespace in item["metadata"]["name"]:
                     self.admin.delete(f"{RBAC}/{kind}/{item['metadata']['name']}")
         self.admin.delete(f"/api/v1/namespaces/{self.namespace}")
-        if self.testbed is not None:
-            self.admin.delete(f"/api/v1/persistentvolumes/{self.namespace}")
+        for volume in self.volumes:
+            self.admin.delete(f"/api/v1/persistentvolumes/{volume}")
 
 
 async def start_document(lab: Any, document: Any) -> Run:

@@ -16,6 +16,9 @@ import pytest
 import yaml
 from support import PROJECT, RBAC, USER, until
 
+from jupyterlab_convect.routes import schema
+from jupyterlab_convect.runtimes.kubernetes.api import ApiError
+
 HOME = "/home/ana"
 TOKEN = "a-token-for-the-test"
 SECURITY = {
@@ -60,16 +63,30 @@ def _copy_package(target: Path) -> None:
     shutil.copytree(PROJECT / "jupyterlab_convect", target / "jupyterlab_convect", ignore=skip)
 
 
-@pytest.fixture
-def server(bed: Any) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def site(bed: Any) -> None:
+    """What every server needs: the package, and the rights of `deploy/`."""
     if bed.testbed is None:
         pytest.skip("It needs the image of the test bed.")
-    import images
-
     _copy_package(bed.shared / "site")
     (bed.shared / "home").mkdir()
     binding = yaml.safe_load((PROJECT / "deploy" / "binding.yaml").read_text())
     bed.admin.create(f"{RBAC}/namespaces/{bed.namespace}/rolebindings", binding)
+    one_node = {"hostPath": {"path": str(bed.testbed.SHARED)}}
+    bed.make_claim("one-node", one_node, ["ReadWriteOnce"])
+
+
+@pytest.fixture(params=["shared", "one-node"])
+def claim(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def server(bed: Any, site: None, claim: str) -> Iterator[Server]:
+    import images
+
+    own = bed.namespace
+
     extensions = "--ServerApp.jpserver_extensions={'jupyterlab_convect': True}"
     bed.create(
         "Pod",
@@ -92,8 +109,12 @@ def server(bed: Any) -> Iterator[Server]:
                         {"name": "HOME", "value": "/tmp"},
                     ],
                     "volumeMounts": [
-                        {"name": "volume", "mountPath": HOME, "subPath": "home"},
-                        {"name": "volume", "mountPath": "/site", "subPath": "site"},
+                        {"name": "volume", "mountPath": HOME, "subPath": f"{own}/home"},
+                        {
+                            "name": "volume",
+                            "mountPath": "/site",
+                            "subPath": f"{bed.namespace}/site",
+                        },
                     ],
                     "securityContext": {
                         "allowPrivilegeEscalation": False,
@@ -101,7 +122,7 @@ def server(bed: Any) -> Iterator[Server]:
                     },
                 }
             ],
-            "volumes": [{"name": "volume", "persistentVolumeClaim": {"claimName": "shared"}}],
+            "volumes": [{"name": "volume", "persistentVolumeClaim": {"claimName": claim}}],
         },
     )
     place = bed.admin.place("pods", "jupyter-ana")
@@ -110,10 +131,19 @@ def server(bed: Any) -> Iterator[Server]:
     until(server.answers, "an answer of the server", 60)
     yield server
     bed.admin.delete(place, gracePeriodSeconds=0)
+    until(lambda: _is_gone(bed, place), "the end of the server")
+
+
+def _is_gone(bed: Any, place: str) -> bool:
+    try:
+        bed.admin.get(place)
+    except ApiError as error:
+        return error.status == 404
+    return False
 
 
 def test_a_notebook_runs_through_a_server_in_a_pod(
-    bed: Any, server: Server, write_notebook: Any
+    bed: Any, server: Server, claim: str, write_notebook: Any
 ) -> None:
     home = bed.shared / "home"
     (home / "data.txt").write_text("a neighbour")
@@ -124,7 +154,16 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
         ("outputs", "twice = n * 2"),
     )
     body = {"path": "项目/a.ipynb", "runtime": "kubernetes", "parameters": {"n": 21}}
-    assert server("POST", "runtimes/kubernetes/check", body)["problems"][-1]["code"] == "unknown"
+    problems = server("POST", "runtimes/kubernetes/check", body)["problems"]
+    assert problems[-1]["code"] == "unknown"
+    said = [item["message"] for item in problems if item["code"] == "files"]
+    if claim == "one-node":
+        assert said[0] == (
+            f"The volume at {HOME} can be used on one node at a time: "
+            "steps run on n1, where this server is."
+        )
+    else:
+        assert said == []
     run = server("POST", "runs", body)
     deadline = time.monotonic() + 60
     while (seen := server("GET", f"runs/{run['id']}"))["ended"] is None:
@@ -138,5 +177,7 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
     pod = bed.pods(run["id"])[0]["spec"]
     own = bed.admin.get(bed.admin.place("pods", "jupyter-ana"))["spec"]
     assert pod["containers"][0]["image"] == own["containers"][0]["image"]
+    assert ("affinity" in pod) == (claim == "one-node")
     top = server("GET", "runtimes/kubernetes/top")
     assert top["namespace"] == bed.namespace
+    schema.check(top, "Overview")
