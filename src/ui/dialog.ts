@@ -1,5 +1,6 @@
 import { Dialog } from '@jupyterlab/apputils';
 
+import '../../style/common.css';
 import '../../style/form.css';
 
 /**

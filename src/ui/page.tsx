@@ -4,6 +4,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
+import '../../style/common.css';
 import '../../style/page.css';
 
 import { convectIcon } from '../icons';

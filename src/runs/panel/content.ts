@@ -1,3 +1,4 @@
+import '../../../style/common.css';
 import '../../../style/runs.css';
 
 export { PanelModel } from './model';
