@@ -6,6 +6,7 @@ import type { DocumentWidget } from '@jupyterlab/docregistry';
 import { FileDialog } from '@jupyterlab/filebrowser';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import '../../style/catalog.css';
 import { EditorCommands } from '../pipeline/ids';
 import { askApproval, askWithdrawal } from './approval';
 import { CatalogCommands } from './ids';

@@ -7,6 +7,7 @@ import {
 import type { LabIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import '../../style/catalog.css';
 import type { Execute } from '../ui';
 import { Ago, useModel, useTrans } from '../ui';
 import { CatalogCommands } from './ids';

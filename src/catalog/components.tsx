@@ -1,5 +1,6 @@
 import * as React from 'react';
 
+import '../../style/catalog.css';
 import { sentenceOf } from '../api';
 import { useModel, useTrans } from '../ui';
 import { componentIcon } from './icons';

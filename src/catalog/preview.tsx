@@ -1,6 +1,7 @@
 import { addIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import '../../style/catalog.css';
 import { sentenceOf } from '../api';
 import { formatValue, useModel, useTrans } from '../ui';
 import { Command } from './command';
