@@ -35,9 +35,13 @@ test('a notebook runs with nothing configured, and is not changed', async ({
   }
   await pressRun(dialog);
 
+  await page
+    .getByRole('alert')
+    .filter({ hasText: 'hello runs now.' })
+    .getByRole('button', { name: 'Open' })
+    .click();
   const row = panel.getByRole('option', { name: 'hello' });
   await expect(row.getByRole('img', { name: 'Succeeded' })).toBeVisible();
-  await row.click();
   const run = frontPage(page);
   await expect(run.getByText('Succeeded')).toBeVisible();
   await expect(run.getByTitle('6 * 7')).toBeVisible();
@@ -53,6 +57,59 @@ test('a notebook runs with nothing configured, and is not changed', async ({
 
   await executed.getByText('Compare with the source').click();
   await expect(frontPage(page).getByText('42')).toBeVisible();
+
+  await row.click();
+  const zip = page.waitForEvent('download');
+  await run.getByRole('button', { name: 'Download everything' }).click();
+  expect((await zip).suggestedFilename()).toMatch(/\.zip$/);
+  await run.getByRole('button', { name: 'Compare with other runs' }).click();
+  await expect(frontPage(page).getByText('Digest of the source')).toBeVisible();
+});
+
+test('a notebook without kernel runs with the default one, unsaved changes with it', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/bare.ipynb`;
+  const content = JSON.parse(notebook('print("bare")'));
+  await upload(page, path, JSON.stringify({ ...content, metadata: {} }));
+  void execute(page, 'convect:run-as-pipeline', { path });
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  await expect(dialog.getByLabel('Kernel')).toHaveValue('python3');
+  await expect(dialog.getByText('The notebook names none.')).toBeVisible();
+  await dialog.getByLabel('Kernel').fill('klingon');
+  await expect(dialog.getByText('The kernel klingon is not')).toBeVisible();
+  await expect(
+    dialog.getByRole('button', { name: 'Run', exact: true })
+  ).toBeDisabled();
+  await dialog.getByLabel('Kernel').fill('python3');
+  // Enter is a line in a text, and Run in a field.
+  await dialog.getByText('More').press('Enter');
+  const env = dialog.getByLabel('Environment variables');
+  await env.pressSequentially('A=1\nB=2');
+  await expect(env).toHaveValue('A=1\nB=2');
+  await dialog.getByLabel('Retries').press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  const panel = await showRuns(page);
+  const row = panel.getByRole('option', { name: 'bare' });
+  await expect(row.getByRole('img', { name: 'Succeeded' })).toBeVisible();
+
+  const later = `${tmpPath}/later.ipynb`;
+  await upload(page, later, notebook('print("before")'));
+  await openFile(page, later);
+  const editor = page.locator('.jp-NotebookPanel:visible .cm-content').first();
+  await editor.click();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('print("after all")');
+  const again = await runAsPipeline(page, later);
+  await expect(
+    again.getByLabel('Save the unsaved changes first')
+  ).toBeChecked();
+  await pressRun(again);
+  await panel.getByRole('option', { name: 'later' }).click();
+  const run = frontPage(page);
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await expect(run.getByText('after all')).toBeVisible();
 });
 
 test('parameters are typed, remembered and cloned', async ({
@@ -140,6 +197,20 @@ test('a sweep of six shows its table and opens the best', async ({
   await sweep.getByLabel('Filter the runs').fill('a>2');
   await expect(rows).toHaveCount(2);
 
+  await sweep.getByLabel('Filter the runs').fill('');
+  await sweep.getByText('Columns').click();
+  await sweep.getByRole('checkbox', { name: 'score' }).uncheck();
+  await expect(
+    sweep.getByRole('columnheader', { name: 'score' })
+  ).toBeHidden();
+  await sweep.getByText('Columns').click();
+
+  await sweep.getByRole('button', { name: 'Add points' }).click();
+  await sweep.getByRole('textbox', { name: 'a', exact: true }).fill('0');
+  await sweep.getByRole('textbox', { name: 'b', exact: true }).fill('7, 8');
+  await sweep.getByRole('button', { name: 'Add 2 runs' }).click();
+  await expect(sweep.getByText('8 of 8 runs have ended')).toBeVisible();
+
   await sweep.getByRole('button', { name: 'Open the best' }).click();
   await expect(
     page.locator('.jp-NotebookPanel:visible').getByText('score is 6')
@@ -157,18 +228,40 @@ test('a failing notebook says why and opens at its cell', async ({
     path,
     notebook(
       ...filler,
-      'from IPython.display import HTML\nHTML("<script>window.harmed = 1</script><b>shown</b>")',
+      'from IPython.display import HTML\nprint("<img src=x onerror=window.harmed=2>")\nHTML("<script>window.harmed = 1</script><b>shown</b>")',
       'raise ValueError("no such customer")',
       '"never"'
     )
   );
+  await page.context().grantPermissions(['notifications']);
+  await page.evaluate(async () => {
+    const shown: string[] = [];
+    class Shown {
+      static permission = 'granted';
+      constructor(title: string, { body }: { body: string }) {
+        shown.push(`${title} ${body}`);
+      }
+    }
+    Object.assign(window, { Notification: Shown, shown });
+    await window.jupyterapp.serviceManager.settings.save(
+      'jupyterlab-convect:plugin',
+      '{"notifyInBrowser": true}'
+    );
+  });
   await pressRun(await runAsPipeline(page, path));
+  await expect(
+    page.getByRole('alert').filter({ hasText: 'failing failed.' })
+  ).toContainText('ValueError: no such customer');
   const panel = await showRuns(page);
   const row = panel.getByRole('option', { name: 'failing' });
   await expect(row.getByRole('img', { name: 'Failed' })).toBeVisible();
   await row.click();
   const run = frontPage(page);
   await expect(run.getByRole('alert')).toContainText('no such customer');
+  await run.getByTitle('onerror').getByText('from IPython').click();
+  await expect(
+    run.locator('.jp-ConvectRuns-output').getByText('<img src=x')
+  ).toBeVisible();
   await run.getByRole('button', { name: 'Executed notebook' }).click();
   const executed = page.locator('.jp-NotebookPanel:visible');
   await expect(
@@ -199,6 +292,15 @@ test('a run is watched, stopped, run again and deleted', async ({
   const bar = run.locator('.ansi-green-fg');
   await expect(bar).toHaveText(/bar [1-9]\d/);
   await expect(bar).toHaveCount(1);
+
+  await run.getByRole('button', { name: 'Executed notebook' }).click();
+  const output = page.locator('.jp-NotebookPanel:visible .jp-OutputArea');
+  const bars = async () =>
+    Number(/bar (\d+)/.exec(await output.innerText())?.[1] ?? -1);
+  await expect.poll(bars).toBeGreaterThan(0);
+  const seen = await bars();
+  await expect.poll(bars).toBeGreaterThan(seen);
+  await row.click();
 
   await page.sidebar.openTab('jp-running-sessions');
   await expect(
@@ -273,4 +375,102 @@ test('several files run together, and a log of 50 MB stays readable', async ({
   const hit = run.locator('.jp-ConvectRuns-log-line.jp-mod-current');
   await expect(hit).toContainText('line 49999');
   await expect(hit).toBeInViewport();
+});
+
+test('a pipeline that failed in part runs again from there', async ({
+  page,
+  tmpPath
+}) => {
+  const node = (path: string, after: string[]) => ({
+    kind: 'notebook',
+    path,
+    after
+  });
+  await upload(
+    page,
+    `${tmpPath}/partly.pipeline`,
+    JSON.stringify({
+      convect: 1,
+      name: 'partly',
+      nodes: {
+        first: node('first.ipynb', []),
+        second: node('second.ipynb', ['first']),
+        third: node('third.ipynb', ['second'])
+      }
+    })
+  );
+  const second = (source: string) =>
+    upload(page, `${tmpPath}/second.ipynb`, notebook(source));
+  await upload(page, `${tmpPath}/first.ipynb`, notebook('print(1)'));
+  await second('raise RuntimeError("not yet")');
+  await upload(page, `${tmpPath}/third.ipynb`, notebook('print(3)'));
+  void execute(page, 'convect:run-as-pipeline', {
+    path: `${tmpPath}/partly.pipeline`
+  });
+  await pressRun(page.locator('.jp-ConvectRuns-dialog'));
+  const panel = await showRuns(page);
+  await panel.getByRole('option', { name: 'partly' }).click();
+  const run = frontPage(page);
+  const step = (name: string) => run.locator(`[data-step="${name}"]`);
+  await expect(step('third')).toContainText('Skipped because second failed.');
+  await expect(step('second').locator('.jp-ConvectRuns-bar')).toBeVisible();
+  await expect(run.locator('.react-flow__node')).toHaveCount(3);
+  await expect(run.getByRole('alert')).toContainText('not yet');
+
+  await second('print("now")');
+  await run.getByRole('button', { name: 'Failed only' }).click();
+  const again = frontPage(page);
+  const state = (name: string, label: string) =>
+    again.locator(`[data-step="${name}"]`).getByRole('img', { name: label });
+  await expect(state('third', 'Succeeded')).toBeVisible();
+  await expect(state('first', 'Reused')).toBeVisible();
+
+  await again.locator('[data-step="third"]').click();
+  await again.getByRole('button', { name: 'From third' }).click();
+  await expect(state('third', 'Succeeded')).toBeVisible();
+  await expect(state('second', 'Reused')).toBeVisible();
+});
+
+test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
+  await forgetRuns(page);
+  const path = `${tmpPath}/keys.py`;
+  await upload(page, path, 'print("keys")\n');
+  for (const name of ['one', 'two', 'three']) {
+    await page.request.post('/jupyterlab-convect/api/v1/runs', {
+      data: { path, name }
+    });
+  }
+  const panel = await showRuns(page);
+  const done = panel.getByRole('img', { name: 'Succeeded' });
+  await expect(done).toHaveCount(3);
+  await expect(panel.getByText('Sweeps')).toBeHidden();
+  const list = panel.getByRole('listbox', { name: 'Runs' });
+  await panel.getByLabel('Search runs').focus();
+  while (!(await list.evaluate(node => node === document.activeElement))) {
+    await page.keyboard.press('Tab');
+  }
+  const selected = panel.getByRole('option', { selected: true });
+  await page.keyboard.press('Space');
+  await page.keyboard.press('Shift+ArrowDown');
+  await expect(selected).toHaveCount(2);
+  await expect(panel.getByText('2 marked')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(selected).toHaveCount(0);
+
+  await page.keyboard.press('End');
+  await page.keyboard.press('Enter');
+  await expect(
+    frontPage(page).getByRole('heading', { name: 'one' })
+  ).toBeVisible();
+  await list.focus();
+  await page.keyboard.press('Shift+F10');
+  await expect(page.getByRole('menuitem', { name: 'Copy Link' })).toBeVisible();
+  await page.keyboard.press('Escape');
+  await list.focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Delete');
+  await page.locator('.jp-Dialog').getByText('Delete 1 run?').waitFor();
+  await page.keyboard.press('Enter');
+  await expect(panel.getByRole('option', { name: 'three' })).toBeHidden();
+  await expect(panel.getByRole('option')).toHaveCount(2);
 });

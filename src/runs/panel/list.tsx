@@ -1,6 +1,8 @@
+import { Notification } from '@jupyterlab/apputils';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
+import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { useModel, useTrans } from '../../ui';
 import type { PanelModel, Row } from './model';
@@ -44,6 +46,13 @@ export function RunList(props: {
     } else if (row.kind === 'more') {
       model.showAllSweeps();
     }
+  };
+
+  const removeSweep = (id: string) => {
+    model.runsOf(id).then(
+      runs => execute(CommandIDs.deleteRun, { runs }),
+      error => Notification.error(sentenceOf(error), { autoClose: 8000 })
+    );
   };
 
   const move = (to: number, marking: boolean) => {
@@ -98,6 +107,8 @@ export function RunList(props: {
         CommandIDs.deleteRun,
         several ? { runs: [...model.selection] } : { run: row.run.id }
       );
+    } else if (event.key === 'Delete' && row?.kind === 'sweep') {
+      removeSweep(row.sweep.id);
     } else if (row?.kind === 'sweep' && expands(event.key, row.expanded)) {
       model.toggleSweep(row.sweep.id);
     } else {
@@ -151,7 +162,12 @@ export function RunList(props: {
                 }
               }}
             >
-              <RowContent row={row} model={model} execute={execute} />
+              <RowContent
+                row={row}
+                model={model}
+                execute={execute}
+                removeSweep={removeSweep}
+              />
             </div>
           );
         })}
@@ -164,8 +180,9 @@ function RowContent(props: {
   row: Row;
   model: PanelModel;
   execute: Execute;
+  removeSweep: (id: string) => void;
 }): JSX.Element | null {
-  const { row, model, execute } = props;
+  const { row, model, execute, removeSweep } = props;
   const trans = useTrans();
   const toggle = React.useCallback(
     (id: string) => model.toggleSweep(id),
@@ -189,6 +206,7 @@ function RowContent(props: {
           expanded={row.expanded}
           onToggle={toggle}
           onStop={stop}
+          onDelete={removeSweep}
         />
       );
     case 'run':

@@ -4,6 +4,7 @@ import type { IRunEvent, IRunSummary, ISweepSummary } from '../../api';
 import { sentenceOf } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
 import { Observable } from '../../ui/observable';
+import { isLive } from '../../ui/states';
 import type { RunsModel } from '../model';
 import type { IRunFilter } from '../pages';
 import { RunPages } from '../pages';
@@ -47,7 +48,7 @@ export class PanelModel extends Observable {
 
   /** The line that the keyboard is on. */
   get cursor(): number {
-    return Math.min(this._cursor, this.rowCount - 1);
+    return this.passHeadings(Math.min(this._cursor, this.rowCount - 1), 1);
   }
 
   get rowCount(): number {
@@ -128,8 +129,15 @@ export class PanelModel extends Observable {
   }
 
   moveTo(index: number): void {
-    this._cursor = Math.max(0, Math.min(index, this.rowCount - 1));
+    const place = Math.max(0, Math.min(index, this.rowCount - 1));
+    this._cursor = this.passHeadings(place, index < this._cursor ? -1 : 1);
     this.touch();
+  }
+
+  /** All runs that a sweep has made. */
+  async runsOf(sweep: string): Promise<string[]> {
+    const { runs } = await this.runs.api.listRuns({ sweep, limit: 1000 });
+    return runs.map(({ id }) => id);
   }
 
   select(id: string, mode: 'only' | 'toggle'): void {
@@ -176,6 +184,18 @@ export class PanelModel extends Observable {
     super.dispose();
   }
 
+  /** The next line that is no heading; the other way when there is none. */
+  private passHeadings(index: number, by: 1 | -1): number {
+    const isHeading = (place: number) =>
+      place < this.head.length &&
+      ['sweeps', 'runs'].includes(this.head[place].kind);
+    let place = index;
+    while (place >= 0 && place < this.rowCount && isHeading(place)) {
+      place += by;
+    }
+    return place < 0 && by < 0 ? this.passHeadings(0, 1) : place;
+  }
+
   /** The lines above the runs that belong to no sweep. */
   private get head(): Row[] {
     const { filter } = this.pages;
@@ -216,7 +236,11 @@ export class PanelModel extends Observable {
 
   private async loadSweeps(): Promise<void> {
     try {
-      this._sweeps = await this.runs.api.sweeps();
+      const sweeps = await this.runs.api.sweeps();
+      // One whose runs are all deleted has nothing left to show.
+      this._sweeps = sweeps.filter(
+        ({ state, counts }) => isLive(state) || Object.keys(counts).length > 0
+      );
       for (const id of this._expanded.keys()) {
         const { runs } = await this.runs.api.sweep(id);
         if (this._expanded.has(id)) {

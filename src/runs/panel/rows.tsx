@@ -2,6 +2,7 @@ import {
   Button,
   caretDownIcon,
   caretRightIcon,
+  deleteIcon,
   refreshIcon,
   stopIcon
 } from '@jupyterlab/ui-components';
@@ -143,8 +144,9 @@ export const SweepRow = React.memo(function SweepRow(props: {
   expanded: boolean;
   onToggle: (id: string) => void;
   onStop: (id: string) => void;
+  onDelete: (id: string) => void;
 }): JSX.Element {
-  const { sweep, expanded, onToggle, onStop } = props;
+  const { sweep, expanded, onToggle, onStop, onDelete } = props;
   const trans = useTrans();
   const { counts } = sweep;
   const count = (states: State[]) =>
@@ -185,20 +187,26 @@ export const SweepRow = React.memo(function SweepRow(props: {
           )}
         </span>
       </span>
-      {live > 0 && (
-        <>
-          <span className="jp-ConvectRuns-row-actions">
-            <RowButton
-              label={trans.__('Stop %1', sweep.name)}
-              icon={stopIcon}
-              onClick={() => onStop(sweep.id)}
-            />
-          </span>
-          <span
-            className="jp-ConvectRuns-row-progress"
-            style={{ width: `${Math.round((done / sweep.total) * 100)}%` }}
+      <span className="jp-ConvectRuns-row-actions">
+        {live > 0 ? (
+          <RowButton
+            label={trans.__('Stop %1', sweep.name)}
+            icon={stopIcon}
+            onClick={() => onStop(sweep.id)}
           />
-        </>
+        ) : (
+          <RowButton
+            label={trans.__('Delete %1', sweep.name)}
+            icon={deleteIcon}
+            onClick={() => onDelete(sweep.id)}
+          />
+        )}
+      </span>
+      {live > 0 && (
+        <span
+          className="jp-ConvectRuns-row-progress"
+          style={{ width: `${Math.round((done / sweep.total) * 100)}%` }}
+        />
       )}
     </>
   );
