@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
@@ -39,6 +42,7 @@ class About(Handler):
                     for runtime in runtimes
                 ],
                 "default_runtime": self.workspace.settings.default_runtime,
+                "command": await self.aside(_command),
                 "installed": {name: _installed(name) for name in PACKAGES},
             }
         )
@@ -49,6 +53,12 @@ class OpenApi(Handler):
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
         self.answer(await self.aside(schema.document))
+
+
+def _command() -> str:
+    """Where the command line is: a terminal may not have it on its path."""
+    beside = Path(sys.executable).with_name("convect")
+    return str(beside) if beside.exists() else shutil.which("convect") or "convect"
 
 
 def _installed(name: str) -> str | None:

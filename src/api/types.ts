@@ -47,6 +47,8 @@ export interface IAbout {
   version: string;
   runtimes: Omit<IRuntime, 'options_schema'>[];
   default_runtime: string;
+  /** Where the command line is. */
+  command: string;
   installed: Record<string, string | null>;
 }
 

@@ -4,7 +4,7 @@ import { Poll } from '@lumino/polling';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-import type { ConvectApi, Feature, IRunEvent, IRunSummary } from '../api';
+import type { ConvectApi, IRunEvent, IRunSummary } from '../api';
 import { RUN_EVENT, SWEEP_EVENT } from '../api';
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
@@ -68,12 +68,6 @@ export class RunsModel extends Observable {
   /** Time to ask again for everything that is shown, lest an event was missed. */
   get healing(): ISignal<this, void> {
     return this._healing;
-  }
-
-  /** What a runtime can do. */
-  async featuresOf(runtime: string): Promise<readonly Feature[]> {
-    const { runtimes } = await this.api.about();
-    return runtimes.find(({ name }) => name === runtime)?.features ?? [];
   }
 
   refresh(): void {

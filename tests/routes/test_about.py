@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import jupyterlab_convect
@@ -12,6 +13,8 @@ async def test_about_tells_version_runtimes_and_what_is_installed(api: Any) -> N
     local = next(runtime for runtime in about["runtimes"] if runtime["name"] == "local")
     assert local["problem"] is None
     assert about["installed"]["papermill"]
+    shown = subprocess.run([about["command"], "--version"], capture_output=True, text=True)
+    assert about["version"] in shown.stdout
 
 
 async def test_the_openapi_document_is_served(api: Any) -> None:

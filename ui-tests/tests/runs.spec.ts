@@ -279,13 +279,14 @@ test('a run is watched, stopped, run again and deleted', async ({
     page,
     path,
     notebook(
-      'import sys, time\nfor i in range(600):\n    sys.stdout.write(f"\\r\\x1b[32mbar {i}\\x1b[0m")\n    sys.stdout.flush()\n    time.sleep(0.1)'
+      'import sys, time\nfor i in range(6000):\n    sys.stdout.write(f"\\r\\x1b[32mbar {i}\\x1b[0m")\n    sys.stdout.flush()\n    time.sleep(0.1)'
     )
   );
   await pressRun(await runAsPipeline(page, path));
   const panel = await showRuns(page);
   const row = panel.getByRole('option', { name: 'slow' }).first();
   await expect(row.getByRole('img', { name: 'Running' })).toBeVisible();
+  const id = (await row.getAttribute('data-run')) ?? '';
   await row.click();
   const run = frontPage(page);
   await run.getByRole('tab', { name: 'Log' }).click();
@@ -306,6 +307,27 @@ test('a run is watched, stopped, run again and deleted', async ({
   await expect(
     page.getByRole('region', { name: 'Runs Section' }).getByText('slow')
   ).toBeVisible();
+
+  await run.getByRole('button', { name: 'Terminal' }).click();
+  await page.locator('.jp-Terminal:visible').waitFor();
+  await page.evaluate(() => {
+    const { shell } = window.jupyterapp;
+    const said: string[] = [];
+    Object.assign(window, { said });
+    for (const widget of shell.widgets('main')) {
+      const { session } = (widget as any).content ?? {};
+      session?.messageReceived.connect((_: unknown, message: any) =>
+        said.push(String(message.content?.[0] ?? ''))
+      );
+    }
+  });
+  await expect(async () => {
+    await page.keyboard.type('echo it is $PWD\n');
+    const said = await page.evaluate(() => (window as any).said.join(''));
+    expect(said).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
+  }).toPass();
+  await page.keyboard.type('exit\nexit\n');
+  await execute(page, 'convect:open-run', { run: id });
 
   await run.getByRole('button', { name: 'Stop', exact: true }).click();
   await expect(run.getByText('Cancelled').first()).toBeVisible();
@@ -359,9 +381,14 @@ test('several files run together, and a log of 50 MB stays readable', async ({
   );
   await upload(page, `${tmpPath}/small.ipynb`, notebook('print("small")'));
   const dialog = page.locator('.jp-ConvectRuns-dialog');
-  void execute(page, 'convect:run-as-pipeline', {
-    paths: [`${tmpPath}/big.py`, `${tmpPath}/small.ipynb`]
-  });
+  await page.sidebar.openTab('filebrowser');
+  await page.filebrowser.openDirectory(tmpPath);
+  const file = (name: string) =>
+    page.locator('.jp-DirListing-item').filter({ hasText: name });
+  await file('big.py').click();
+  await file('small.ipynb').click({ modifiers: ['ControlOrMeta'] });
+  await file('small.ipynb').click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Run as Pipeline…' }).click();
   await dialog.getByText('One run on This machine').waitFor();
   await pressRun(dialog);
 

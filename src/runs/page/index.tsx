@@ -5,7 +5,7 @@ import type { IPlanViewFactory } from '../../tokens';
 import type { Execute, IPageOptions } from '../../ui';
 import { Page } from '../../ui';
 import type { RunModel } from './model';
-import { hasTerminals, openShell } from './terminal';
+import { hasTerminals, openTerminal } from './terminal';
 import { RunPageView } from './view';
 
 export { RunModel } from './model';
@@ -34,9 +34,9 @@ export class RunPage extends Page<RunModel> {
       <RunPageView
         model={this.model}
         planViews={this.planViews}
-        openShell={
+        openTerminal={
           hasTerminals(this.commands)
-            ? (run, step) => void openShell(this.commands, run, step)
+            ? words => void openTerminal(this.commands, words)
             : null
         }
         execute={execute}

@@ -1,7 +1,13 @@
 import { HTMLSelect, terminalIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type { ConvectApi, IAttemptKey, IPlanStep, IStep } from '../../api';
+import type {
+  ConvectApi,
+  IAbout,
+  IAttemptKey,
+  IPlanStep,
+  IStep
+} from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import { stateLabel, Tabs, translated, useModel, useTrans } from '../../ui';
@@ -15,17 +21,18 @@ import { Metrics } from './metrics';
 import type { RunModel, Tab } from './model';
 import { Values } from './values';
 
-export type OpenShell = (run: string, step: string) => void;
+/** Opens a terminal that executes these words. */
+export type OpenTerminal = (words: readonly string[]) => void;
 
 /** All that one step has to show. */
 export function StepView(props: {
   model: RunModel;
   /** Null when there are no terminals. */
-  openShell: OpenShell | null;
+  openTerminal: OpenTerminal | null;
   execute: Execute;
 }): JSX.Element | null {
   const model = useModel(props.model);
-  const { openShell, execute } = props;
+  const { openTerminal, execute } = props;
   const trans = useTrans();
   const { view, step, key } = model;
   const planned = view?.plan.steps.find(({ id }) => id === step?.id);
@@ -53,10 +60,11 @@ export function StepView(props: {
           onSelect={tab => model.look({ tab })}
         />
         <span className="jp-ConvectRuns-inline">
-          {openShell && step.state === 'running' && (
+          {openTerminal && step.state === 'running' && (
             <ShellButton
               model={model}
-              onClick={() => openShell(view.id, step.id)}
+              step={step.id}
+              openTerminal={openTerminal}
             />
           )}
           <Attempts model={model} step={step} />
@@ -176,25 +184,26 @@ function Following(props: {
 /** There only where the runtime has shells to open. */
 function ShellButton(props: {
   model: RunModel;
-  onClick: () => void;
+  step: string;
+  openTerminal: OpenTerminal;
 }): JSX.Element | null {
-  const { model, onClick } = props;
+  const { model, step, openTerminal } = props;
   const trans = useTrans();
-  const [hasShells, setHasShells] = React.useState(false);
-  const runtime = model.view?.runtime ?? '';
+  const [about, setAbout] = React.useState<IAbout | null>(null);
+  const { api, id } = model;
   React.useEffect(() => {
-    model.runs.featuresOf(runtime).then(
-      features => setHasShells(features.includes('shell')),
-      () => undefined
-    );
-  }, [model, runtime]);
-  return hasShells ? (
+    api.about().then(setAbout, () => undefined);
+  }, [api]);
+  const runtime = about?.runtimes.find(
+    ({ name }) => name === model.view?.runtime
+  );
+  return about && runtime?.features.includes('shell') ? (
     <Action
       icon={terminalIcon}
       label={trans.__('Terminal')}
       title={trans.__('Open a terminal where this step runs')}
       wide
-      onClick={onClick}
+      onClick={() => openTerminal([about.command, 'runs', 'shell', id, step])}
     />
   ) : null;
 }

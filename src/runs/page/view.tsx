@@ -9,17 +9,17 @@ import { Header } from './header';
 import { ServerBanner } from '../banner';
 import type { RunModel } from './model';
 import { Steps } from './steps';
-import type { OpenShell } from './step';
+import type { OpenTerminal } from './step';
 import { StepView } from './step';
 
 /** The page of one run. */
 export function RunPageView(props: {
   model: RunModel;
   planViews: IPlanViewFactory | null;
-  openShell: OpenShell | null;
+  openTerminal: OpenTerminal | null;
   execute: Execute;
 }): JSX.Element {
-  const { planViews, openShell, execute } = props;
+  const { planViews, openTerminal, execute } = props;
   const model = useModel(props.model);
   const trans = useTrans();
   const { view, error, isDeleted } = model;
@@ -52,7 +52,7 @@ export function RunPageView(props: {
           )}
           <Steps view={view} selected={step} onSelect={select} />
         </div>
-        <StepView model={model} openShell={openShell} execute={execute} />
+        <StepView model={model} openTerminal={openTerminal} execute={execute} />
       </div>
     </>
   );
