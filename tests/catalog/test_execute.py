@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -20,8 +23,6 @@ from jupyterlab_convect.catalog.approvals import Approvals, store_folder
 from jupyterlab_convect.catalog.engines import container_engine
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
-from jupyterlab_convect.catalog.render import File, Value
-from jupyterlab_convect.catalog.run import Folders, as_container, as_distant_pod, as_pod
 from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 from jupyterlab_convect.runs.attempts import describe
 from jupyterlab_convect.runs.model import Request, Run
@@ -366,82 +367,6 @@ def test_a_compiled_function_reports_by_its_executor_output(tmp_path: Path) -> N
     assert outcome["metrics"] == {"score": 0.5}
 
 
-CONTEXT = dict.fromkeys(("run.id", "run.name", "step.id", "root", "time"), "x") | {"step.uid": "u"}
-
-
-def test_a_container_sees_kubeflow_paths_and_nothing_else(component: Make, tmp_path: Path) -> None:
-    made = component(
-        [{"inputPath": "file"}, {"inputPath": "text"}, {"outputPath": "o"}],
-        inputs=[{"name": "file"}, {"name": "text"}],
-        outputs=[{"name": "o"}, {"name": "fixed"}],
-        command=["sh", "-c", "true"],
-        env={"A": "1"},
-        fileOutputs={"fixed": "/output.txt"},
-    )
-    folders = Folders(tmp_path / "work")
-    launch = as_container(
-        made,
-        {"file": File("/home/x.csv"), "text": Value("hello")},
-        folders,
-        CONTEXT,
-        program="/usr/bin/docker",
-        env={"B": "2"},
-        secrets=["TOKEN"],
-        gpus="0,1",
-    )
-    inputs, outputs = folders.inputs, folders.outputs
-    assert list(launch.command) == [
-        *("/usr/bin/docker", "run", "--rm", "--name", "u"),
-        *("-v", f"{inputs}:/tmp/inputs", "-v", f"{outputs}:/tmp/outputs"),
-        *("-v", "/home/x.csv:/tmp/inputs/file/data:ro"),
-        *("-v", f"{outputs}/fixed/data:/output.txt"),
-        *("-e", "A=1", "-e", "B=2", "-e", "TOKEN"),
-        *("--gpus", '"device=0,1"'),
-        *("--entrypoint", "sh", "alpine", "-c", "true"),
-        *("/tmp/inputs/file/data", "/tmp/inputs/text/data", "/tmp/outputs/o/data"),
-    ]
-    assert launch.writes == {inputs / "text" / "data": "hello"}
-    assert launch.reads == {"o": outputs / "o" / "data", "fixed": outputs / "fixed" / "data"}
-    assert launch.mounts == {inputs / "file" / "data": False, outputs / "fixed" / "data": False}
-
-
-def test_a_pod_keeps_command_and_arguments_apart(component: Make, tmp_path: Path) -> None:
-    made = component(
-        [{"inputPath": "i"}, {"outputPath": "o"}],
-        inputs=[{"name": "i"}],
-        outputs=[{"name": "o"}],
-        command=["sh", "-c"],
-    )
-    folders = Folders(tmp_path / "work")
-    launch = as_pod(made, {"i": File("/home/x.csv")}, folders, CONTEXT)
-    assert (launch.image, launch.command) == ("alpine", ("sh", "-c"))
-    assert launch.args == ("/home/x.csv", str(folders.outputs / "o" / "data"))
-    fixed = component([], outputs=[{"name": "o"}], fileOutputs={"o": "/output.txt"})
-    launch, place = as_pod(fixed, {}, folders, CONTEXT), folders.outputs / "o" / "data"
-    assert (launch.binds, launch.reads) == ({"/output.txt": place}, {"o": place})
-    assert launch.mounts == {place: False}
-
-
-def test_a_distant_pod_has_the_paths_of_kubeflow(component: Make, tmp_path: Path) -> None:
-    made = component(
-        [{"inputPath": "i"}, {"inputPath": "t"}, {"outputPath": "o"}],
-        inputs=[{"name": "i"}, {"name": "t"}],
-        outputs=[{"name": "o"}, {"name": "f"}],
-        fileOutputs={"f": "/output.txt"},
-    )
-    folders = Folders(tmp_path / "work")
-    given = {"i": File("/home/x.csv"), "t": Value("hello")}
-    launch, files = as_distant_pod(made, given, folders, CONTEXT)
-    assert launch.args == ("/tmp/inputs/i/data", "/tmp/inputs/t/data", "/tmp/outputs/o/data")
-    assert files == {"/tmp/inputs/i/data": "/home/x.csv"}
-    assert launch.writes == {folders.inputs / "t" / "data": "hello"}
-    assert launch.binds == {"/output.txt": Path("/tmp/outputs/f/data")}
-    assert launch.reads == {
-        "o": folders.outputs / "o" / "data",
-        "f": folders.outputs / "f" / "data",
-    }
-
-
 ENGINE = """#!{python}
 import os, subprocess, sys
 # Stands in for a container engine: volumes become links, so that the paths are true.
@@ -488,24 +413,34 @@ def test_with_a_container_engine_no_approval_is_needed(component: Make, tmp_path
     assert "Not contained" not in attempt.log
 
 
-def test_a_client_without_its_server_is_no_engine(tmp_path: Path) -> None:
-    path = tmp_path / "docker"
-    path.write_text("#!/bin/sh\nexit 1\n")
-    path.chmod(0o755)
-    assert container_engine({"PATH": str(tmp_path)}) is None
-    path.write_text("#!/bin/sh\nexit 0\n")
-    assert container_engine({"PATH": str(tmp_path)}) == str(path)
-    assert container_engine({"PATH": str(tmp_path), "CONVECT_CONTAINER_ENGINE": ""}) is None
+IMAGE = "localhost/jupyterlab-convect-test:1"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def real_engine() -> str:
-    """podman or docker with an image to run; skipped where there is none."""
-    program = container_engine(os.environ)
+    """podman or docker, with an image made of nothing but busybox; skipped without them."""
+    program, busybox = container_engine(os.environ), shutil.which("busybox")
     if program is None:
         pytest.skip("neither podman nor docker works here")
-    if subprocess.run([program, "image", "inspect", "alpine"], capture_output=True).returncode:
-        pytest.skip("the image alpine is not here, and tests pull nothing")
+    if busybox is None:
+        pytest.skip("there is no busybox (package busybox-static) to make an image of")
+    image = io.BytesIO()
+    with tarfile.open(fileobj=image, mode="w") as archive:
+        archive.add(Path(busybox).resolve(), "bin/busybox")
+        for name in ("sh", "cat", "mkdir", "sleep"):
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            archive.addfile(link)
+    made = subprocess.run(
+        [program, "import", "-", IMAGE], input=image.getvalue(), capture_output=True
+    )
+    tried = subprocess.run(
+        [program, "run", "--rm", "--network", "none", IMAGE, "/bin/sh", "-c", "true"],
+        capture_output=True,
+    )
+    if tried.returncode:
+        words = (made.stderr + tried.stderr).decode().strip().splitlines()
+        pytest.skip(f"{Path(program).name} runs no containers here: {' '.join(words[-1:])}")
     return program
 
 
@@ -525,6 +460,7 @@ def test_a_real_container_gets_and_gives_files(
             {"name": "fixed", "type": "Integer"},
         ],
         fileOutputs={"fixed": "/output.txt"},
+        image=IMAGE,
     )
     attempt = Attempt(tmp_path, made, a={"file": "data"}, b=" world")
     outcome = attempt.run(approved=False, CONVECT_CONTAINER_ENGINE=real_engine)
@@ -535,7 +471,7 @@ def test_a_real_container_gets_and_gives_files(
 
 
 def test_a_real_container_is_stopped(component: Make, tmp_path: Path, real_engine: str) -> None:
-    attempt = Attempt(tmp_path, shell(component, "echo started; sleep 600", []))
+    attempt = Attempt(tmp_path, shell(component, "echo started; sleep 600", [], image=IMAGE))
     process = attempt.start(CONVECT_CONTAINER_ENGINE=real_engine)
     deadline = time.monotonic() + 60
     while "started" not in (attempt.log if (attempt.folder / "log.txt").exists() else ""):
