@@ -33,6 +33,11 @@ export class CatalogForm extends Observable {
       : {};
   }
 
+  /** Somebody has tried to go on. */
+  get hasTried(): boolean {
+    return this._hasTried;
+  }
+
   /** What the server said against it. */
   get failure(): string | null {
     return this._failure;

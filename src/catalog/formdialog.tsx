@@ -118,6 +118,7 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
                 schema={form.schema}
                 value={form.values.options as ReadonlyJSONObject}
                 onChange={options => form.set({ options: options as Options })}
+                isChecked={form.hasTried}
               />
             </React.Suspense>
           )

@@ -24,7 +24,7 @@ const PreviewView = React.lazy(() => import('./preview'));
 const CatalogsView = React.lazy(() => import('./catalogs'));
 
 /** How the height is shared between the list, the preview and the catalogs. */
-const SHARES = [4, 4, 2];
+const SHARES = [4, 3, 3];
 
 export interface ICatalogPanelOptions {
   model: CatalogModel;

@@ -6,7 +6,7 @@ import { foldedInto, isInside, parentsOf } from './graph';
 import type { IDocument } from './schema';
 import type { Session } from './session';
 import type { INodeView } from './views';
-import { innerCorner, ORDER_OFFSET, portOffset } from './views';
+import { badgeRows, innerCorner, ORDER_OFFSET, portOffset } from './views';
 
 /** Colours of a picture; those of the theme it was taken in. */
 export interface IPalette {
@@ -189,16 +189,17 @@ function cardPart(view: INodeView, box: IBox, palette: IPalette): string {
         `<text x="${x + width - 10}" y="${y + portOffset(view, index) + 4}" font-size="11" text-anchor="end" fill="${palette.faint}">${fit(port.name, 16)}</text>`
     )
   ];
-  const badges = view.badges.map(badge => badge.text).join(' · ');
+  const badges = badgeRows(view).map(
+    (row, index) =>
+      `<text x="${x + 14}" y="${y + 61 + index * 24}" font-size="10" fill="${palette.text}">${fit(row.map(badge => badge.text).join(' · '), 38)}</text>`
+  );
   return [
     `<g>`,
     `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="6" fill="${palette.card}" stroke="${palette.border}"/>`,
     `<rect x="${x}" y="${y}" width="4" height="${height}" rx="2" fill="${accent}"/>`,
     `<text x="${x + 14}" y="${y + 20}" font-weight="600" fill="${palette.text}">${fit(view.name, 26)}</text>`,
     `<text x="${x + 14}" y="${y + 37}" font-size="11" fill="${palette.faint}">${fit(view.subtitle, 34)}</text>`,
-    badges
-      ? `<text x="${x + 14}" y="${y + 61}" font-size="10" fill="${palette.text}">${fit(badges, 38)}</text>`
-      : '',
+    ...badges,
     ...ports,
     `</g>`
   ].join('');

@@ -12,6 +12,7 @@ import type { ISelection } from '../api';
 import { sentenceOf } from '../api';
 import { CatalogCommands } from '../catalog/ids';
 import { CommandIDs } from '../commands';
+import type { Begun } from '../runs/dialog';
 import { target, targets } from './actions';
 import type { IEditorCommand } from './commands';
 import { isStep } from './graph';
@@ -101,11 +102,13 @@ function definitionOf(session: Session): Json | undefined {
 
 /** The dialog asks what to run with; the run that comes of it is shown. */
 async function runAll(app: JupyterFrontEnd, session: Session): Promise<void> {
-  const since = Date.now() / 1000 - 1;
-  await app.commands.execute(CommandIDs.runAsPipeline, {
-    path: session.context.path
-  });
-  await session.runs.showSince(since);
+  const begun: Begun | null = await app.commands.execute(
+    CommandIDs.runAsPipeline,
+    { path: session.context.path }
+  );
+  if (begun?.kind === 'run') {
+    session.runs.show(begun.id);
+  }
 }
 
 /** Run part of it as the last run was run, taking over what that one made. */

@@ -6,12 +6,14 @@ import { isLive } from '../ui/states';
 import type { IRunsModel } from '../tokens';
 import { Store } from './store';
 
-/** How many earlier runs can be chosen. */
-const LIMIT = 30;
+/** How many more of the earlier runs are listed at a time. */
+const PAGE = 30;
 
 export interface IWatched {
   /** The runs of this file, the newest first. */
   runs: readonly IRunSummary[];
+  /** There are older ones that are not listed yet. */
+  hasMore: boolean;
   /** The one that is shown on the canvas. */
   run: IRunView | null;
   steps: Readonly<Record<string, IStep>> | null;
@@ -30,7 +32,12 @@ export class RunWatch implements IDisposable {
     this._list.request();
   }
 
-  readonly store = new Store<IWatched>({ runs: [], run: null, steps: null });
+  readonly store = new Store<IWatched>({
+    runs: [],
+    hasMore: false,
+    run: null,
+    steps: null
+  });
 
   get isDisposed(): boolean {
     return this._list.isDisposed;
@@ -55,15 +62,6 @@ export class RunWatch implements IDisposable {
     }
   }
 
-  /** Show the newest run, if it is of no earlier time than this (seconds). */
-  async showSince(time: number): Promise<void> {
-    await this.loadList();
-    const [newest] = this.store.value.runs;
-    if (newest && newest.created >= time) {
-      this.show(newest.id);
-    }
-  }
-
   /** The shown run has not ended. */
   get isLive(): boolean {
     const { run } = this.store.value;
@@ -71,6 +69,12 @@ export class RunWatch implements IDisposable {
   }
 
   refresh(): void {
+    this._list.request();
+  }
+
+  /** List older runs too. */
+  listMore(): void {
+    this._limit += PAGE;
     this._list.request();
   }
 
@@ -89,11 +93,11 @@ export class RunWatch implements IDisposable {
 
   private async loadList(): Promise<void> {
     try {
-      const { runs } = await this.model.api.listRuns({
+      const { runs, total } = await this.model.api.listRuns({
         path: this.path(),
-        limit: LIMIT
+        limit: this._limit
       });
-      this.store.update({ runs });
+      this.store.update({ runs, hasMore: total > runs.length });
     } catch {
       // The next event or the slow poll asks again.
     }
@@ -126,6 +130,7 @@ export class RunWatch implements IDisposable {
   }
 
   private _id: string | null = null;
+  private _limit = PAGE;
   private _list: Coalesced;
   private _load: Coalesced;
 }

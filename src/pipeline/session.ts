@@ -237,12 +237,15 @@ export class Session implements IDisposable {
     this.state.update({ announcement: text === last ? `${text}\u00a0` : text });
   }
 
-  /** Show the properties of a node (or, with null, of the pipeline). */
+  /** Show the properties of a node (or, with null, of the pipeline); of all that are selected with it. */
   showProperties(
     id: string | null,
     path: readonly (string | number)[] = []
   ): void {
-    this.select(id === null ? [] : [id]);
+    const { selection } = this.state.value;
+    if (path.length || id === null || !selection.has(id)) {
+      this.select(id === null ? [] : [id]);
+    }
     this.state.update({
       panel: 'properties',
       jump: { path, turn: (this.state.value.jump?.turn ?? 0) + 1 }

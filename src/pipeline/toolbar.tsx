@@ -26,10 +26,12 @@ export function addToolbarItems(toolbars: IToolbarWidgetRegistry): void {
   );
 }
 
+const MORE = '+';
+
 /** Which run of this file the canvas shows. */
 function ShownRun({ session }: { session: Session }): JSX.Element | null {
   const { trans } = session;
-  const { run, runs } = useStore(session.runs.store, state => state);
+  const { run, runs, hasMore } = useStore(session.runs.store, state => state);
   if (runs.length === 0 && !run) {
     return null;
   }
@@ -42,7 +44,11 @@ function ShownRun({ session }: { session: Session }): JSX.Element | null {
           value={run?.id ?? ''}
           aria-label={trans.__('Run to show on the canvas')}
           title={trans.__('Run to show on the canvas')}
-          onChange={event => session.runs.show(event.target.value || null)}
+          onChange={event =>
+            event.target.value === MORE
+              ? session.runs.listMore()
+              : session.runs.show(event.target.value || null)
+          }
         >
           <option value="">{trans.__('No run shown')}</option>
           {run && !isListed && <option value={run.id}>{run.name}</option>}
@@ -51,6 +57,7 @@ function ShownRun({ session }: { session: Session }): JSX.Element | null {
               {`${stateLabel(trans, item.state)} · ${formatAgo(item.created)}`}
             </option>
           ))}
+          {hasMore && <option value={MORE}>{trans.__('Older runs…')}</option>}
         </HTMLSelect>
       </div>
     </TranslationProvider>

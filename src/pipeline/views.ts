@@ -102,7 +102,7 @@ export function viewSize(view: INodeView): { width: number; height: number } {
     width: view.inner ? view.inner.width + 2 * SIDE : WIDTH,
     height:
       HEADER +
-      (view.badges.length ? BADGES : 0) +
+      badgeRows(view).length * BADGES +
       Math.max(ports, view.inner?.height ?? 0) +
       (view.step ? FOOTER : 0)
   };
@@ -110,12 +110,20 @@ export function viewSize(view: INodeView): { width: number; height: number } {
 
 /** Where, in its node, the area of what is in a graph component begins. */
 export function innerCorner(view: INodeView): IPoint {
-  return { x: SIDE, y: HEADER + (view.badges.length ? BADGES : 0) };
+  return { x: SIDE, y: HEADER + badgeRows(view).length * BADGES };
+}
+
+/** What it needs in one row, and the image, which is often long, in another. */
+export function badgeRows({ badges }: INodeView): IBadge[][] {
+  return [
+    badges.filter(badge => badge.kind !== 'image'),
+    badges.filter(badge => badge.kind === 'image')
+  ].filter(row => row.length > 0);
 }
 
 /** How far down a node its ports are; the first one, and the next ones. */
 export function portOffset(view: INodeView, index: number): number {
-  const above = HEADER + (view.badges.length ? BADGES : 0);
+  const above = HEADER + badgeRows(view).length * BADGES;
   return above + PADDING / 2 + ROW * (index + 0.5);
 }
 

@@ -92,7 +92,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
       execute: async args => {
         const files = meant(args);
         const { launchFiles } = await import('./launching');
-        await launchFiles(context, files);
+        return launchFiles(context, files);
       }
     });
 

@@ -36,11 +36,11 @@ export interface ILaunchContext {
   trans: TranslationBundle;
 }
 
-/** Ask how to run files, one or several as one pipeline, and begin. */
+/** Ask how to run files, one or several as one pipeline; what has begun, if anything. */
 export async function launchFiles(
   context: ILaunchContext,
   files: readonly string[]
-): Promise<void> {
+): Promise<Begun | null> {
   const { app, trans } = context;
   const { contents } = app.serviceManager;
   const runnable = files
@@ -51,16 +51,17 @@ export async function launchFiles(
       trans.__('Open or select a notebook, a script or a pipeline first.'),
       { autoClose: 5000 }
     );
-  } else if (runnable.length === 1) {
+    return null;
+  }
+  if (runnable.length === 1) {
     const [path] = runnable;
     const title = PathExt.basename(path);
-    await ask(context, { path, document: null, title });
-  } else {
-    const title = trans._n('%1 file', '%1 files', runnable.length);
-    const nodes = runnable.filter(path => !isPipeline(path));
-    const document = pipelineOf(title, nodes);
-    await ask(context, { path: null, document, title });
+    return ask(context, { path, document: null, title });
   }
+  const title = trans._n('%1 file', '%1 files', runnable.length);
+  const nodes = runnable.filter(path => !isPipeline(path));
+  const document = pipelineOf(title, nodes);
+  return ask(context, { path: null, document, title });
 }
 
 /** Ask again what a run was asked, and begin what is made of it. */
@@ -76,12 +77,12 @@ export async function launchLike(
   }
 }
 
-/** Show the form, begin what is chosen, and remember it. */
+/** Show the form, begin what is chosen, and remember it; what has begun, if anything. */
 async function ask(
   context: ILaunchContext,
   subject: ISubject,
   given?: IChoice
-): Promise<void> {
+): Promise<Begun | null> {
   const { api, state, trans } = context;
   const key = subject.path && `${MEMORY}:${subject.path}`;
   const remembered = key && !given && (await state?.fetch(key));
@@ -103,6 +104,7 @@ async function ask(
     await showAsPipeline(context.app, form);
   }
   form.dispose();
+  return answer && 'begun' in answer ? answer.begun : null;
 }
 
 /** How to save the files that are open and have changed; undefined when none has. */

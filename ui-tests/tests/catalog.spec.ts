@@ -3,7 +3,7 @@ import type { Locator } from '@playwright/test';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { expect, frontPage, notebook, test, upload } from './helpers';
+import { expect, frontPage, notebook, openFile, test, upload } from './helpers';
 
 test.use({ viewport: { width: 1400, height: 900 } });
 
@@ -50,6 +50,35 @@ implementation:
     args: [{inputValue: nowhere}]
 `;
 
+/** Counts the words of a text, and then those of the number. */
+function countTwice(address: string): string {
+  const componentRef = { url: `${address}/count.yaml` };
+  return JSON.stringify({
+    name: 'Count twice',
+    inputs: [{ name: 'text', type: 'String' }],
+    outputs: [{ name: 'count', type: 'Integer' }],
+    implementation: {
+      graph: {
+        tasks: {
+          Once: {
+            componentRef,
+            arguments: { text: { graphInput: { inputName: 'text' } } }
+          },
+          Again: {
+            componentRef,
+            arguments: {
+              text: { taskOutput: { taskId: 'Once', outputName: 'count' } }
+            }
+          }
+        },
+        outputValues: {
+          count: { taskOutput: { taskId: 'Again', outputName: 'count' } }
+        }
+      }
+    }
+  });
+}
+
 /** Serves texts at 127.0.0.1, by their path, while `work` is done. */
 async function serve(
   texts: { [path: string]: string },
@@ -88,6 +117,8 @@ async function newUrlCatalog(
     .click();
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByText('Configuration')).toBeVisible();
+  // The dialog gives the keyboard to its first field once it is drawn.
+  await expect(dialog.getByLabel('Name')).toBeFocused();
   for (const [label, value] of Object.entries(values)) {
     await dialog.getByLabel(label).pressSequentially(value);
   }
@@ -137,23 +168,25 @@ test('a component is imported by its address, wired to a notebook and run', asyn
   await page.filebrowser.open(`${tmpPath}/words.pipeline`);
   const panel = await showComponents(page);
 
-  await serve(
-    { '/count.yaml': COUNT_WORDS, '/broken.yaml': BROKEN },
-    async address => {
-      await newUrlCatalog(page, panel, {
-        Name: 'Words',
-        URLs: `${address}/count.yaml\n${address}/broken.yaml`,
-        Categories: 'Text'
-      });
-      const catalog = panel.locator('[data-catalog="words"]').last();
-      await expect(catalog).toContainText('1 component');
-      await catalog.getByRole('button', { name: '1 error' }).click();
-      const preview = panel.getByRole('article');
-      await expect(preview).toContainText('broken.yaml');
-      await expect(preview).toContainText('nowhere');
-      await expect(preview.getByText('Line')).toBeVisible();
-    }
-  );
+  const texts: { [path: string]: string } = {
+    '/count.yaml': COUNT_WORDS,
+    '/broken.yaml': BROKEN
+  };
+  await serve(texts, async address => {
+    texts['/twice.yaml'] = countTwice(address);
+    await newUrlCatalog(page, panel, {
+      Name: 'Words',
+      URLs: `${address}/count.yaml\n${address}/broken.yaml\n${address}/twice.yaml`,
+      Categories: 'Text'
+    });
+    const catalog = panel.locator('[data-catalog="words"]').last();
+    await expect(catalog).toContainText('2 components');
+    await catalog.getByRole('button', { name: '1 error' }).click();
+    const preview = panel.getByRole('article');
+    await expect(preview).toContainText('broken.yaml');
+    await expect(preview).toContainText('nowhere');
+    await expect(preview.getByText('Line')).toBeVisible();
+  });
 
   // The address is gone from here on; what was imported is not.
   const editor = page.locator('.jp-Pipeline-editor:visible');
@@ -186,11 +219,28 @@ test('a component is imported by its address, wired to a notebook and run', asyn
     panel.getByRole('button', { name: 'Withdraw approval…' })
   ).toBeVisible();
 
+  // A graph is one node that unfolds, by keyboard too, and folds again.
+  await panel.getByRole('searchbox').fill('count twice');
+  await page.keyboard.press('Enter');
+  const nodeOf = (id: string) =>
+    editor.locator(`.react-flow__node[data-id="${id}"]`);
+  const twice = nodeOf('Count-twice');
+  await expect(twice.getByText('2 tasks')).toBeVisible();
+  await text.fill('four words are here');
+  await text.press('Tab');
+  await twice.focus();
+  await page.keyboard.press('f');
+  await expect(nodeOf('Count-twice.again').getByText('count')).toBeVisible();
+  await page.keyboard.press('f');
+  await expect(nodeOf('Count-twice.again')).toHaveCount(0);
+  await twice.getByRole('button', { name: 'Unfold' }).click();
+
   await page.getByRole('button', { name: 'Run Pipeline' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
-  for (const node of [count, report]) {
+  const [once, again] = [nodeOf('Count-twice.once'), nodeOf('Count-twice.again')];
+  for (const node of [count, report, twice, once, again]) {
     await expect(node.getByRole('img', { name: 'Succeeded' })).toBeVisible();
   }
   await report.getByRole('img', { name: 'Succeeded' }).click();
@@ -200,7 +250,8 @@ test('a component is imported by its address, wired to a notebook and run', asyn
 });
 
 test('a component is found and added by keyboard alone, and its update is taken by choice', async ({
-  page
+  page,
+  tmpPath
 }) => {
   const texts = { '/count.yaml': COUNT_WORDS };
   await serve(texts, async address => {
@@ -235,6 +286,31 @@ test('a component is found and added by keyboard alone, and its update is taken 
     await expect(
       panel.getByRole('treeitem', { name: /Count words/ })
     ).toBeVisible();
+
+    // A pipeline that lacks the definition of its component can fetch it.
+    await upload(
+      page,
+      `${tmpPath}/lost.pipeline`,
+      JSON.stringify({
+        convect: 1,
+        nodes: {
+          lost: {
+            kind: 'component',
+            component: `sha256:${'0'.repeat(64)}`,
+            source: `${address}/count.yaml`
+          }
+        }
+      })
+    );
+    await openFile(page, `${tmpPath}/lost.pipeline`);
+    const lost = page.locator('.react-flow__node[data-id="lost"]:visible');
+    await expect(lost.getByText('Definition is missing')).toBeVisible();
+    await lost.dblclick({ position: { x: 60, y: 20 } });
+    const properties = page.locator('.jp-Pipeline-form:visible');
+    await expect(properties).toContainText(`${address}/count.yaml`);
+    await properties.getByRole('button', { name: 'Fetch it' }).click();
+    await expect(lost.getByText('text')).toBeVisible();
+    await expect(lost.locator('.jp-Pipeline-required')).toHaveText('*');
 
     await catalog.getByRole('button', { name: 'Remove Changing' }).click();
     await page

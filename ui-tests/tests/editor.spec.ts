@@ -1,4 +1,5 @@
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
+import * as fs from 'node:fs';
 
 import {
   centerOf,
@@ -70,6 +71,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   expect(nodes.prepare.after).toBeUndefined();
 
   // A parameter and a GPU, from the context menu's properties.
+  await nodeOf(page, 'train').click({ position: { x: 60, y: 20 } });
   await nodeOf(page, 'train').click({ button: 'right', position: { x: 60, y: 20 } });
   await page.getByRole('menuitem', { name: 'Properties' }).click();
   await expect(field(page, 'parameters.rate').getByText('how fast to learn')).toBeVisible();
@@ -218,6 +220,43 @@ test('notebooks chosen in the file browser become a pipeline in order', async ({
   const { nodes, layout } = await documentOf(page);
   expect([nodes.a.after, nodes.b.after, nodes.c.after]).toEqual([undefined, ['a'], ['b']]);
   expect(layout.a[0]).toBeLessThan(layout.b[0]);
+
+  // Several are edited together, as one step.
+  await nodeOf(page, 'a').focus();
+  await page.keyboard.press('Control+a');
+  await execute(page, 'convect:pipeline-properties', {});
+  await field(page, 'image').locator('input').fill('registry/one:1');
+  await nodeOf(page, 'b').focus();
+  await execute(page, 'convect:pipeline-properties', { of: 'node' });
+  await expect(field(page, 'image').locator('input')).toHaveValue('registry/one:1');
+  const images = async () =>
+    Object.values((await documentOf(page)).nodes).map(node => node.image);
+  expect(await images()).toEqual(Array(3).fill('registry/one:1'));
+  await nodeOf(page, 'a').click({ position: { x: 60, y: 20 } });
+  await field(page, 'image').locator('input').fill('registry/other:2');
+  await nodeOf(page, 'a').focus();
+  await page.keyboard.press('Control+a');
+  await expect(field(page, 'image').getByText('several values')).toBeVisible();
+  await page.keyboard.press('Control+z');
+  await page.keyboard.press('Control+z');
+  expect(await images()).toEqual([undefined, undefined, undefined]);
+  await execute(page, 'convect:pipeline-properties', {});
+
+  // The picture has everything that is on the canvas.
+  for (const format of ['svg', 'png']) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      execute(page, 'convect:pipeline-export-picture', { format })
+    ]);
+    expect(download.suggestedFilename()).toMatch(new RegExp(`\\.${format}$`));
+    const content = fs.readFileSync(await download.path());
+    if (format === 'svg') {
+      expect(content.toString()).toContain('>c.ipynb</text>');
+    } else {
+      expect(content.subarray(1, 4).toString()).toBe('PNG');
+      expect(content.length).toBeGreaterThan(2000);
+    }
+  }
 
   // A file that is renamed is followed, when that is wanted.
   await page.evaluate(

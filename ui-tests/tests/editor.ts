@@ -18,6 +18,7 @@ export interface IDocument {
   nodes: {
     [id: string]: {
       after?: string[];
+      image?: string;
       parameters?: object;
       resources?: { memory?: string };
     };

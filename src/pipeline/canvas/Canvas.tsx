@@ -113,6 +113,12 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           onSelectionDragStop={(event, nodes) =>
             flow.onDragStop(event, nodes[0], nodes)
           }
+          onNodeClick={(event, node) => {
+            // One of several becomes the only one, unless keys say otherwise.
+            if (!event.shiftKey && !event.ctrlKey && !event.metaKey) {
+              session.select([ownerOf(node.id)]);
+            }
+          }}
           onNodeContextMenu={(_, node) => {
             const id = ownerOf(node.id);
             if (!session.state.value.selection.has(id)) {

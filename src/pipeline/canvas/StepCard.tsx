@@ -16,7 +16,7 @@ import * as React from 'react';
 import { componentIcon } from '../../catalog/icons';
 import type { IPort } from '../ports';
 import type { IBadge, INodeView } from '../views';
-import { innerCorner, ORDER_OFFSET, portOffset } from '../views';
+import { badgeRows, innerCorner, ORDER_OFFSET, portOffset } from '../views';
 import { useCanvas } from './context';
 import type { StepFlowNode } from './flow';
 import { IN, inPort, OUT, outPort, withinPort } from './flow';
@@ -60,13 +60,13 @@ export const StepCard = React.memo(function StepCard({
         title={trans.__('Runs before')}
       />
       <Header view={view} />
-      {view.badges.length > 0 && (
-        <div className="jp-Pipeline-badges">
-          {view.badges.map(badge => (
+      {badgeRows(view).map(row => (
+        <div key={row[0].kind} className="jp-Pipeline-badges">
+          {row.map(badge => (
             <Badge key={badge.kind} badge={badge} />
           ))}
         </div>
-      )}
+      ))}
       <Ports view={view} isConnectable={isConnectable} />
       {view.step && (
         <StepStatus step={view.step} onClick={() => openStep(view.id)} />
@@ -160,7 +160,7 @@ function Badge({ badge }: { badge: IBadge }): JSX.Element {
       className={`jp-Pipeline-badge jp-mod-${badge.kind}${badge.isDefault ? ' jp-mod-default' : ''}`}
       title={title}
     >
-      {badge.kind !== 'image' && <b>{label}</b>}
+      {(badge.kind === 'gpu' || badge.kind === 'cpu') && <b>{label}</b>}
       {badge.text}
     </span>
   );

@@ -85,7 +85,7 @@ function Labelled(
   props: IFieldProps & { as: (props: IInputProps) => JSX.Element }
 ): JSX.Element {
   const { as: Input, ...rest } = props;
-  const { set, session } = useForm();
+  const { set, session, isMixed } = useForm();
   const { schema } = props.field;
   const id = React.useId();
   return (
@@ -100,9 +100,11 @@ function Labelled(
         {...rest}
         id={id}
         placeholder={
-          writeValue(props.inherited ?? schema.default) ||
-          schema['x-form']?.placeholder ||
-          ''
+          isMixed(props.path)
+            ? '…'
+            : writeValue(props.inherited ?? schema.default) ||
+              schema['x-form']?.placeholder ||
+              ''
         }
         set={value => set(props.path, value)}
       />

@@ -17,7 +17,7 @@ export interface IRowProps {
 
 /** A field with its label, and with what is wrong with it. */
 export function Row(props: IRowProps): JSX.Element {
-  const { problems } = useForm();
+  const { problems, isMixed, session } = useForm();
   const own = problemsAt(problems, props.path);
   const worst = own.find(problem => problem.severity === 'error') ?? own[0];
   return (
@@ -34,6 +34,11 @@ export function Row(props: IRowProps): JSX.Element {
           {props.label}
           {props.isRequired && <span className="jp-Pipeline-required"> *</span>}
         </label>
+        {isMixed(props.path) && (
+          <span className="jp-Pipeline-type">
+            {session.trans.__('several values')}
+          </span>
+        )}
         {props.extra}
       </div>
       {props.children}

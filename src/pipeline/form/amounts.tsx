@@ -42,7 +42,7 @@ interface IPart {
 function Parts(
   props: IFieldProps & { main: string; parts: readonly IPart[] }
 ): JSX.Element {
-  const { set, session } = useForm();
+  const { set, session, isMixed } = useForm();
   const { schema } = props.field;
   const value = expand(props.value, props.main);
   const inherited = expand(props.inherited, props.main);
@@ -62,7 +62,9 @@ function Parts(
             <TextInput
               value={writeValue(value[part.key])}
               placeholder={
-                writeValue(inherited[part.key]) || part.placeholder || ''
+                isMixed(props.path)
+                  ? '…'
+                  : writeValue(inherited[part.key]) || part.placeholder || ''
               }
               onChange={text =>
                 set(

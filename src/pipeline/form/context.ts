@@ -13,6 +13,8 @@ export interface IFormContext {
   /** Set a property of it; `undefined` removes it. */
   set(path: readonly string[], value: Json | undefined): void;
   problems: readonly IProblem[];
+  /** Several nodes are shown, and they differ here. */
+  isMixed(path: readonly string[]): boolean;
 }
 
 export const FormContext = React.createContext<IFormContext | null>(null);

@@ -60,7 +60,8 @@ export function MarkdownInput(props: IInputProps): JSX.Element {
 }
 
 export function EnumInput(props: IInputProps): JSX.Element {
-  const { trans } = useForm().session;
+  const { session, isMixed } = useForm();
+  const { trans } = session;
   const fallback = props.placeholder;
   return (
     <Select
@@ -69,9 +70,11 @@ export function EnumInput(props: IInputProps): JSX.Element {
       options={[
         {
           value: '',
-          label: fallback
-            ? trans.__('Default (%1)', fallback)
-            : trans.__('Default')
+          label: isMixed(props.path)
+            ? '…'
+            : fallback
+              ? trans.__('Default (%1)', fallback)
+              : trans.__('Default')
         },
         ...(props.field.schema.enum ?? []).map(item => ({
           value: writeValue(item),
@@ -84,7 +87,8 @@ export function EnumInput(props: IInputProps): JSX.Element {
 }
 
 export function BooleanInput(props: IInputProps): JSX.Element {
-  const { trans } = useForm().session;
+  const { session, isMixed } = useForm();
+  const { trans } = session;
   const words = { true: trans.__('Yes'), false: trans.__('No') };
   const fallback = props.inherited ?? props.field.schema.default;
   return (
@@ -94,7 +98,9 @@ export function BooleanInput(props: IInputProps): JSX.Element {
       options={[
         {
           value: '',
-          label: trans.__('Default (%1)', fallback ? words.true : words.false)
+          label: isMixed(props.path)
+            ? '…'
+            : trans.__('Default (%1)', fallback ? words.true : words.false)
         },
         { value: 'true', label: words.true },
         { value: 'false', label: words.false }

@@ -2,11 +2,13 @@ import * as React from 'react';
 
 import { FormContext } from '../form/context';
 import type { IFormContext } from '../form/context';
+import { isStep } from '../graph';
 import type { Path } from '../model';
 import type { Session } from '../session';
 import { useSignal, useStore } from '../store';
 import { CommentProperties, NodeProperties } from './NodeProperties';
 import { PipelineProperties } from './PipelineProperties';
+import { SeveralProperties } from './SeveralProperties';
 
 /** The properties of what is selected, or of the pipeline when nothing is. */
 export function Properties({ session }: { session: Session }): JSX.Element {
@@ -30,6 +32,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
       node,
       isReadOnly,
       problems: problems.filter(problem => (problem.node ?? null) === node),
+      isMixed: () => false,
       set: (path, value) => {
         const place = (
           node === null ? ['meta', ...path] : ['nodes', node, ...path]
@@ -42,7 +45,16 @@ export function Properties({ session }: { session: Session }): JSX.Element {
   const host = useJump(session);
 
   if (selection.size > 1) {
-    return (
+    const ids = [...selection].filter(item => isStep(document.nodes[item]));
+    return ids.length > 1 ? (
+      <div ref={host} className="jp-Pipeline-form" key={ids.join()}>
+        <SeveralProperties
+          session={session}
+          ids={ids}
+          isReadOnly={isReadOnly}
+        />
+      </div>
+    ) : (
       <p className="jp-Pipeline-hintText">
         {trans._n('%1 selected.', '%1 selected.', selection.size)}{' '}
         {trans.__('Select one node to see its properties.')}

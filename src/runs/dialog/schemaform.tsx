@@ -13,6 +13,8 @@ export default function SchemaForm(props: {
   schema: JSONSchema7;
   value: ReadonlyJSONObject;
   onChange: (value: JSONObject) => void;
+  /** Say what is wrong; unless told otherwise, from the start. */
+  isChecked?: boolean;
 }): JSX.Element {
   return (
     <FormComponent
@@ -20,7 +22,8 @@ export default function SchemaForm(props: {
       formData={props.value}
       validator={validator}
       onChange={({ formData }) => props.onChange(formData as JSONObject)}
-      liveValidate
+      liveValidate={props.isChecked ?? true}
+      showErrorList={false}
       compact
       showModifiedFromDefault={false}
     />
