@@ -122,7 +122,9 @@ test('parameters are typed, remembered and cloned', async ({
     path,
     notebook(
       { source: 'rows: int = 3  # how many\nname = "a"', tags: ['parameters'] },
-      'print("rows", rows + 1, name)'
+      'print("rows", rows + 1, name)',
+      'import jupyterlab_convect as convect\nfor i in range(9):\n    convect.metric("loss", 1 / (i + 1))',
+      'convect.output("half", rows / 2)\nopen("kept.txt", "w").write("kept")'
     )
   );
   let dialog = await runAsPipeline(page, path);
@@ -135,6 +137,8 @@ test('parameters are typed, remembered and cloned', async ({
     dialog.getByRole('button', { name: 'Run', exact: true })
   ).toBeDisabled();
   await rows.fill('41');
+  await dialog.getByText('More').click();
+  await dialog.getByLabel('Files to keep').fill('kept.txt');
   await pressRun(dialog);
 
   const panel = await showRuns(page);
@@ -145,6 +149,14 @@ test('parameters are typed, remembered and cloned', async ({
   await expect(run.getByText('Succeeded')).toBeVisible();
   await run.getByRole('tab', { name: 'Log' }).click();
   await expect(run.getByText('rows 42 a')).toBeVisible();
+  await run.getByRole('tab', { name: 'Values' }).click();
+  await expect(run.getByRole('row', { name: 'half 20.5' })).toBeVisible();
+  await run.getByRole('tab', { name: 'Metrics' }).click();
+  await expect(run.locator('canvas')).toBeVisible();
+  await run.getByRole('tab', { name: 'Files' }).click();
+  const file = page.waitForEvent('download');
+  await run.getByRole('link', { name: 'kept.txt' }).click();
+  expect((await file).suggestedFilename()).toBe('kept.txt');
 
   dialog = await runAsPipeline(page, path);
   await expect(dialog.getByLabel('rows', { exact: true })).toHaveValue('41');
@@ -243,15 +255,18 @@ test('a failing notebook says why and opens at its cell', async ({
       }
     }
     Object.assign(window, { Notification: Shown, shown });
-    await window.jupyterapp.serviceManager.settings.save(
-      'jupyterlab-convect:plugin',
-      '{"notifyInBrowser": true}'
+    const settings = await window.galata.getPlugin(
+      '@jupyterlab/apputils-extension:settings'
     );
+    await settings!.set('jupyterlab-convect:plugin', 'notifyInBrowser', true);
   });
   await pressRun(await runAsPipeline(page, path));
   await expect(
     page.getByRole('alert').filter({ hasText: 'failing failed.' })
   ).toContainText('ValueError: no such customer');
+  expect(
+    await page.evaluate(() => (window as unknown as { shown: string[] }).shown)
+  ).toEqual([expect.stringContaining('ValueError: no such customer')]);
   const panel = await showRuns(page);
   const row = panel.getByRole('option', { name: 'failing' });
   await expect(row.getByRole('img', { name: 'Failed' })).toBeVisible();
@@ -303,10 +318,16 @@ test('a run is watched, stopped, run again and deleted', async ({
   await expect.poll(bars).toBeGreaterThan(seen);
   await row.click();
 
+  const badge = page.locator(
+    '[data-id="jp-convect-runs"] .lm-TabBar-tabLabel'
+  );
+  await expect(badge).toHaveText('1');
   await page.sidebar.openTab('jp-running-sessions');
-  await expect(
-    page.getByRole('region', { name: 'Runs Section' }).getByText('slow')
-  ).toBeVisible();
+  const running = page
+    .getByRole('region', { name: 'Runs Section' })
+    .locator('.jp-RunningSessions-item')
+    .filter({ hasText: 'slow' });
+  await expect(running).toBeVisible();
 
   await run.getByRole('button', { name: 'Terminal' }).click();
   await page.locator('.jp-Terminal:visible').waitFor();
@@ -337,14 +358,25 @@ test('a run is watched, stopped, run again and deleted', async ({
     panel.getByRole('option').getByRole('img', { name: 'Running' })
   ).toHaveCount(1);
   const again = frontPage(page);
-  await again.getByRole('button', { name: 'Stop', exact: true }).click();
+  await page.sidebar.openTab('jp-running-sessions');
+  await running.hover();
+  await running.getByTitle('Stop').click();
   await expect(again.getByText('Cancelled').first()).toBeVisible();
+  await expect(badge).toHaveText('');
   await again.getByRole('button', { name: 'Delete', exact: true }).click();
   await page
     .locator('.jp-Dialog')
     .getByRole('button', { name: 'Delete', exact: true })
     .click();
   await expect(again.getByText('This run has been deleted.')).toBeVisible();
+  await again.getByRole('button', { name: 'Executed notebook' }).click();
+  await expect(
+    page.getByRole('alert').filter({ hasText: 'There is no run' })
+  ).toBeVisible();
+  await execute(page, 'convect:open-run', { run: 'gone' });
+  await expect(
+    frontPage(page).getByText('There is no such run.')
+  ).toBeVisible();
 });
 
 test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
@@ -481,6 +513,13 @@ test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
   await page.keyboard.press('Shift+ArrowDown');
   await expect(selected).toHaveCount(2);
   await expect(panel.getByText('2 marked')).toBeVisible();
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await expect(
+    frontPage(page).getByRole('columnheader', { name: 'three' })
+  ).toBeVisible();
+  await expect(frontPage(page).getByText('2 runs')).toBeVisible();
+  await list.focus();
   await page.keyboard.press('Escape');
   await expect(selected).toHaveCount(0);
 
@@ -500,4 +539,10 @@ test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
   await page.keyboard.press('Enter');
   await expect(panel.getByRole('option', { name: 'three' })).toBeHidden();
   await expect(panel.getByRole('option')).toHaveCount(2);
+
+  await panel.getByRole('button', { name: 'Failed' }).press('Enter');
+  await expect(panel.getByText('No run matches.')).toBeVisible();
+  await panel.getByRole('button', { name: 'Failed' }).press('Enter');
+  await panel.getByLabel('Search runs').fill('two');
+  await expect(panel.getByRole('option')).toHaveCount(1);
 });
