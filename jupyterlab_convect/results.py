@@ -17,7 +17,7 @@ from .runs.store import Record, Store
 from .runtimes.base import Attempt, LogChunk
 
 LIMIT = 1 << 20
-MANIFEST = "manifest.json"
+MANIFEST, CLUSTER = "manifest.json", "cluster.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,14 @@ def manifest(results: Results) -> Json:
     """What the runtime was asked for, in its own words; None when it keeps no record of it."""
     try:
         return cast(Json, json.loads((results.folder / MANIFEST).read_bytes()))
+    except (OSError, ValueError):
+        return None
+
+
+def cluster_record(results: Results) -> Json:
+    """What the cluster knew of the pod, with its events; None where there was none."""
+    try:
+        return cast(Json, json.loads((results.folder / CLUSTER).read_bytes()))
     except (OSError, ValueError):
         return None
 

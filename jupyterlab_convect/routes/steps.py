@@ -76,7 +76,12 @@ class Manifest(StepHandler):
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str, step: str, attempt: str) -> None:
         found = await self.results(run_id, step, attempt)
-        self.answer({"manifest": await self.aside(results.manifest, found)})
+        self.answer(
+            {
+                "manifest": await self.aside(results.manifest, found),
+                "cluster": await self.aside(results.cluster_record, found),
+            }
+        )
 
 
 class Files(StepHandler):

@@ -202,3 +202,21 @@ async def test_stop_timeout_and_the_next_server(lab: Any, bed: Any) -> None:
         "stopped": "cancelled",
     }
     assert log.read_text() == "begun\n"
+
+
+async def test_secrets_of_a_component_are_hidden(lab: Any, bed: Any) -> None:
+    name = f"s3-{lab.root.parent.name}"
+    bed.create("Secret", name, stringData={"key": "hunter2hunter2"})
+    part = component(
+        bed,
+        'echo "it is $TOKEN."; echo "$TOKEN" > "$0"',
+        outputs=[{"name": "told", "type": "String"}],
+        args=[{"outputPath": "told"}],
+    )
+    secrets = [{"env": "TOKEN", "name": name, "key": "key"}]
+    run, state = await succeed(lab, {"say": node(part, secrets=secrets)}, part)
+    folder = lab.result(run, "say")
+    assert (folder / "log.txt").read_text() == "it is ***.\n"
+    assert state.steps["say"].outputs == {"told": "***\n"}
+    told = [folder / name for name in ("log.txt", "events.ndjson", "outputs.json", "step.json")]
+    assert not any(b"hunter2" in path.read_bytes() for path in told)

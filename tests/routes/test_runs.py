@@ -87,10 +87,15 @@ async def test_what_the_runtime_was_asked_for_is_shown(
     _, run = await api("POST", "runs", {"path": train})
     await api.ended(run["id"])
     place = f"runs/{run['id']}/steps/train/1"
-    assert await api("GET", f"{place}/manifest") == (200, {"manifest": None})
+    assert await api("GET", f"{place}/manifest") == (200, {"manifest": None, "cluster": None})
     folder = tmp_path / place
     (folder / "manifest.json").write_text('{"kind": "Job"}')
-    assert await api("GET", f"{place}/manifest") == (200, {"manifest": {"kind": "Job"}})
+    record = {"pod": "p", "node": None, "status": None, "events": []}
+    (folder / "cluster.json").write_text(json.dumps(record))
+    assert await api("GET", f"{place}/manifest") == (
+        200,
+        {"manifest": {"kind": "Job"}, "cluster": record},
+    )
 
 
 async def test_a_failure_has_a_reason(api: Any, jp_root_dir: Path, write_notebook: Write) -> None:

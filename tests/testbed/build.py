@@ -62,14 +62,13 @@ def build() -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         module = Path(scratch)
         _write_module(module)
-        _go(module, "mod", "tidy")
+        go(module, "mod", "tidy")
         for number, name in enumerate(missing, 1):
-            _say(f"building {name} ({number} of {len(missing)})")
+            say(f"building {name} ({number} of {len(missing)})")
             package = "./pause" if name == "pause" else f"k8s.io/kubernetes/cmd/{name}"
             partial = folder / f".{name}.partial"
-            _go(
-                module, "build", "-trimpath", "-ldflags", _link_flags(), "-o", str(partial), package
-            )
+            flags = ["-mod=mod", "-trimpath", "-ldflags", _link_flags(), "-o", str(partial)]
+            go(module, "build", *flags, package)
             partial.rename(folder / name)
     return folder
 
@@ -111,14 +110,15 @@ def _link_flags() -> str:
     )
 
 
-def _go(module: Path, *arguments: str) -> None:
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+def go(module: Path, *arguments: str) -> None:
+    """Run it in the folder of a module, or end with a sentence."""
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
     done = subprocess.run(["go", *arguments], cwd=module, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"`go {arguments[0]}` failed: see its words above.")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(f"test bed: {text}", file=sys.stderr, flush=True)
 
 

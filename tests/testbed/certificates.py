@@ -48,12 +48,13 @@ def make(folder: Path, server: str, wanted: tuple[Identity, ...]) -> None:
     _openssl(folder, "genrsa -out sa.key 2048")
     _openssl(folder, "rsa -in sa.key -pubout -out sa.pub")
     for identity in wanted:
-        _sign(folder, identity)
+        sign(folder, identity)
         _kubeconfig(folder, identity.name, server)
     (folder / "done").touch()
 
 
-def _sign(folder: Path, identity: Identity) -> None:
+def sign(folder: Path, identity: Identity) -> None:
+    """A key and a certificate of our authority, in the folder where it is."""
     name = identity.name
     lines = ["extendedKeyUsage=clientAuth,serverAuth"]
     if identity.hosts:

@@ -43,6 +43,7 @@ from places import (
 GPUS = {"nvidia.com/gpu": "4", "example.com/npu": "2"}
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
 __all__ = ["SHARED", "down", "is_up", "kill", "leftovers", "restart", "up", "what_is_missing"]
+PARTS = ("etcd", "containerd", "apiserver", "controller-manager", "scheduler", "kubelet", "proxy")
 DEBIAN = {
     "etcd": "etcd-server",
     "containerd": "containerd",
@@ -69,7 +70,7 @@ def up() -> Path:
     machine.prepare()
     configuration.write()
     for name, command in _commands(programs):
-        _start(name, command)
+        start(name, command)
         if name == "apiserver":
             _wait("the API server", lambda: "ok" in _kubectl("get", "--raw", "/readyz"))
         if name == "containerd":
@@ -102,8 +103,9 @@ def down() -> None:
             "delete", "pods,jobs", "--all", "-A", "--force", "--grace-period=0", "--wait=false"
         )
         _wait("the pods to go", lambda: not _pod_tasks(), seconds=20, fatal=False)
-    for name in ("kubelet", "proxy", "scheduler", "controller-manager", "apiserver", "etcd"):
-        _stop(name)
+    for name in ("kueue", *reversed(PARTS)):
+        if name != "containerd":
+            _stop(name)
     if "proxy" in pids:
         proxy = build.cache_folder() / "kube-proxy"
         _quiet([str(proxy), f"--config={STATE / 'proxy.yaml'}", "--cleanup"])
@@ -118,6 +120,7 @@ def down() -> None:
     for name in (
         "etcd",
         "kubelet",
+        "kueue",
         "containerd/state",
         "containerd/ipam",
         "logs",
@@ -127,6 +130,12 @@ def down() -> None:
         shutil.rmtree(STATE / name, ignore_errors=True)
 
 
+def apply(folder: Path) -> None:
+    """Everything in the folder, and wait until the API server knows it."""
+    _kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
+    _kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(folder))
+
+
 def kill(name: str) -> None:
     """Stop one part at once, as a fault would."""
     _stop(name, signal.SIGKILL)
@@ -134,7 +143,7 @@ def kill(name: str) -> None:
 
 def restart(name: str) -> None:
     """Start one part again that was stopped."""
-    _start(name, dict(_commands(build.cache_folder()))[name])
+    start(name, dict(_commands(build.cache_folder()))[name])
 
 
 def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:
@@ -226,10 +235,16 @@ def _furnish() -> None:
     _kubectl("label", "node", NODE, "--overwrite", *(f"{k}={v}" for k, v in LABELS.items()))
 
 
-def _start(name: str, command: list[str]) -> None:
+def start(name: str, command: list[str], **environment: str) -> None:
+    """Start a part that `down` stops."""
     with (STATE / "logs" / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, **environment},
         )
     pids = {**_pids(), name: [process.pid, _start_time(process.pid)]}
     (STATE / "pids.json").write_text(json.dumps(pids))
@@ -271,7 +286,7 @@ def leftovers() -> list[str]:
 
 
 def is_up() -> bool:
-    return len(_pids()) == 7 and _node_is_ready()
+    return _pids().keys() >= set(PARTS) and _node_is_ready()
 
 
 def _node_is_ready() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan, Step
@@ -18,13 +18,21 @@ from .queues import Line, queue_of
 from .site import Site
 
 Where = tuple[str | int, ...]
+NEEDED = ("create jobs", "delete jobs", "watch jobs", "watch pods")
 REHEARSAL = "00000000-000000000-000000"
 
 
 def check_plan(cluster: Cluster, plan: Plan) -> list[Problem]:
     """Every step, with its twins looked at once. Blocks: call it in a thread."""
     capacity = cluster.capacity()
-    problems = [*_rights(cluster), *(Problem("info", "files", note) for note in cluster.site.notes)]
+    carried = not cluster.site.shares
+    needed = [*NEEDED, *(["create secrets"] if carried else [])]
+    if carried or any(step.kind == "component" for step in plan.steps):
+        needed.append("read logs")
+    problems = [
+        *_rights(cluster, needed),
+        *(Problem("info", "files", note) for note in cluster.site.notes),
+    ]
     rehearsed: dict[str, list[Problem]] = {}
     for step in plan.steps:
         try:
@@ -49,7 +57,7 @@ def rehearsal(
 ) -> Manifest:
     """The Job as it would be, but for its name and its command."""
     if step.kind == "component":
-        delivery = rehearsed(components[step.component or ""], site)
+        delivery = rehearsed(step, components[step.component or ""], site)
     else:
         delivery = Delivery((PYTHON,), shares=site.shares)
     return job(REHEARSAL, step, 1, site, delivery, gpu_types(step, site, capacity))
@@ -121,10 +129,7 @@ def _judge_queue(manifest: Manifest, line: Line | None) -> Iterator[Problem]:
         yield Problem("info", "would-wait", text, None, where)
 
 
-def _rights(cluster: Cluster) -> Iterator[Problem]:
-    needed = ["create jobs", "delete jobs", "watch jobs", "watch pods"]
-    if not cluster.site.shares:
-        needed += ["create secrets", "read logs"]
+def _rights(cluster: Cluster, needed: Iterable[str]) -> Iterator[Problem]:
     for right in needed:
         if cluster.may(right) is False:
             yield Problem(

@@ -28,13 +28,14 @@ from ...catalog.run import (
     context_of,
 )
 from ...errors import ConvectError
-from ...pipeline.plan import Json
+from ...pipeline.plan import Json, Step
 from ...runner import files
 from ...runner.outcome import StepFailed, explain_end
 from ...runner.saving import write_whole
 from ..base import Attempt
 from . import bundles
 from .delivery import KEPT, PYTHON, Parcel, Way, as_secret, carrier
+from .fingerprints import Fingerprints, guard_program
 from .manifests import Delivery, Escort
 from .objects import Finding, Object, seconds_of, terminated
 from .site import Site
@@ -53,12 +54,12 @@ def make_parcel(attempt: Attempt, site: Site, way: Way, secret: str, carry: int)
         launch = as_pod(component, arguments, folders, context_of(spec))
         make_ready(launch, folders)
         binds = {path: str(real) for path, real in launch.binds.items()}
-        delivery = Delivery(**_started(launch, spec), shares=site.shares, binds=binds)
+        delivery = Delivery(**_started(launch, attempt), shares=site.shares, binds=binds)
         return Parcel(way, delivery, results=_expected(launch))
     launch, inputs = as_distant_pod(component, arguments, folders, context_of(spec))
     content = {"bundle.tar.xz": _pack(attempt, launch, folders, inputs), "carrier.py": carrier()}
     delivery = Delivery(
-        **_started(launch, spec),
+        **_started(launch, attempt),
         binds={
             SEEN.inputs: f"{THERE}/inputs",
             SEEN.outputs: f"{THERE}/outputs",
@@ -75,13 +76,15 @@ def make_parcel(attempt: Attempt, site: Site, way: Way, secret: str, carry: int)
     return Parcel(way, delivery, as_secret(content), _expected(launch))
 
 
-def rehearsed(definition: Json, site: Site) -> Delivery:
+def rehearsed(step: Step, definition: Json, site: Site) -> Delivery:
     """What can be known of a component's pod before its inputs are there."""
     component = component_from_json(definition)
     image = component.container.image if component.container else None
+    guard = guard_program() if step.secrets else None
     if site.shares:
-        return Delivery((), image=image, shares=site.shares)
-    return Delivery((), image=image, scratch=(THERE,), escort=Escort((PYTHON,), (PYTHON,)))
+        return Delivery((), image=image, shares=site.shares, guard=guard)
+    escort = Escort((PYTHON,), (PYTHON,))
+    return Delivery((), image=image, scratch=(THERE,), escort=escort, guard=guard)
 
 
 def component_of(spec: Json) -> Component:
@@ -89,7 +92,11 @@ def component_of(spec: Json) -> Component:
 
 
 def conclude(
-    attempt: Attempt, finding: Finding, pod: Object | None, missing: Iterable[str] = ()
+    attempt: Attempt,
+    finding: Finding,
+    pod: Object | None,
+    marks: Fingerprints | None = None,
+    missing: Iterable[str] = (),
 ) -> None:
     """Write down how it ended, in the words and with the results that any step has."""
     spec = _read(attempt)
@@ -102,6 +109,7 @@ def conclude(
         try:
             _no_results_left_behind(missing)
             found, facts = _take_results(attempt, spec)
+            found = [marks.hide_in(item) for item in found] if marks else found
             values = {item["name"]: item["value"] for item in found if item["kind"] == "output"}
             metrics |= {item["name"]: item["value"] for item in found if item["kind"] == "metric"}
         except (ConvectError, StepFailed) as trouble:
@@ -120,10 +128,16 @@ def conclude(
     write_whole(attempt.folder / "outputs.json", json.dumps(outcome, ensure_ascii=False).encode())
 
 
-def _started(launch: Launch, spec: Json) -> dict[str, Any]:
+def _started(launch: Launch, attempt: Attempt) -> dict[str, Any]:
     """The user under which it runs here mostly has no home in the image."""
-    env = {"HOME": "/tmp", **launch.env, **spec["env"]}  # noqa: S108
-    return {"command": launch.command, "args": launch.args, "image": launch.image, "env": env}
+    env = {"HOME": "/tmp", **launch.env, **attempt.step.env}  # noqa: S108
+    return {
+        "command": launch.command,
+        "args": launch.args,
+        "image": launch.image,
+        "env": env,
+        "guard": guard_program() if attempt.step.secrets else None,
+    }
 
 
 def _expected(launch: Launch) -> Json:

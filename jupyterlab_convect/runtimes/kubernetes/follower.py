@@ -21,6 +21,7 @@ class Reading(Protocol):
     noise: list[str]
 
     def take(self, data: bytes) -> None: ...
+    def finish(self) -> None: ...
 
 
 class Follower(threading.Thread):
@@ -64,6 +65,7 @@ class Follower(threading.Thread):
                         self.reading.take(piece)
                 self.trouble = None
                 if over or self.reading.ended:
+                    self.reading.finish()
                     break
             except ApiError as error:
                 self.trouble = error.message

@@ -17,6 +17,7 @@ from pathlib import Path
 from ...pipeline.plan import Json
 from ...runner.saving import write_whole
 from .carrier import GROWING, MARK
+from .fingerprints import Fingerprints
 
 UNCERTAIN = 20
 """Lines of others that are kept: what Python says when it cannot even start the carrier."""
@@ -25,13 +26,24 @@ UNCERTAIN = 20
 class PlainLog:
     """One reading of what a component prints, from its beginning: only what is new is added."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, marks: Fingerprints | None = None) -> None:
         self.ended = False
         self.noise: list[str] = []
         self._path = path
+        self._marks = marks
+        self._held = b""
         self._at = 0
 
     def take(self, data: bytes) -> None:
+        if self._marks is not None:
+            data, self._held = self._marks.hide(self._held + data, final=False)
+        self._add(data)
+
+    def finish(self) -> None:
+        if self._marks is not None:
+            self._add(self._marks.hide(self._held)[0])
+
+    def _add(self, data: bytes) -> None:
         have = self._path.stat().st_size if self._path.exists() else 0
         new, self._at = data[max(have - self._at, 0) :], self._at + len(data)
         if new:
@@ -60,6 +72,9 @@ class Homecoming:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in filter(None, lines):
             self._take_line(line)
+
+    def finish(self) -> None:
+        """A line that was not finished is none."""
 
     def _take_line(self, line: bytes) -> None:
         text = line.decode(errors="replace")

@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import Refused
 from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration
 from . import names
+from .fingerprints import GUARD
 from .objects import STEP
 from .site import Share, Site, gpu_requests
 
@@ -41,6 +42,8 @@ class Delivery:
     """Paths of empty folders that end with the pod."""
     ttl: int | None = None
     escort: Escort | None = None
+    guard: str | None = None
+    """Source of a program in our image that has the secrets, and tells how to hide them."""
 
 
 @dataclass(frozen=True)
@@ -211,21 +214,31 @@ def _container(
 def _containers(
     container: Manifest, step: Step, site: Site, delivery: Delivery, mounts: Sequence[Manifest]
 ) -> Manifest:
-    """The step alone; or between one that unpacks its files and one that sends them home."""
-    if delivery.escort is None:
+    """The step alone; or after one that knows its secrets, between two that carry its files."""
+    if delivery.escort is None and delivery.guard is None:
         return {"containers": [container]}
     if not site.image:
         raise Refused(
-            f"{step.name} needs an image with Python beside its own, which carries its files.",
+            f"{step.name} needs an image with Python beside its own, for its files and secrets.",
             code="no-image",
             hint="Set c.KubernetesRuntime.image, or share a volume with the cluster.",
         )
-    ours = [item for item in mounts if item not in _seen(mounts, delivery)]
     # As much as the step has, so that the pod asks for no more, and every quota is content.
     room = {"resources": resources(replace(step.resources, gpu=None), site)}
+    guards = []
+    if delivery.guard is not None:
+        command = ("python3", "-c", delivery.guard)
+        guard = _container(GUARD, site.image, command, (), step, site)
+        guards = [guard | room | {"env": _environment({}, step.secrets)}]
+    if delivery.escort is None:
+        return {"initContainers": guards, "containers": [container]}
+    ours = [item for item in mounts if item not in _seen(mounts, delivery)]
     before = _container(UNPACKER, site.image, delivery.escort.before, ours, step, site)
     after = _container(CARRIER, site.image, delivery.escort.after, ours, step, site)
-    return {"initContainers": [before | room, container], "containers": [after | room]}
+    return {
+        "initContainers": [*guards, before | room, container],
+        "containers": [after | room],
+    }
 
 
 def _seen(mounts: Sequence[Manifest], delivery: Delivery) -> list[Manifest]:

@@ -97,3 +97,22 @@ def event_time(event: Object) -> str:
 def seconds_of(stamp: str) -> float:
     """An ISO time of the cluster as seconds since 1970."""
     return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
+
+
+def record_of(pod: Object, events: Iterable[Object]) -> Json:
+    """What is worth keeping of a pod when it is gone."""
+    return {
+        "pod": pod["metadata"]["name"],
+        "node": pod["spec"].get("nodeName"),
+        "status": pod.get("status"),
+        "events": [
+            {
+                "time": event_time(event),
+                "type": event.get("type"),
+                "reason": event.get("reason"),
+                "words": event.get("message"),
+                "count": event.get("count") or 1,
+            }
+            for event in sorted(events, key=event_time)
+        ],
+    }

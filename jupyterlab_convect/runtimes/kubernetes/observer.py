@@ -12,7 +12,7 @@ from pathlib import Path
 from ...pipeline.plan import Json
 from ...runner.outcome import duration
 from ...runner.saving import write_whole
-from ...runs.model import ENDED
+from ...runs.model import ENDED, State
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
 from . import components, fit
@@ -20,15 +20,18 @@ from .api import ApiError, Unreachable
 from .cluster import Cluster, Seen
 from .delivery import INTERRUPTED, write_stop
 from .explain import explain, explain_gone
+from .fingerprints import GUARD, Fingerprints
 from .follower import Follower, Reading
 from .homecoming import Homecoming, PlainLog
 from .jobs import delete_job, has_travelled, job_of
 from .manifests import CARRIER
-from .objects import STEP, Finding, Object, event_time, seconds_of, statuses, step_status
+from .objects import STEP, Finding, Object, record_of, seconds_of, statuses, step_status
 from .queues import Place, queue_of
 
 Key = tuple[str, str, int]
 
+ON_THE_WAY = Finding("running", "Its results are coming home.")
+RECORD = "cluster.json"
 SILENT = 10.0
 """Seconds after which a cluster that does not answer is worth a word."""
 
@@ -43,6 +46,8 @@ class Observer:
         self._progresses = Progresses()
         self._followers: dict[Key, dict[str, Follower]] = {}
         self._hopeless: dict[Key, float] = {}
+        self._marks: dict[Key, Fingerprints] = {}
+        self._kept: dict[Key, str] = {}
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
         seen = self._cluster.look(job_of(attempt) for attempt in attempts)
@@ -56,6 +61,8 @@ class Observer:
     def forget(self, key: Key) -> None:
         self._progresses.forget(key)
         self._hopeless.pop(key, None)
+        self._marks.pop(key, None)
+        self._kept.pop(key, None)
         for follower in self._followers.pop(key, {}).values():
             follower.close()
 
@@ -72,12 +79,26 @@ class Observer:
         running = finding.state == "running"
         if running:
             finding = self._unless_silent(finding)
-        if finding.state in ENDED and (seen.pod or seen.was_pod):
-            _keep_record(attempt.folder / "cluster.json", seen)
+        self._keep_record(attempt, seen, finding.state)
         if finding.state in ENDED and seen.job and seen.job["spec"].get("suspend"):
             self.clean_up(attempt)  # Its queue would let it in once more.
         progress = self._progresses.read(attempt) if running else None
         return StepStatus(attempt.key, finding.state, finding.reason, finding.detail, progress)
+
+    def _keep_record(self, attempt: Attempt, seen: Seen, state: State) -> None:
+        """What the cluster knows of the pod, once it runs and at its end: it forgets."""
+        pod = seen.pod or seen.was_pod
+        told = "ended" if state in ENDED else state
+        if pod is None or told not in ("running", "ended") or self._kept.get(attempt.key) == told:
+            return
+        self._kept[attempt.key] = told
+        events, api = seen.events, self._cluster.api
+        with contextlib.suppress(ApiError, Unreachable):
+            chosen = f"involvedObject.uid={pod['metadata']['uid']}"
+            events = api.list(api.place("events"), fieldSelector=chosen) or events
+        with contextlib.suppress(OSError):
+            text = json.dumps(record_of(pod, events), ensure_ascii=False, indent=1)
+            write_whole(attempt.folder / RECORD, text.encode())
 
     def _outcome(self, attempt: Attempt, seen: Seen) -> Finding | None:
         """What the runner left is the truth, and there before the cluster knows."""
@@ -141,8 +162,11 @@ class Observer:
         """Nobody of ours is there: what it prints is followed, and its end is written here."""
         pod, folder = seen.pod or seen.was_pod, attempt.folder
         over = finding.state in ENDED
+        marks = None
         if seen.pod is not None and (over or finding.state == "running"):
-            self._follow(attempt, seen.pod, STEP, lambda: PlainLog(folder / "log.txt"))
+            marks = self._fingerprints(attempt, seen.pod)
+            if marks is not None or not attempt.step.secrets:
+                self._follow(attempt, seen.pod, STEP, lambda: PlainLog(folder / "log.txt", marks))
         if not over:
             return self._in_time(attempt, seen.pod, finding)
         if pod is None and finding.state == "lost":
@@ -154,8 +178,22 @@ class Observer:
         unread = self._all_read(attempt)
         if unread is not None:
             return unread
-        components.conclude(attempt, finding, pod, self._missing(attempt) if carried else ())
+        if attempt.step.secrets and finding.state == "succeeded" and marks is None:
+            return ON_THE_WAY
+        missing = self._missing(attempt) if carried else ()
+        components.conclude(attempt, finding, pod, marks, missing)
         return replace(self._outcome(attempt, seen) or finding, detail=finding.detail)
+
+    def _fingerprints(self, attempt: Attempt, pod: Object) -> Fingerprints | None:
+        """How to hide the secrets; without it nothing of the log is kept."""
+        if attempt.step.secrets and attempt.key not in self._marks:
+            path = f"{self._cluster.api.place('pods', pod['metadata']['name'])}/log"
+            with (
+                contextlib.suppress(ApiError, Unreachable, ValueError),
+                self._cluster.api.stream(path, SILENT, container=GUARD) as response,
+            ):
+                self._marks[attempt.key] = Fingerprints.read(response.read())
+        return self._marks.get(attempt.key)
 
     def _in_time(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
         """Stop a component whose time is over, as a runner does by itself."""
@@ -170,7 +208,7 @@ class Observer:
         """Nothing, or what is said while something is still on its way."""
         if all(item.done for item in self._followers.get(attempt.key, {}).values()):
             return None
-        return Finding("running", "Its results are coming home.")
+        return ON_THE_WAY
 
     def _said(self, attempt: Attempt) -> str | None:
         followers = self._followers.get(attempt.key, {}).values()
@@ -238,23 +276,3 @@ def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:
     else:
         return
     write_whole(path, json.dumps(outcome, ensure_ascii=False).encode())
-
-
-def _keep_record(path: Path, seen: Seen) -> None:
-    """What the cluster knew of the pod, for when it has forgotten."""
-    pod = seen.pod or seen.was_pod or {}
-    record = {
-        "pod": pod["metadata"]["name"],
-        "node": pod["spec"].get("nodeName"),
-        "status": pod.get("status"),
-        "events": [
-            {
-                "time": event_time(event),
-                "reason": event.get("reason"),
-                "words": event.get("message"),
-            }
-            for event in sorted(seen.events, key=event_time)
-        ],
-    }
-    with contextlib.suppress(OSError):
-        write_whole(path, json.dumps(record, ensure_ascii=False, indent=1).encode())

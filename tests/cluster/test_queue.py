@@ -1,0 +1,116 @@
+"""A queue of the real Kueue: what is said before, while a step waits, and when it is let in."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support import until
+
+from jupyterlab_convect.pipeline.resolve import plan_for_file
+from jupyterlab_convect.runtimes.kubernetes.queues import LABEL
+
+API = "/apis/kueue.x-k8s.io/v1beta2"
+WAIT = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)\n"
+
+
+@pytest.fixture(scope="module")
+def queue(bed: Any) -> Iterator[str]:
+    """One that lets two GPUs in, with one that is closed beside it."""
+    if bed.testbed is None or shutil.which("go") is None:
+        pytest.skip("It needs a cluster of our own, and Go for Kueue.")
+    import kueue
+
+    kueue.up()
+    name = bed.namespace
+    everywhere: dict[str, Any] = {}
+
+    def make(kind: str, name: str, place: str, spec: Any) -> None:
+        version = API.removeprefix("/apis/")
+        manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        bed.admin.create(place, manifest)
+
+    flavors = [{"name": name, "resources": [
+        {"name": "cpu", "nominalQuota": "100"},
+        {"name": "memory", "nominalQuota": "100Gi"},
+        {"name": "nvidia.com/gpu", "nominalQuota": "2"},
+    ]}]  # fmt: skip
+    covered = ["cpu", "memory", "nvidia.com/gpu"]
+    groups = [{"coveredResources": covered, "flavors": flavors}]
+    make("ResourceFlavor", name, f"{API}/resourceflavors", everywhere)
+    make(
+        "ClusterQueue",
+        name,
+        f"{API}/clusterqueues",
+        {"namespaceSelector": everywhere, "resourceGroups": groups},
+    )
+    own = f"{API}/namespaces/{bed.namespace}/localqueues"
+    make("LocalQueue", "team", own, {"clusterQueue": name})
+    make("LocalQueue", "closed", own, {"clusterQueue": "no-such"})
+    until(
+        lambda: [c for c in _conditions(bed, f"{own}/team") if c["status"] == "True"],
+        "an open queue",
+    )
+    until(lambda: _conditions(bed, f"{own}/closed"), "a closed queue")
+    yield "team"
+    for kind in ("clusterqueues", "resourceflavors"):
+        bed.admin.delete(f"{API}/{kind}/{name}")
+    kueue.down()
+
+
+def _conditions(bed: Any, path: str) -> list[Any]:
+    return bed.admin.get(path).get("status", {}).get("conditions") or []
+
+
+def settings(queue: str, gpus: int = 2) -> dict[str, Any]:
+    return {"resources": {"gpu": gpus}, "kubernetes": {"labels": {LABEL: queue}}}
+
+
+async def problems(lab: Any, queue: str) -> dict[str, str]:
+    plan = plan_for_file("a.py", lab.root, {}, settings(queue))
+    return {item.code: item.message for item in await lab.runtime.check(plan)}
+
+
+async def waiting(lab: Any, run: Any, words: str) -> Any:
+    deadline = asyncio.get_running_loop().time() + 40
+    while True:
+        attempts = lab.store.read(run.id).state.steps["a"].attempts
+        if attempts and words in (attempts[-1].reason or ""):
+            return attempts[-1]
+        assert asyncio.get_running_loop().time() < deadline, attempts
+        await asyncio.sleep(0.1)
+
+
+async def test_a_step_waits_in_a_queue(make_lab: Any, queue: str, bed: Any) -> None:
+    labs = [make_lab("viewer") for _ in range(3)]
+    for lab in labs:
+        lab.write("a.py", WAIT)
+    assert not {"no-queue", "queue-closed", "would-wait"} & (await problems(labs[0], queue)).keys()
+    assert "no-queue" in await problems(labs[0], "other")
+    assert "lets nobody in" in (await problems(labs[0], "closed"))["queue-closed"]
+    first = await labs[0].start("a.py", settings=settings(queue))
+    await asyncio.to_thread(
+        until, lambda: [p for p in bed.pods(first.id) if p["status"]["phase"] == "Running"], "a pod"
+    )
+    second = await labs[1].start("a.py", settings=settings(queue))
+    seen = await waiting(labs[1], second, "it is next")
+    assert seen.state == "queued"
+    assert seen.reason == "Waiting in the queue team: it is next, and the queue lacks 2 GPUs."
+    assert "insufficient unused quota" in seen.detail
+    third = await labs[2].start("a.py", settings=settings(queue))
+    await waiting(labs[2], third, "1 before it")
+    top = await labs[2].runtime.top()
+    deadline = asyncio.get_running_loop().time() + 30
+    while {q["name"]: q["waiting"] for q in top["queues"]}["team"] != 2:
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(1)
+        top = await labs[2].runtime.top()
+    said = (await problems(labs[2], queue))["would-wait"]
+    assert said == "It would wait: 2 wait in the queue team already."
+    for lab in labs:
+        lab.write("go", "")
+    for lab, run in zip(labs, (first, second, third), strict=True):
+        assert (await lab.engine.wait(run.id, 60)).state == "succeeded"

@@ -1,0 +1,74 @@
+"""The queues of Kueue on the test bed: its definitions and its controller, built once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import build
+import certificates
+import cluster
+from places import KUBECONFIG, PKI, STATE
+
+VERSION = "0.19.0"
+PROGRAM = f"kueue-{VERSION}"
+MODULE = f"sigs.k8s.io/kueue@v{VERSION}"
+
+
+def up() -> None:
+    """Start it on the cluster that is up. Only Jobs with a queue's label are its business."""
+    program = _build()
+    cluster.apply(_definitions())
+    place = STATE / "kueue"
+    place.mkdir(exist_ok=True)
+    certificates.sign(PKI, certificates.Identity("kueue", "/CN=kueue", "IP:127.0.0.1"))
+    for name, kind in (("tls.crt", "crt"), ("tls.key", "key")):
+        (place / name).write_bytes((PKI / f"kueue.{kind}").read_bytes())
+    configuration = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": "127.0.0.1:18081"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": 19443, "certDir": str(place)},
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+        "integrations": {"frameworks": ["batch/job"]},
+    }
+    path = place / "configuration.yaml"
+    path.write_text(json.dumps(configuration))
+    cluster.start(
+        "kueue",
+        [str(program), f"--config={path}", "--feature-gates=VisibilityOnDemand=false"],
+        KUBECONFIG=str(KUBECONFIG),
+    )
+
+
+def down() -> None:
+    cluster.kill("kueue")
+
+
+def _definitions() -> Path:
+    return _module() / "config" / "components" / "crd" / "bases"
+
+
+def _build() -> Path:
+    target = build.cache_folder() / PROGRAM
+    if not target.exists():
+        build.say(f"building {PROGRAM}")
+        partial = target.with_name(f".{PROGRAM}.partial")
+        flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
+        build.go(_module(), "build", *flags, "./cmd/kueue")
+        partial.rename(target)
+    return target
+
+
+def _module() -> Path:
+    """Its source in the cache of Go, fetched if it is not there."""
+    done = subprocess.run(
+        ["go", "mod", "download", "-json", MODULE], capture_output=True, text=True, check=False
+    )
+    answer = json.loads(done.stdout or "{}")
+    if "Dir" not in answer:
+        raise SystemExit(f"{MODULE} cannot be fetched: {answer.get('Error') or done.stderr}")
+    return Path(answer["Dir"])
