@@ -13,18 +13,21 @@ from places import KUBECONFIG, PKI, STATE
 
 VERSION = "0.19.0"
 PROGRAM = f"kueue-{VERSION}"
+FIXED = Path("/etc/kueue/metrics/certs")
+"""Where it looks for a certificate, whatever it is told."""
 MODULE = f"sigs.k8s.io/kueue@v{VERSION}"
 
 
 def up() -> None:
     """Start it on the cluster that is up. Only Jobs with a queue's label are its business."""
-    program = _build()
+    program = build_program()
     cluster.apply(_definitions())
     place = STATE / "kueue"
-    place.mkdir(exist_ok=True)
     certificates.sign(PKI, certificates.Identity("kueue", "/CN=kueue", "IP:127.0.0.1"))
-    for name, kind in (("tls.crt", "crt"), ("tls.key", "key")):
-        (place / name).write_bytes((PKI / f"kueue.{kind}").read_bytes())
+    for folder in (place, FIXED):
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind in ("crt", "key"):
+            (folder / f"tls.{kind}").write_bytes((PKI / f"kueue.{kind}").read_bytes())
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -52,7 +55,8 @@ def _definitions() -> Path:
     return _module() / "config" / "components" / "crd" / "bases"
 
 
-def _build() -> Path:
+def build_program() -> Path:
+    """The controller, built now if it is not there yet."""
     target = build.cache_folder() / PROGRAM
     if not target.exists():
         build.say(f"building {PROGRAM}")

@@ -17,7 +17,13 @@ SETTINGS = (
     "kernel.panic_on_oops",
 )
 """Of the kernel, which kubelet, kube-proxy or we set."""
-FOLDERS = ("/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/usr/libexec/kubernetes")
+FOLDERS = (
+    "/run/containerd",
+    "/var/lib/cni",
+    "/var/lib/kubelet",
+    "/usr/libexec/kubernetes",
+    "/etc/kueue",
+)
 """Which the parts make wherever they are told to live."""
 BEFORE = STATE / "before.json"
 

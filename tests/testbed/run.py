@@ -8,6 +8,7 @@ Usage: python run.py [--optional] [arguments of pytest]
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import cluster
+import kueue
 
 PROJECT = Path(__file__).resolve().parents[2]
 REPORT = PROJECT / ".make" / "results" / "cluster.xml"
@@ -28,6 +30,8 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"test-cluster: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
         return 0 if optional else 1
+    if not foreign and shutil.which("go"):
+        kueue.build_program()
     ours = not foreign and not cluster.is_up()
     began = time.monotonic()
     code = _test(given)
