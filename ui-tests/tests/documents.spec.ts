@@ -25,6 +25,22 @@ test('a file changed outside is taken over or offered, never overwritten', async
   expect(await textOf(page, path)).toBe(text('third'));
   await editorOf(page).getByRole('button', { name: 'Take over the file' }).click();
   await expect(name).toHaveValue('third');
+
+  // The server going away loses nothing: what is written meanwhile is saved when it is back.
+  await page.context().setOffline(true);
+  await name.fill('written alone');
+  await page.keyboard.press('Control+s');
+  const dialog = page.locator('.jp-Dialog').first();
+  await dialog.locator('button').last().click();
+  await expect(name).toHaveValue('written alone');
+  await page.context().setOffline(false);
+  await expect(async () => {
+    for (const button of await page.locator('.jp-Dialog button').all()) {
+      await button.click({ timeout: 1000 }).catch(() => undefined);
+    }
+    await execute(page, 'docmanager:save', {});
+    expect(await textOf(page, path)).toBe(text('written alone'));
+  }).toPass();
 });
 
 test('a broken file says where, and is left alone', async ({ page, tmpPath }) => {
