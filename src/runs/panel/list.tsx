@@ -24,10 +24,11 @@ export function RunList(props: {
   const virtualizer = useVirtualizer({
     count: model.rowCount,
     getScrollElement: () => scroller.current,
-    estimateSize: index => heightOf(model.row(index)),
-    getItemKey: index => model.key(index),
+    estimateSize: index =>
+      index < model.headCount ? heightOf(model.row(index)) : ROW,
     overscan: 8
   });
+  React.useEffect(() => virtualizer.measure(), [virtualizer, model.headCount]);
   const items = virtualizer.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items[items.length - 1]?.index ?? 0;
@@ -135,10 +136,11 @@ export function RunList(props: {
       >
         {items.map(item => {
           const row = model.row(item.index);
+          const key = model.key(item.index);
           return (
             <div
-              key={item.key}
-              id={rowId(String(item.key))}
+              key={key}
+              id={rowId(key)}
               className={classOf(row, model, item.index)}
               style={{
                 height: item.size,

@@ -55,6 +55,11 @@ export class PanelModel extends Observable {
     return this.head.length + this.pages.total;
   }
 
+  /** How many lines stand above the runs that belong to no sweep. */
+  get headCount(): number {
+    return this.head.length;
+  }
+
   row(index: number): Row {
     const head = this.head;
     if (index < head.length) {
@@ -196,8 +201,17 @@ export class PanelModel extends Observable {
     return place < 0 && by < 0 ? this.passHeadings(0, 1) : place;
   }
 
+  protected override touch(): void {
+    this._head = null;
+    super.touch();
+  }
+
   /** The lines above the runs that belong to no sweep. */
   private get head(): Row[] {
+    return (this._head ??= this.makeHead());
+  }
+
+  private makeHead(): Row[] {
     const { filter } = this.pages;
     if (!filter.grouped || filter.states.length > 0) {
       return [];
@@ -256,6 +270,7 @@ export class PanelModel extends Observable {
   private _allSweeps = false;
   private _cursor = 0;
   private _expanded = new Map<string, IRunSummary[]>();
+  private _head: Row[] | null = null;
   private _refreshSweeps: Coalesced;
   private _selection = new Set<string>();
   private _sweeps: ISweepSummary[] = [];

@@ -31,7 +31,6 @@ export function SweepTable(props: {
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW,
-    getItemKey: index => rows[index].id,
     overscan: 12
   });
   const onKeyDown = (event: React.KeyboardEvent) => {
@@ -93,7 +92,7 @@ export function SweepTable(props: {
           const run = rows[item.index];
           return (
             <div
-              key={item.key}
+              key={run.id}
               role="row"
               aria-rowindex={item.index + 1}
               className={rowClass(run, best, model.hovered)}
