@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import ssl
 from collections.abc import Iterator
@@ -105,10 +106,19 @@ def throttle(bed: Any) -> Iterator[Any]:
     version = FLOWS.removeprefix("/apis/")
     for kind, spec in specs.items():
         manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
-        bed.admin.create(f"{FLOWS}/{kind.lower()}s", manifest)
+        made = bed.admin.create(f"{FLOWS}/{kind.lower()}s", manifest)
 
-    # There is always room for one; this one never says what it wants.
     api = Api(connect(config_file=str(bed.account("throttled"))))
+
+    def is_in_force() -> bool:
+        with contextlib.closing(
+            api._open("POST", api.place("jobs"), {"dryRun": "All"}, JOB, 10)
+        ) as answer:
+            told = answer.headers.get("X-Kubernetes-PF-FlowSchema-UID")
+        return bool(told == made["metadata"]["uid"])
+
+    until(is_in_force, "a limit in force")
+    # There is always room for one; this one never says what it wants.
     address = urlsplit(api.url(api.place("jobs")))
     trusted = ssl.create_default_context(cafile=api.client.configuration.ssl_ca_cert)
     connection = HTTPSConnection(str(address.hostname), address.port, context=trusted)

@@ -19,6 +19,8 @@ from ...runner.saving import write_whole
 from .carrier import GROWING, MARK
 from .fingerprints import Fingerprints
 
+RECOGNISED = 200
+NOT_WHOLE = b"\n[The beginning of the log was thrown away; lines may come twice.]\n"
 UNCERTAIN = 20
 """Lines of others that are kept: what Python says when it cannot even start the carrier."""
 
@@ -45,10 +47,19 @@ class PlainLog:
 
     def _add(self, data: bytes) -> None:
         have = self._path.stat().st_size if self._path.exists() else 0
+        if have and data and not self._at and not self._goes_on(data):
+            # The node threw the beginning away: better some lines twice than some lost.
+            data, self._at = NOT_WHOLE + data, have
         new, self._at = data[max(have - self._at, 0) :], self._at + len(data)
         if new:
             with self._path.open("ab") as file:
                 file.write(new)
+
+    def _goes_on(self, data: bytes) -> bool:
+        """Whether this is the beginning that was read before."""
+        with self._path.open("rb") as file:
+            head = file.read(RECOGNISED)
+        return data.startswith(head) or head.startswith(data[:RECOGNISED])
 
 
 class Homecoming:

@@ -93,9 +93,10 @@ class Observer:
             return
         self._kept[attempt.key] = told
         events, api = seen.events, self._cluster.api
-        with contextlib.suppress(ApiError, Unreachable):
-            chosen = f"involvedObject.uid={pod['metadata']['uid']}"
-            events = api.list(api.place("events"), fieldSelector=chosen) or events
+        if self._cluster.trouble() is None:
+            with contextlib.suppress(ApiError, Unreachable):
+                chosen = f"involvedObject.uid={pod['metadata']['uid']}"
+                events = api.list(api.place("events"), fieldSelector=chosen) or events
         with contextlib.suppress(OSError):
             text = json.dumps(record_of(pod, events), ensure_ascii=False, indent=1)
             write_whole(attempt.folder / RECORD, text.encode())

@@ -14,7 +14,7 @@ import pytest
 from jupyterlab_convect.errors import Refused
 from jupyterlab_convect.pipeline.plan import Plan, SourceFile, Step
 from jupyterlab_convect.runtimes.kubernetes import bundles, carrier
-from jupyterlab_convect.runtimes.kubernetes.homecoming import Homecoming
+from jupyterlab_convect.runtimes.kubernetes.homecoming import Homecoming, PlainLog
 from jupyterlab_convect.runtimes.kubernetes.shares import covering, share_from_config, take_over
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "home"}}
@@ -227,3 +227,21 @@ def test_lines_of_others_do_no_harm(wire: Wire, line: str) -> None:
     before = everything(wire.home.parent)
     assert not wire.hear([line]).ended
     assert everything(wire.home.parent) == before
+
+
+def test_a_plain_log_is_read_again_and_only_what_is_new_is_added(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    for pieces in (["one\n"], ["one", "\ntwo\n"], ["one\ntwo\nthr", "ee\n"]):
+        log = PlainLog(path)
+        for piece in pieces:
+            log.take(piece.encode())
+    assert path.read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_plain_log_that_lost_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    PlainLog(path).take(b"one\ntwo\n")
+    PlainLog(path).take(b"two\nthree\n")
+    head, note, tail = path.read_text().partition("[The beginning of the log was thrown away")
+    assert (head.strip(), bool(note)) == ("one\ntwo", True)
+    assert tail.endswith("two\nthree\n")
