@@ -77,6 +77,7 @@ def up() -> Path:
             _wait("containerd", lambda: _ctr("version").returncode == 0)
             _import_images(programs)
     _wait("the node", _node_is_ready)
+    _wait("the controllers", lambda: "default" in _kubectl("get", "serviceaccounts"))
     _furnish()
     _say(f"ready in {time.monotonic() - started:.0f} s; KUBECONFIG={KUBECONFIG}")
     return KUBECONFIG
@@ -142,8 +143,13 @@ def kill(name: str) -> None:
 
 
 def restart(name: str) -> None:
-    """Start one part again that was stopped."""
-    start(name, dict(_commands(build.cache_folder()))[name])
+    """Start one part again that was stopped, and whatever else did not survive that."""
+    commands = dict(_commands(build.cache_folder()))
+    start(name, commands[name])
+    _wait("the API server", lambda: "ok" in _kubectl("get", "--raw", "/readyz"))
+    for part in PARTS:
+        if part not in _pids():
+            start(part, commands[part])
 
 
 def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:
