@@ -34,6 +34,7 @@ from .pipeline.types import Document
 from .pipeline.validate import validate
 from .results import LIMIT, Results, read_log
 from .runs.engine import Engine
+from .runs.foresight import foresee
 from .runs.index import Index
 from .runs.model import Git, Request, Run, RunState, Selection, new_id
 from .runs.store import Store
@@ -242,17 +243,36 @@ class Workspace:
     async def check(self, request: Request) -> list[Problem]:
         """What would keep this from running on its runtime, then what is odd; starts nothing."""
         runtime = self.runtimes[request.runtime]
+        reused: list[Problem] = []
         try:
             plan = await asyncio.to_thread(self.plan, request)
             await asyncio.to_thread(self._require_approval, request, plan)
             found = await runtime.check(plan)
+            reused = await asyncio.to_thread(self._reused, request, plan)
         except Missing:
             raise
         except ConvectError as error:
             found = [Problem("error", error.code, error.sentence, hint=error.hint)]
         odd = await asyncio.to_thread(self.oddities, request)
         errors = [problem for problem in odd if problem.severity == "error"]
-        return [*(errors or found), *(problem for problem in odd if problem not in errors)]
+        odd = [problem for problem in odd if problem not in errors]
+        return [*(errors or found), *odd, *([] if errors else reused)]
+
+    def _reused(self, request: Request, plan: Plan) -> list[Problem]:
+        """What would be taken over from earlier runs."""
+        if not any(step.cache for step in plan.steps):
+            return []
+        run = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
+        return [
+            Problem(
+                "info",
+                "reused",
+                f"The result of “{plan.step(step).name}” is taken over from run "
+                f"{place.partition('/')[0]}: nothing has changed since.",
+                node=step,
+            )
+            for step, place in foresee(self.store, run).items()
+        ]
 
     def oddities(self, request: Request) -> list[Problem]:
         """What is wrong or odd about what is asked, wherever it runs. Reads files."""

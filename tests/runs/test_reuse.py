@@ -7,6 +7,7 @@ import json
 import pytest
 
 from jupyterlab_convect.pipeline.plan import Amount, Resources, SourceFile
+from jupyterlab_convect.runs.foresight import foresee
 from jupyterlab_convect.runs.model import Selection
 
 
@@ -51,6 +52,20 @@ async def test_what_has_changed_is_named(finish, make_run, step, change, words):
     state = await finish(make_run(step("a", "value", **{**same, **change})))
     assert state.steps["a"].state == "succeeded"
     assert state.steps["a"].cache == f"Not reused: {words} since run {first.id}."
+
+
+async def test_what_would_be_taken_over_is_told_before(finish, make_run, step, store):
+    def run(x, **more):
+        first = step("a", "value", parameters={"x": x}, cache=True)
+        then = step("b", after=("a",), cache=True, parameters={"y": "${{ nodes.a.outputs.x }}"})
+        return make_run(first, then, step("c", after=("b",)), **more)
+
+    assert foresee(store, run(1)) == {}
+    done = run(1)
+    await finish(done)
+    assert foresee(store, run(1)) == {"a": f"{done.id}/1", "b": f"{done.id}/1"}
+    assert foresee(store, run(2)) == {}
+    assert foresee(store, run(1, use_cache=False)) == {}
 
 
 async def test_where_it_runs_does_not_matter(finish, make_run, step):

@@ -161,9 +161,14 @@ function Badge({ badge }: { badge: IBadge }): JSX.Element {
       title={title}
     >
       {(badge.kind === 'gpu' || badge.kind === 'cpu') && <b>{label}</b>}
-      {badge.text}
+      {badge.kind === 'gpu' ? withoutVendor(badge.text) : badge.text}
     </span>
   );
+}
+
+/** A card is narrow, and who made a GPU says the least. */
+function withoutVendor(text: string): string {
+  return text.replace(/\b(nvidia|amd|intel)[- ]/i, '');
 }
 
 function Ports(props: {
