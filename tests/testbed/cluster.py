@@ -145,11 +145,16 @@ def kill(name: str) -> None:
 def restart(name: str) -> None:
     """Start one part again that was stopped, and whatever else did not survive that."""
     commands = dict(_commands(build.cache_folder()))
+
+    def is_well() -> bool:
+        # A port that was just let go may be taken for a moment: then it ends again.
+        for part in PARTS:
+            if part not in _pids():
+                start(part, commands[part])
+        return "ok" in _kubectl("get", "--raw", "/readyz")
+
     start(name, commands[name])
-    _wait("the API server", lambda: "ok" in _kubectl("get", "--raw", "/readyz"))
-    for part in PARTS:
-        if part not in _pids():
-            start(part, commands[part])
+    _wait("the API server", is_well)
 
 
 def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:

@@ -21,6 +21,8 @@ from ...runner.outcome import size
 ROOT, ATTEMPT = PurePosixPath("/convect/root"), PurePosixPath("/convect/attempt")
 LARGEST = 900_000
 """Bytes that fit into a Secret beside the runner."""
+LARGEST_WHOLE = 64 * LARGEST
+"""Bytes that are worth the try to make them small."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +44,26 @@ def pack(attempt_folder: Path, step: Step, asked: Asked) -> bytes:
     spec = json.loads((attempt_folder / "step.json").read_bytes())
     handed = handed_on(spec, attempt_folder.parents[3])
     moved = translate(spec, asked.root, handed)
-    contents = {str(ATTEMPT / "step.json"): json.dumps(moved).encode()}
-    total = 0
-    for source, target in (*_files(spec, step, asked), *_within(handed)):
+    files = load((*_files(spec, step, asked), *_within(handed)), step)
+    return compress({str(ATTEMPT / "step.json"): json.dumps(moved).encode(), **files}, step)
+
+
+def load(files: Iterable[tuple[Path, PurePosixPath]], step: Step) -> dict[str, bytes]:
+    """What lies in each file, by its place in the pod. Refused before too much is read."""
+    contents, total = {}, 0
+    for source, target in files:
         try:
-            data = source.read_bytes()
+            total += source.stat().st_size
+            if total > LARGEST_WHOLE:
+                raise _too_large(step, total)
+            contents[str(target)] = source.read_bytes()
         except OSError as error:
             raise ConvectError(f"{source.name} cannot be read: {error.strerror}.") from None
-        total += len(data)
-        if total > 64 * LARGEST:
-            raise _too_large(step, total)
-        contents[str(target)] = data
-    return compress(contents, step)
+    return contents
 
 
 def compress(contents: Mapping[str, bytes], step: Step) -> bytes:
     """The archive of what lies at each path of the pod. Refused if large."""
-    total = sum(map(len, contents.values()))
-    if total > 64 * LARGEST:
-        raise _too_large(step, total)
     archive = lzma.compress(_tar(contents), preset=6)
     if len(archive) > LARGEST:
         raise _too_large(step, len(archive))

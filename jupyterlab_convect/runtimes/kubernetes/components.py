@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...catalog.definition import component_from_json
@@ -158,10 +158,14 @@ def _pack(attempt: Attempt, launch: Launch, folders: Folders, inputs: Mapping[st
         _placed(path, folders): text.encode(errors="surrogateescape")
         for path, text in launch.writes.items()
     }
-    for seen, real in inputs.items():
-        for file in bundles.below(Path(real)):
-            inner = file.relative_to(real).as_posix()
-            contents[_there(seen) + ("" if inner == "." else f"/{inner}")] = file.read_bytes()
+    contents |= bundles.load(
+        (
+            (file, PurePosixPath(_there(seen)) / file.relative_to(real).as_posix())
+            for seen, real in inputs.items()
+            for file in bundles.below(Path(real))
+        ),
+        attempt.step,
+    )
     wanted = {
         "folders": [_placed(path.parent, folders) for path in launch.reads.values()],
         "files": [_placed(path, folders) for path in launch.mounts],
