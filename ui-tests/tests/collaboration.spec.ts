@@ -7,7 +7,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 
 import { documentOf, field, nodeOf, TRAIN } from './editor';
-import { expect, test } from './helpers';
+import { closeConnectionErrors, expect, test } from './helpers';
 
 /** A JupyterLab of its own, with live collaboration on. */
 async function startShared(
@@ -51,19 +51,15 @@ async function startShared(
  * Open the pipeline as one more person.
  *
  * jupyter-collaboration asks what to do when a document is not there after five
- * seconds, which happens on a busy machine and whenever the network changes
- * under the browser (as when containers start): a person would press Retry.
+ * seconds, which happens on a busy machine and when a request was lost: a person
+ * would press Retry.
  */
 async function join(browser: Browser, address: string): Promise<Page> {
   const page = await (await browser.newContext()).newPage();
-  const dialog = page.locator('.jp-Dialog');
+  await closeConnectionErrors(page);
   await page.addLocatorHandler(
-    dialog.filter({ hasText: 'taking some time to load' }),
-    question => question.getByRole('button', { name: 'Retry' }).click()
-  );
-  await page.addLocatorHandler(
-    dialog.filter({ hasText: 'Server Connection Error' }),
-    question => question.getByRole('button', { name: 'Dismiss' }).click()
+    page.locator('.jp-Dialog', { hasText: 'taking some time to load' }),
+    dialog => dialog.getByRole('button', { name: 'Retry' }).click()
   );
   await page.goto(address);
   await nodeOf(page, 'train').dblclick({ position: { x: 60, y: 20 } });

@@ -30,8 +30,8 @@ test('a file changed outside is taken over or offered, never overwritten', async
   await page.context().setOffline(true);
   await name.fill('written alone');
   await page.keyboard.press('Control+s');
-  const dialog = page.locator('.jp-Dialog').first();
-  await dialog.locator('button').last().click();
+  const dialog = page.locator('.jp-Dialog', { hasText: 'Save Error' });
+  await dialog.getByRole('button').last().click();
   await expect(name).toHaveValue('written alone');
   await page.context().setOffline(false);
   await expect(async () => {

@@ -1,6 +1,6 @@
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import { expect, test as base } from '@jupyterlab/galata';
-import type { Locator } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
 
 export { expect };
 
@@ -11,10 +11,23 @@ export const test = base.extend({
     page.waitForCondition = async (condition, timeout = 60000) => {
       await expect.poll(condition, { timeout }).toBe(true);
     };
+    await closeConnectionErrors(page);
     await page.goto();
     await use(page);
   }
 });
+
+/**
+ * Close what JupyterLab says over everything else when a request is lost: the
+ * browser drops those under way whenever an interface of the machine comes or
+ * goes, as when containers start beside the tests.
+ */
+export async function closeConnectionErrors(page: Page): Promise<void> {
+  await page.addLocatorHandler(
+    page.locator('.jp-Dialog', { hasText: 'Server Connection Error' }),
+    dialog => dialog.getByRole('button', { name: 'Close' }).click()
+  );
+}
 
 export interface ICell {
   source: string;

@@ -28,7 +28,7 @@ export function Row(props: IRowProps): JSX.Element {
       <div className="jp-Pipeline-fieldLabel">
         <label
           htmlFor={props.fieldId}
-          title={props.help}
+          title={props.help ? `${props.label}\n${props.help}` : props.label}
           className={props.isSet ? 'jp-mod-set' : undefined}
         >
           {props.label}
