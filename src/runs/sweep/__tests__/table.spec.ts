@@ -1,5 +1,7 @@
+import { nullTranslator } from '@jupyterlab/translation';
+
 import type { IRunSummary, ISweepView } from '../../../api';
-import { columnsOf, filtered, sorted } from '../table';
+import { columnsOf, filtered, goalOf, labelOf, sorted } from '../table';
 
 const run = (
   id: string,
@@ -26,6 +28,23 @@ describe('the table of a sweep', () => {
       'm:loss',
       'duration'
     ]);
+  });
+
+  it('tells a result from a parameter of the same name', () => {
+    const trans = nullTranslator.load('jupyterlab_convect');
+    const twins = columnsOf({
+      runs: [run('a', { rows: 1 }, { rows: 2, loss: 3 })],
+      space: { rows: [1] }
+    } as unknown as ISweepView);
+    expect(twins.map(column => labelOf(column, trans))).toEqual([
+      'State',
+      'rows',
+      'rows (result)',
+      'loss',
+      'Duration'
+    ]);
+    expect(goalOf('min:loss')).toBe('m:loss');
+    expect(goalOf(null)).toBeNull();
   });
 
   it('sorts numbers as numbers, what is missing last either way', () => {

@@ -1,0 +1,61 @@
+import { nullTranslator } from '@jupyterlab/translation';
+
+import type { IPlanStep, IRunView } from '../../../api';
+import { environmentOf, linesOf, sameNotebooks } from '../table';
+
+const trans = nullTranslator.load('jupyterlab_convect');
+
+function view(...steps: Partial<IPlanStep>[]): IRunView {
+  return {
+    runtime: 'local',
+    user: 'ada',
+    git: { commit: '0123456789abcdef', branch: 'main' },
+    plan: { name: 'p', steps: steps as IPlanStep[] }
+  } as IRunView;
+}
+
+const notebook = (id: string): Partial<IPlanStep> => ({ id, kind: 'notebook' });
+const script = (id: string): Partial<IPlanStep> => ({ id, kind: 'script' });
+
+describe('comparing runs', () => {
+  it('has a line for everything that any of them has, and marks what differs', () => {
+    expect(linesOf([{ lr: 0.1, depth: 3 }, { lr: 0.2, depth: 3 }, {}])).toEqual(
+      [
+        { name: 'lr', values: ['0.1', '0.2', ''], differs: true },
+        { name: 'depth', values: ['3', '3', ''], differs: true }
+      ]
+    );
+    expect(linesOf([{ a: null }, {}])).toEqual([]);
+  });
+
+  it('tells environments step by step where there are several', () => {
+    const one = environmentOf(
+      view({ ...notebook('a'), image: 'i:1', digest: 'sha256:feedbeef' }),
+      trans
+    );
+    expect(one).toMatchObject({
+      Runtime: 'This machine',
+      Image: 'i:1',
+      'Git commit': '0123456789ab',
+      'Digest of the source': 'feedbeef'
+    });
+    const two = environmentOf(
+      view({ ...notebook('a'), image: 'i:1' }, script('b')),
+      trans
+    );
+    expect(two).toMatchObject({ 'a: Image': 'i:1', 'b: Image': undefined });
+  });
+
+  it('pairs the notebooks of a step, or the only ones', () => {
+    expect(
+      sameNotebooks(
+        view(notebook('a'), notebook('b'), script('c')),
+        view(notebook('b'), notebook('x'), script('c'))
+      )
+    ).toEqual([['b', 'b']]);
+    expect(sameNotebooks(view(notebook('a')), view(notebook('z')))).toEqual([
+      ['a', 'z']
+    ]);
+    expect(sameNotebooks(view(notebook('a')), view(script('a')))).toEqual([]);
+  });
+});
