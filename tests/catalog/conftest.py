@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,11 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
+from jupyterlab_convect.catalog.approvals import Approvals, store_folder
 from jupyterlab_convect.catalog.fetch import Policy
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.store import CatalogStore
 from jupyterlab_convect.errors import Missing
+from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
+from jupyterlab_convect.runs.attempts import describe
+from jupyterlab_convect.runs.model import Request, Run
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus" / "components"
 
@@ -64,6 +72,56 @@ def spec_text(name: str = "Echo", word: str = "hello", **more: Any) -> str:
 @pytest.fixture(name="spec_text")
 def _spec_text() -> Callable[..., str]:
     return spec_text
+
+
+class Attempt:
+    """An attempt at one component in a runs folder, described as the engine does it."""
+
+    def __init__(self, tmp_path: Path, component: Component, **arguments: Any) -> None:
+        self.runs = tmp_path / "runs"
+        self.folder = self.runs / "r1" / "steps" / "s" / "1"
+        self.folder.mkdir(parents=True)
+        step = Step(
+            id="s",
+            kind="component",
+            name="s",
+            component="c",
+            parameters=arguments,
+            env={"ASKED": "yes"},
+            working_folder="isolated",
+        )
+        plan = Plan("p", (step,), components={"c": to_json(component)})
+        run = Run("r1", "my run", 0.0, "local", plan, Request(root=str(tmp_path)))
+        described = describe(run, step, 1, self.folder, {}, None)
+        (self.folder / "step.json").write_text(json.dumps(described))
+        self.approvals = Approvals(store_folder(self.runs))
+        self.component = component
+
+    def start(self, **env: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab_convect.runner", str(self.folder)],
+            env={**os.environ, "CONVECT_CONTAINER_ENGINE": "", **env},
+        )
+
+    def run(self, *, approved: bool = True, **env: str) -> dict[str, Any]:
+        if approved:
+            self.approvals.give(self.component)
+        self.start(**env).wait(60)
+        return self.outcome
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads((self.folder / "outputs.json").read_text())
+        return value
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log.txt").read_text()
+
+
+@pytest.fixture
+def attempt_at() -> type[Attempt]:
+    return Attempt
 
 
 AGGREGATE = (

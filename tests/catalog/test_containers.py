@@ -1,9 +1,21 @@
-"""What a container and a pod are told: the paths that Kubeflow has, and nothing else."""
+"""Containers and pods: what they are told, and that real ones do it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from jupyterlab_convect.catalog.engines import container_engine
 from jupyterlab_convect.catalog.model import Component
@@ -11,6 +23,11 @@ from jupyterlab_convect.catalog.render import File, Value
 from jupyterlab_convect.catalog.run import Folders, as_container, as_distant_pod, as_pod
 
 Make = Callable[..., Component]
+
+
+def shell(component: Make, script: str, args: list[Any], **more: Any) -> Component:
+    return component(args, command=["sh", "-ec", script], **more)
+
 
 CONTEXT = dict.fromkeys(("run.id", "run.name", "step.id", "root", "time"), "x") | {"step.uid": "u"}
 
@@ -96,3 +113,147 @@ def test_a_client_without_its_server_is_no_engine(tmp_path: Path) -> None:
     path.write_text("#!/bin/sh\nexit 0\n")
     assert container_engine({"PATH": str(tmp_path)}) == str(path)
     assert container_engine({"PATH": str(tmp_path), "CONVECT_CONTAINER_ENGINE": ""}) is None
+
+
+ENGINE = """#!{python}
+import os, subprocess, sys
+# Stands in for a container engine: volumes become links, so that the paths are true.
+words = sys.argv[1:]
+if words[0] != "run":
+    sys.exit(0)
+mapping, entry, rest = [], [], words[1:]
+while rest and rest[0].startswith("-"):
+    word = rest.pop(0)
+    if word in ("-v", "-e", "--name", "--entrypoint"):
+        value = rest.pop(0)
+        if word == "-v":
+            mapping.append(value.split(":")[:2])
+        if word == "--entrypoint":
+            entry = [value]
+def real(word):
+    for source, target in sorted(mapping, key=lambda pair: -len(pair[1])):
+        word = word.replace(target, source)
+    return word
+sys.exit(subprocess.call([real(word) for word in entry + rest[1:]]))
+"""
+
+
+def engine(tmp_path: Path) -> str:
+    path = tmp_path / "engine"
+    path.write_text(ENGINE.format(python=sys.executable))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.slow
+def test_with_a_container_engine_no_approval_is_needed(
+    component: Make, tmp_path: Path, attempt_at: Any
+) -> None:
+    (tmp_path / "n.txt").write_text("hello")
+    made = shell(
+        component,
+        'cat "$0" "$1" > "$2"',
+        [{"inputPath": "a"}, {"inputPath": "b"}, {"outputPath": "o"}],
+        inputs=[{"name": "a"}, {"name": "b"}],
+        outputs=[{"name": "o", "type": "String"}],
+    )
+    attempt = attempt_at(tmp_path, made, a={"file": "n.txt"}, b=" world")
+    outcome = attempt.run(approved=False, CONVECT_CONTAINER_ENGINE=engine(tmp_path))
+    assert outcome["state"] == "succeeded", outcome
+    assert outcome["values"] == {"o": "hello world"}
+    assert "Not contained" not in attempt.log
+
+
+IMAGE = "localhost/jupyterlab-convect-test:1"
+
+
+MODEST = """[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+netns = "none"
+"""
+"""Limits that nobody has to raise, and no network that would come and go on the machine."""
+
+
+@pytest.fixture(scope="module")
+def real_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """podman or docker, with an image made of nothing but busybox; skipped without them."""
+    modest = tmp_path_factory.mktemp("podman") / "containers.conf"
+    modest.write_text(MODEST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONTAINERS_CONF", str(modest))
+        yield engine_with_image()
+
+
+def engine_with_image() -> str:
+    program, busybox = container_engine(os.environ), shutil.which("busybox")
+    if program is None:
+        pytest.skip("neither podman nor docker works here")
+    if busybox is None:
+        pytest.skip("there is no busybox (package busybox-static) to make an image of")
+    image = io.BytesIO()
+    with tarfile.open(fileobj=image, mode="w") as archive:
+        archive.add(Path(busybox).resolve(), "bin/busybox")
+        for name in ("sh", "cat", "mkdir", "sleep"):
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            archive.addfile(link)
+    made = subprocess.run(
+        [program, "import", "-", IMAGE], input=image.getvalue(), capture_output=True
+    )
+    tried = subprocess.run(
+        [program, "run", "--rm", IMAGE, "/bin/sh", "-c", "true"], capture_output=True
+    )
+    if tried.returncode:
+        words = (made.stderr + tried.stderr).decode().strip().splitlines()
+        pytest.skip(f"{Path(program).name} runs no containers here: {' '.join(words[-1:])}")
+    return program
+
+
+@pytest.mark.slow
+def test_a_real_container_gets_and_gives_files(
+    component: Make, tmp_path: Path, real_engine: str, attempt_at: Any
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "n.txt").write_text("hello")
+    made = shell(
+        component,
+        'cat "$0/n.txt" "$1" > "$2"; mkdir "$3"; echo "$ASKED" > "$3/env"; echo 7 > /output.txt',
+        [{"inputPath": "a"}, {"inputPath": "b"}, {"outputPath": "o"}, {"outputPath": "folder"}],
+        inputs=[{"name": "a"}, {"name": "b"}],
+        outputs=[
+            {"name": "o", "type": "String"},
+            {"name": "folder"},
+            {"name": "fixed", "type": "Integer"},
+        ],
+        fileOutputs={"fixed": "/output.txt"},
+        image=IMAGE,
+    )
+    attempt = attempt_at(tmp_path, made, a={"file": "data"}, b=" world")
+    outcome = attempt.run(approved=False, CONVECT_CONTAINER_ENGINE=real_engine)
+    assert outcome["state"] == "succeeded", (outcome, attempt.log)
+    assert outcome["values"]["o"] == "hello world"
+    assert outcome["values"]["fixed"] == 7
+    assert Path(outcome["values"]["folder"]["file"], "env").read_text() == "yes\n"
+
+
+@pytest.mark.slow
+def test_a_real_container_is_stopped(
+    component: Make, tmp_path: Path, real_engine: str, attempt_at: Any
+) -> None:
+    attempt = attempt_at(tmp_path, shell(component, "echo started; sleep 600", [], image=IMAGE))
+    process = attempt.start(CONVECT_CONTAINER_ENGINE=real_engine)
+    deadline = time.monotonic() + 60
+    while "started" not in (attempt.log if (attempt.folder / "log.txt").exists() else ""):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    assert attempt.outcome["state"] == "cancelled"
+    while (
+        "convect-r1-s-1"
+        in subprocess.run(
+            [real_engine, "ps", "--format", "{{.Names}}"], capture_output=True, text=True
+        ).stdout
+    ):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
