@@ -103,7 +103,7 @@ def down() -> None:
         _kubectl(
             "delete", "pods,jobs", "--all", "-A", "--force", "--grace-period=0", "--wait=false"
         )
-        _wait("the pods to go", lambda: not _pod_tasks(), seconds=20, fatal=False)
+        _wait("the pods to go", lambda: not _pod_tasks(), seconds=5, fatal=False)
     for name in ("kueue", *reversed(PARTS)):
         if name != "containerd":
             _stop(name)

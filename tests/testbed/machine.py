@@ -23,8 +23,11 @@ FOLDERS = (
     "/var/lib/kubelet",
     "/usr/libexec/kubernetes",
     "/etc/kueue",
+    "/var/log/containers",
 )
 """Which the parts make wherever they are told to live."""
+LOGS = Path("/var/log/containers")
+"""Where kubelet links to the logs of containers, wherever these are."""
 BEFORE = STATE / "before.json"
 
 
@@ -59,6 +62,8 @@ def restore() -> None:
             if folder.is_dir():
                 _quiet("rmdir", str(folder))
         _quiet("rmdir", str(group))
+    for link in _links_to_logs():
+        link.unlink()
     if not BEFORE.exists():
         return
     before = json.loads(BEFORE.read_text())
@@ -78,6 +83,8 @@ def leftovers() -> list[str]:
     rules = sum(_is_ours(line) for line in _rules())
     if rules:
         found.append(f"{rules} firewall rules")
+    if _links_to_logs():
+        found.append(f"links in {LOGS}")
     if BEFORE.exists():
         found.append("changed settings of the kernel")
     return found
@@ -106,6 +113,11 @@ def _mounts() -> list[str]:
 def _groups() -> list[Path]:
     places = (*Path("/sys/fs/cgroup").glob("*/kubepods"), Path("/sys/fs/cgroup/kubepods"))
     return [place for place in places if place.exists()]
+
+
+def _links_to_logs() -> list[Path]:
+    links = [path for path in LOGS.iterdir() if path.is_symlink()] if LOGS.exists() else []
+    return [link for link in links if link.readlink().is_relative_to(STATE)]
 
 
 def _setting(name: str) -> Path:

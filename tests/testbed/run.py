@@ -67,7 +67,7 @@ def _counts() -> str:
         int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")
     )
     bad = failures + errors
-    parts = [f"{tests - bad - skipped} passed", f"{bad} failed" * bool(bad)]
+    parts = [f"{max(tests - bad - skipped, 0)} passed", f"{bad} failed" * bool(bad)]
     return ", ".join(filter(None, [*parts, f"{skipped} skipped" * bool(skipped)]))
 
 
