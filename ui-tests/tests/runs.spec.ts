@@ -181,7 +181,7 @@ test('a sweep of six shows its table and opens the best', async ({
     path,
     notebook(
       { source: 'a = 1\nb = 0.5', tags: ['parameters'] },
-      'import jupyterlab_convect as convect\nconvect.metric("score", a * b)',
+      'import jupyterlab_convect as convect\nassert a < 9\nconvect.metric("score", a * b)',
       'print("score is", a * b)'
     )
   );
@@ -218,10 +218,17 @@ test('a sweep of six shows its table and opens the best', async ({
   await sweep.getByText('Columns').click();
 
   await sweep.getByRole('button', { name: 'Add points' }).click();
-  await sweep.getByRole('textbox', { name: 'a', exact: true }).fill('0');
-  await sweep.getByRole('textbox', { name: 'b', exact: true }).fill('7, 8');
+  await sweep.getByRole('textbox', { name: 'a', exact: true }).fill('0, 9');
+  await sweep.getByRole('textbox', { name: 'b', exact: true }).fill('7');
   await sweep.getByRole('button', { name: 'Add 2 runs' }).click();
   await expect(sweep.getByText('8 of 8 runs have ended')).toBeVisible();
+  const failed = rows.filter({
+    has: page.getByRole('img', { name: 'Failed' })
+  });
+  const first = await failed.getAttribute('data-run');
+  await sweep.getByRole('button', { name: 'Run the failed again' }).click();
+  await expect(failed).not.toHaveAttribute('data-run', first ?? '');
+  await expect(sweep.getByText('1 did not succeed')).toBeVisible();
 
   await sweep.getByRole('button', { name: 'Open the best' }).click();
   await expect(
