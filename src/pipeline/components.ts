@@ -55,7 +55,7 @@ async function stored(api: ConvectApi, digest: string): Promise<IFound | null> {
   }
 }
 
-/** Import an address as a catalog of its own, and take what it has. */
+/** Import an address as a catalog of its own, which stays only if it has something. */
 async function read(api: ConvectApi, source: string): Promise<IFound | null> {
   if (!/^https?:/.test(source)) {
     return null;
@@ -65,6 +65,15 @@ async function read(api: ConvectApi, source: string): Promise<IFound | null> {
     kind: 'url',
     urls: [source]
   });
+  const found = await firstOf(api, id);
+  if (!found) {
+    await api.send('DELETE', `catalogs/${encodeURIComponent(id)}`);
+  }
+  return found;
+}
+
+/** The first component of a catalog, once it has been read. */
+async function firstOf(api: ConvectApi, id: string): Promise<IFound | null> {
   const end = Date.now() + PATIENCE;
   while (Date.now() < end) {
     const { catalogs } = await api.get<{
