@@ -38,6 +38,12 @@ export interface IAttemptKey {
   attempt: number;
 }
 
+/** What the runtime was asked for, and what it knew of it, in its own words. */
+export interface IManifest {
+  manifest: JSONObject | null;
+  cluster: JSONObject | null;
+}
+
 /** The REST interface of the server extension, one method a verb. */
 export class ConvectApi {
   constructor(readonly settings: ServerConnection.ISettings) {}
@@ -137,9 +143,8 @@ export class ConvectApi {
   }
 
   /** What the runtime was asked for, in its own words. */
-  async manifest(key: IAttemptKey): Promise<JSONObject | null> {
-    const path = `${attemptPath(key)}/manifest`;
-    return (await this.get<{ manifest: JSONObject | null }>(path)).manifest;
+  manifest(key: IAttemptKey): Promise<IManifest> {
+    return this.get<IManifest>(`${attemptPath(key)}/manifest`);
   }
 
   async files(key: IAttemptKey): Promise<IFile[]> {

@@ -5,6 +5,7 @@ import type {
   ConvectApi,
   IAttempt,
   IAttemptKey,
+  IManifest,
   IPlanStep,
   IRunView,
   IStep
@@ -23,7 +24,7 @@ export function Details(props: {
 }): JSX.Element {
   const { api, attemptKey, view, planned, step, attempt } = props;
   const trans = useTrans();
-  const manifest = useManifest(api, attemptKey);
+  const { manifest, cluster } = useManifest(api, attemptKey);
   const { git } = view;
   const rows: [string, ReadonlyJSONValue | undefined | null][] = [
     [trans.__('Run'), view.id],
@@ -47,6 +48,7 @@ export function Details(props: {
     [trans.__('Reason in the words of the runtime'), attempt?.detail],
     [trans.__('The same from a terminal'), commandOf(view)],
     [trans.__('Manifest'), manifest],
+    [trans.__('What the cluster said of it'), cluster],
     [trans.__('Found again by'), attempt?.handle]
   ];
   const filled = rows.filter(
@@ -76,16 +78,15 @@ export function Details(props: {
   );
 }
 
-/** What the runtime was asked for in its own words, once it is there. */
-function useManifest(
-  api: ConvectApi,
-  key: IAttemptKey | null
-): ReadonlyJSONValue {
-  const [manifest, setManifest] = React.useState<ReadonlyJSONValue>(null);
+const NOTHING: IManifest = { manifest: null, cluster: null };
+
+/** What the runtime was asked for in its own words, and what it said of it, once they are there. */
+function useManifest(api: ConvectApi, key: IAttemptKey | null): IManifest {
+  const [manifest, setManifest] = React.useState(NOTHING);
   const { run = '', step = '', attempt = 0 } = key ?? {};
   React.useEffect(() => {
     let current = true;
-    setManifest(null);
+    setManifest(NOTHING);
     if (attempt > 0) {
       api.manifest({ run, step, attempt }).then(
         found => current && setManifest(found),
