@@ -12,6 +12,16 @@ import {
   upload
 } from './helpers';
 
+interface ITerminalTab {
+  content?: {
+    session?: {
+      messageReceived: {
+        connect(slot: (_: unknown, message: { content?: unknown[] }) => void): void;
+      };
+    };
+  };
+}
+
 test('a notebook runs with nothing configured, and is not changed', async ({
   page,
   tmpPath
@@ -343,15 +353,17 @@ test('a run is watched, stopped, run again and deleted', async ({
     const said: string[] = [];
     Object.assign(window, { said });
     for (const widget of shell.widgets('main')) {
-      const { session } = (widget as any).content ?? {};
-      session?.messageReceived.connect((_: unknown, message: any) =>
+      const { content } = widget as unknown as ITerminalTab;
+      content?.session?.messageReceived.connect((_, message) =>
         said.push(String(message.content?.[0] ?? ''))
       );
     }
   });
   await expect(async () => {
     await page.keyboard.type('echo it is $PWD\n');
-    const said = await page.evaluate(() => (window as any).said.join(''));
+    const said = await page.evaluate(() =>
+      (window as unknown as { said: string[] }).said.join('')
+    );
     expect(said).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
   }).toPass();
   await page.keyboard.type('exit\nexit\n');

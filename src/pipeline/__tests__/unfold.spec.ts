@@ -3,14 +3,14 @@ import { nullTranslator } from '@jupyterlab/translation';
 import type { IStep, State } from '../../api';
 import { toFlow } from '../canvas/flow';
 import { edgesOf } from '../graph';
-import type { IDocument } from '../schema';
+import type { IDocument, Json } from '../schema';
 import { stepIds, unfold } from '../unfold';
 import { boxesOf, ViewMaker } from '../views';
 
 // Browsers have it, jsdom does not.
 globalThis.structuredClone ??= value => JSON.parse(JSON.stringify(value));
 
-const COUNT = {
+const COUNT: Json = {
   name: 'Count',
   inputs: [
     { name: 'text', passed: 'file' },
