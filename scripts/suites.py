@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -122,16 +123,18 @@ def run(suite: Suite) -> Result:
     if report:
         report.unlink(missing_ok=True)
     started = time.monotonic()
-    done = subprocess.run(
-        suite.command,
-        cwd=suite.folder,
-        env={**ENVIRONMENT, **suite.env},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    # Steps of all programs with one temporary folder share the processors: here each has its own.
+    with tempfile.TemporaryDirectory(prefix="cv-", ignore_cleanup_errors=True) as scratch:
+        done = subprocess.run(
+            suite.command,
+            cwd=suite.folder,
+            env={**ENVIRONMENT, "TMPDIR": scratch, **suite.env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     seconds = time.monotonic() - started
     (RESULTS / f"{suite.name.replace(' ', '-')}.log").write_text(done.stdout)
     counts = Counts(int(done.returncode == 0), int(done.returncode != 0), 0)
