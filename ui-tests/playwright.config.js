@@ -38,7 +38,9 @@ module.exports = {
       args: ['--no-sandbox', '--disable-dev-shm-usage']
     },
     actionTimeout: 30000,
-    trace: 'retain-on-failure',
+    // It costs a third of the time; set the variable to see what a failure was.
+    trace: process.env.CONVECT_UI_TRACE ? 'retain-on-failure' : 'off',
+    screenshot: 'only-on-failure',
     // Playwright would need an ffmpeg of its own.
     video: 'off'
   },
