@@ -114,6 +114,7 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     await expect(field(two, 'parameters.total').locator('input')).toHaveValue('8');
     expect(onDisk()).toContain('"total": 8');
   } finally {
+    await Promise.all(browser.contexts().map(context => context.close()));
     const gone = once(server, 'exit');
     server.kill('SIGKILL');
     await gone;

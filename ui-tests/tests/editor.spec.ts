@@ -182,6 +182,7 @@ test('everything can be done by keyboard', async ({ page, tmpPath }) => {
   await expect(nodeOf(page, 'train')).toHaveCount(0);
   await expect(nodeOf(page, 'group').getByText('3 nodes')).toBeVisible();
   await page.keyboard.press('n');
+  await expect(nodeOf(page, 'note').locator('textarea')).toBeFocused();
   await page.keyboard.type('# Read me');
   await page.keyboard.press('Escape');
   await expect(nodeOf(page, 'note').locator('h1')).toContainText('Read me');
