@@ -12,6 +12,7 @@ from typing import cast
 
 from .errors import Missing
 from .pipeline.plan import Json
+from .runs.attempts import SOURCE
 from .runs.model import ENDED
 from .runs.store import Record, Store
 from .runtimes.base import Attempt, LogChunk
@@ -121,6 +122,15 @@ def source_notebook(results: Results, root: Path) -> bytes:
         if "injected-parameters" not in cell.get("metadata", {}).get("tags", ())
     ]
     return json.dumps(notebook, ensure_ascii=False, indent=1).encode()
+
+
+def source_text(results: Results) -> str:
+    """The script as it was when the attempt began."""
+    try:
+        return (results.folder / SOURCE).read_bytes().decode("utf-8", "replace")
+    except OSError:
+        name = results.attempt.step.id
+        raise Missing(f"The source of step {name!r} was not kept.") from None
 
 
 def manifest(results: Results) -> Json:

@@ -71,6 +71,14 @@ class Notebook(StepHandler):
             self.finish(data)
 
 
+class Source(StepHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, step: str, attempt: str) -> None:
+        found = await self.results(run_id, step, attempt)
+        self.answer({"text": await self.aside(results.source_text, found)})
+
+
 class Manifest(StepHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
@@ -107,6 +115,7 @@ routes = [
     (f"{ATTEMPT}/log", Log),
     (f"{ATTEMPT}/events", Events),
     (f"{ATTEMPT}/notebook", Notebook),
+    (f"{ATTEMPT}/source", Source),
     (f"{ATTEMPT}/manifest", Manifest),
     (f"{ATTEMPT}/files", Files),
     (f"{ATTEMPT}/files/(.+)", File),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import posixpath
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,8 @@ from ..pipeline.plan import Json, Step
 from ..runtimes.base import StepStatus
 from .files import read_json
 from .model import Run, State
+
+SOURCE = "source.txt"
 
 FileFact = dict[str, Json]
 """`path`, `size` and `digest` of a file that a step left."""
@@ -78,6 +82,13 @@ def describe(
         "expected": expected,
     }
     return described | _component(run, step, folder) if step.kind == "component" else described
+
+
+def keep_source(run: Run, step: Step, folder: Path) -> None:
+    """Keep a script as it is now: unlike a notebook, it leaves no executed copy of itself."""
+    if step.kind == "script" and step.path is not None:
+        with contextlib.suppress(OSError):  # whoever runs it says what is wrong with it
+            shutil.copyfile(Path(run.request.root, step.path), folder / SOURCE)
 
 
 def _component(run: Run, step: Step, folder: Path) -> dict[str, Json]:

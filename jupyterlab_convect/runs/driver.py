@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import ConvectError
 from ..pipeline.plan import Json, Step
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
-from .attempts import Verdict, describe, judge, working_folder
+from .attempts import Verdict, describe, judge, keep_source, working_folder
 from .endings import conclusion, skipped_because
 from .events import AttemptEnd, AttemptStart, Event, RunStart, StepEnd, StepWait
 from .files import plain, remove_drafts, write_json
@@ -310,6 +310,7 @@ class Driver:
         content = describe(
             self.run, attempt.step, attempt.number, attempt.folder, upstream, ready.expected
         )
+        keep_source(self.run, attempt.step, attempt.folder)
         write_json(attempt.folder / "step.json", content)
 
     def _attempt(self, step: Step, number: int, handle: Json = None) -> Attempt:

@@ -142,6 +142,12 @@ export class ConvectApi {
     return this.get(`${attemptPath(key)}/notebook`, query);
   }
 
+  /** A script as it was when the attempt began. */
+  async source(key: IAttemptKey): Promise<string> {
+    return (await this.get<{ text: string }>(`${attemptPath(key)}/source`))
+      .text;
+  }
+
   /** What the runtime was asked for, in its own words. */
   manifest(key: IAttemptKey): Promise<IManifest> {
     return this.get<IManifest>(`${attemptPath(key)}/manifest`);

@@ -1,7 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 
-import type { IRunView } from '../../api';
+import type { IPlanStep, IRunView } from '../../api';
 import { formatValue } from '../../ui/format';
 import { runtimeLabel } from '../../ui/states';
 
@@ -53,18 +53,26 @@ export function environmentOf(
   return properties;
 }
 
-/** The notebooks of two runs that are one: those of the same step, or the only ones. */
-export function sameNotebooks(a: IRunView, b: IRunView): [string, string][] {
-  const [ours, theirs] = [notebooksOf(a), notebooksOf(b)];
-  const same = ours.filter(id => theirs.includes(id));
-  if (same.length === 0 && ours.length === 1 && theirs.length === 1) {
-    return [[ours[0], theirs[0]]];
-  }
-  return same.map(id => [id, id]);
+/** The sources of two runs that are one: those of the same step, or the only ones. */
+export function sameSources(
+  a: IRunView,
+  b: IRunView
+): [IPlanStep, IPlanStep][] {
+  const [ours, theirs] = [sourcesOf(a), sourcesOf(b)];
+  const same = ours.flatMap(one =>
+    theirs
+      .filter(({ id, kind }) => id === one.id && kind === one.kind)
+      .map((other): [IPlanStep, IPlanStep] => [one, other])
+  );
+  const [one, other] = [ours[0], theirs[0]];
+  const areOnly = ours.length === 1 && theirs.length === 1;
+  return same.length === 0 && areOnly && one.kind === other.kind
+    ? [[one, other]]
+    : same;
 }
 
-function notebooksOf(view: IRunView): string[] {
-  return view.plan.steps
-    .filter(({ kind }) => kind === 'notebook')
-    .map(({ id }) => id);
+function sourcesOf(view: IRunView): IPlanStep[] {
+  return view.plan.steps.filter(
+    ({ kind }) => kind === 'notebook' || kind === 'script'
+  );
 }

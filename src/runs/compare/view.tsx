@@ -18,7 +18,7 @@ import {
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
 import type { ILine } from './table';
-import { environmentOf, linesOf, sameNotebooks } from './table';
+import { environmentOf, linesOf, sameSources } from './table';
 
 const TextDiff = React.lazy(() => import('./diff'));
 
@@ -140,7 +140,7 @@ function Lines(props: { title: string; lines: ILine[] }): JSX.Element | null {
   );
 }
 
-/** The sources of one notebook in two runs. */
+/** The sources of one notebook or script in two runs. */
 function SourceDiff(props: {
   views: readonly IRunView[];
   api: ConvectApi;
@@ -149,10 +149,11 @@ function SourceDiff(props: {
   const trans = useTrans();
   const [right, setRight] = React.useState(1);
   const [a, b] = [views[0], views[Math.min(right, views.length - 1)]];
-  const pairs = sameNotebooks(a, b);
+  const pairs = sameSources(a, b);
   const [chosen, setChosen] = React.useState('');
-  const [step, otherStep] = pairs.find(([id]) => id === chosen) ??
-    pairs[0] ?? ['', ''];
+  const pair = pairs.find(([{ id }]) => id === chosen) ?? pairs[0];
+  const [step, otherStep] = pair?.map(({ id }) => id) ?? ['', ''];
+  const isScript = pair?.[0].kind === 'script';
   const [texts, setTexts] = React.useState<[string, string] | null>(null);
   const [failure, setFailure] = React.useState<string | null>(null);
   const [left, other] = [a.id, b.id];
@@ -161,17 +162,21 @@ function SourceDiff(props: {
     setTexts(null);
     setFailure(null);
     if (step) {
-      const source = (run: string, step: string) =>
-        api.notebook({ run, step, attempt: 1 }, { source: true });
+      const source = async (run: string, step: string) => {
+        const key = { run, step, attempt: 1 };
+        return isScript
+          ? api.source(key)
+          : textOf(await api.notebook(key, { source: true }));
+      };
       Promise.all([source(left, step), source(other, otherStep)]).then(
-        ([x, y]) => current && setTexts([textOf(x), textOf(y)]),
+        found => current && setTexts(found),
         error => current && setFailure(sentenceOf(error))
       );
     }
     return () => {
       current = false;
     };
-  }, [api, left, other, step, otherStep]);
+  }, [api, left, other, step, otherStep, isScript]);
   if (!step) {
     return null;
   }
@@ -185,7 +190,7 @@ function SourceDiff(props: {
             value={step}
             onChange={event => setChosen(event.target.value)}
           >
-            {pairs.map(([id]) => (
+            {pairs.map(([{ id }]) => (
               <option key={id}>{id}</option>
             ))}
           </HTMLSelect>

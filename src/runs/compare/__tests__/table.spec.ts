@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IPlanStep, IRunView } from '../../../api';
-import { environmentOf, linesOf, sameNotebooks } from '../table';
+import { environmentOf, linesOf, sameSources } from '../table';
 
 const trans = nullTranslator.load('jupyterlab_convect');
 
@@ -46,16 +46,21 @@ describe('comparing runs', () => {
     expect(two).toMatchObject({ 'a: Image': 'i:1', 'b: Image': undefined });
   });
 
-  it('pairs the notebooks of a step, or the only ones', () => {
+  it('pairs the sources of a step, or the only ones', () => {
+    const pairs = (a: IRunView, b: IRunView) =>
+      sameSources(a, b).map(([one, other]) => [one.id, other.id]);
     expect(
-      sameNotebooks(
+      pairs(
         view(notebook('a'), notebook('b'), script('c')),
         view(notebook('b'), notebook('x'), script('c'))
       )
-    ).toEqual([['b', 'b']]);
-    expect(sameNotebooks(view(notebook('a')), view(notebook('z')))).toEqual([
+    ).toEqual([
+      ['b', 'b'],
+      ['c', 'c']
+    ]);
+    expect(pairs(view(notebook('a')), view(notebook('z')))).toEqual([
       ['a', 'z']
     ]);
-    expect(sameNotebooks(view(notebook('a')), view(script('a')))).toEqual([]);
+    expect(pairs(view(notebook('a')), view(script('a')))).toEqual([]);
   });
 });
