@@ -59,6 +59,8 @@ export class PipelineDoc extends YDocument<IPipelineChange> {
     this.undoManager.addToScope([this._meta, ...Object.values(this._sections)]);
     // Gestures are set apart by `edit`, not by the clock.
     this.undoManager.captureTimeout = Number.MAX_SAFE_INTEGER;
+    // Or what was cut and pasted could not be brought back: its key was used again.
+    this.undoManager.ignoreRemoteMapChanges = true;
     this.ydoc.on('afterTransaction', this._announce);
   }
 

@@ -180,6 +180,19 @@ describe('edits', () => {
     expect(doc.snapshot).toEqual(THREE);
   });
 
+  it('brings back what was removed and made anew', () => {
+    const doc = open();
+    remove(doc, ['c'], []);
+    doc.edit(draft => draft.put('nodes', 'c', { kind: 'command' }));
+    doc.undo();
+    expect(doc.snapshot.nodes.c).toBeUndefined();
+    doc.undo();
+    expect(doc.snapshot).toEqual(THREE);
+    doc.redo();
+    doc.redo();
+    expect(doc.snapshot.nodes.c).toEqual({ kind: 'command' });
+  });
+
   it('renames a node everywhere', () => {
     const doc = open();
     expect(renameNode(doc, 'a', 'b')).toBe('b-2');
