@@ -16,6 +16,8 @@ from jupyterlab_convect.pipeline.plan import Amount, Gpu, Resources, Secret
 from jupyterlab_convect.runner.identity import identify
 from jupyterlab_convect.runner.limits import can_limit
 
+pytestmark = pytest.mark.slow
+
 WARM_AND_COLD = pytest.mark.parametrize("spare_kernels", [1, 0], ids=["warm", "cold"])
 
 
