@@ -176,7 +176,7 @@ def damage(draw, value):
         holder = holder_of(value, path)
         match draw(st.sampled_from(["replace", "remove", "copy"])):
             case "replace":
-                holder[path[-1]] = draw(junk)
+                holder[path[-1]] = copy.deepcopy(draw(junk))
             case "remove":
                 del holder[path[-1]]
             case "copy":
