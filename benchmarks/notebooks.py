@@ -40,13 +40,20 @@ def _single(folder: Path, running: Server) -> Iterator[Result]:
         "trivial notebook, warm server",
         lambda: running.run(path="trivial.ipynb"),
         _papermill(folder, "trivial.ipynb"),
-        budget=0.05, against="papermill", repeat=15, peer_repeat=5,
+        budget=0.05, against="papermill", repeat=11,
     )  # fmt: skip
     yield versus(
         "trivial notebook with a parameter, warm server",
         lambda: running.run(path="trivial.ipynb", parameters={"x": 2}),
         _papermill(folder, "trivial.ipynb", "-p", "x", "2"),
-        budget=0.05, against="papermill", repeat=15, peer_repeat=5,
+        budget=0.05, against="papermill", repeat=11,
+    )  # fmt: skip
+    yield versus(
+        "trivial notebook, warm server, six in a row",
+        lambda: [running.run(path="trivial.ipynb") for _ in range(6)],
+        lambda: [_papermill(folder, "trivial.ipynb")() for _ in range(6)],
+        budget=None, against="papermill", repeat=3,
+        note="each asked for when the one before is seen to have ended",
     )  # fmt: skip
     yield versus(
         "trivial notebook, cold command line",

@@ -101,9 +101,10 @@ class Execution(NotebookClient):
 
     async def shut_down(self, patience: float = 10.0) -> None:
         """Let the kernel end by itself, with its exit handlers; then make sure of it."""
-        if self._wire is not None and not self._kernel.ended.done():
+        gone = self._kernel.gone
+        if self._wire is not None and not gone.done():
             self._wire.expect(self.client.shutdown())
-            await asyncio.wait({self._kernel.ended}, timeout=patience)
+            await asyncio.wait({gone}, timeout=patience)
         self.close()
 
     def close(self) -> None:

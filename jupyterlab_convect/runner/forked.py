@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 import shutil
 import signal
 import socket
@@ -70,25 +71,34 @@ class ForkedKernel(Kernel):
     ) -> None:
         self.connection = made["connection"]
         self.pid = made["pid"]
-        self.ended = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.ended = self._loop.create_future()
+        self.gone = self._loop.create_future()
+        self._process = os.pidfd_open(self.pid)
         self._folder = made["folder"]
         self._keeper = keeper
         self._channel = channel
         self._output = output
 
     def listen(self, record: Record) -> None:
-        asyncio.get_running_loop().add_reader(self._keeper, self._on_end)
+        self._loop.add_reader(self._keeper, self._on_end)
+        self._loop.add_reader(self._process, self._on_gone)
         self._reading = asyncio.ensure_future(copy_text(self._output, record.log))
 
     def forget(self) -> None:
-        if not self.ended.done():
-            asyncio.get_running_loop().remove_reader(self._keeper)
+        self._loop.remove_reader(self._keeper)
+        self._loop.remove_reader(self._process)
+        os.close(self._process)
         self._reading.cancel()
         self._channel.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def _on_gone(self) -> None:
+        self._loop.remove_reader(self._process)
+        self.gone.set_result(None)
+
     def _on_end(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._keeper)
+        self._loop.remove_reader(self._keeper)
         data = self._keeper.recv(1 << 16)
         try:
             code = int(json.loads(data[4:])["ended"])

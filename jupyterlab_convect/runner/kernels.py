@@ -32,6 +32,8 @@ class Kernel(ABC):
     pid: int
     ended: asyncio.Future[int]
     """Done when the process has ended: its exit code, or minus the signal that ended it."""
+    gone: asyncio.Future[Any]
+    """Done when the process has ended, which may be before anybody can say how."""
 
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
@@ -72,7 +74,7 @@ class StartedKernel(Kernel):
         self.connection = connection
         self._reading = reading
         self.pid = process.pid
-        self.ended = asyncio.ensure_future(process.wait())
+        self.ended = self.gone = asyncio.ensure_future(process.wait())
         self._folder = folder
 
     @classmethod
@@ -91,7 +93,7 @@ class StartedKernel(Kernel):
         file.write_text(json.dumps(connection))
         command = spec.command(str(file))
         if spec.ipykernel is not None:
-            command.append("--HistoryManager.hist_file=:memory:")
+            command.append("--HistoryManager.enabled=False")
         env = {**spec.environment(env), "JPY_PARENT_PID": str(os.getpid())}
         try:
             process, reading = await start_process(command, cwd, env, limits, log)

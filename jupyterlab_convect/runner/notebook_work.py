@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import sys
 import time
@@ -204,11 +203,10 @@ class NotebookWork:
             elif self._notebook is not None:
                 self._save()
         finally:
-            if not kernel.ended.done():
+            if not kernel.gone.done():
                 kernel.kill()
             await kernel.end_children()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(kernel.ended), 5)
+            await asyncio.wait({kernel.gone}, timeout=5)
             if self._execution is not None:
                 self._execution.close()
             kernel.forget()

@@ -19,6 +19,18 @@ from .outcome import StepFailed
 Notebook = Any
 """A `nbformat.NotebookNode`, which has no types."""
 
+OPTIONAL_FORMATS = (
+    "fqdn",
+    "isoduration",
+    "rfc3339_validator",
+    "rfc3986_validator",
+    "rfc3987",
+    "rfc3987_syntax",
+    "uri_template",
+    "webcolors",
+)
+"""What jsonschema imports when it is there."""
+
 
 def read(path: Path) -> dict[str, Any]:
     """The notebook's JSON as it is in the file; a StepFailed says what is wrong with it."""
@@ -49,16 +61,18 @@ def kernel_name(data: Mapping[str, Any], title: str) -> str:
 
 
 def quick_nbformat() -> Any:
-    """nbformat, without the second that one of jsonschema's optional formats takes to load.
+    """nbformat, without the second that jsonschema's optional formats take to load.
 
-    Notebooks have no internationalised addresses to check.
+    Notebooks have no addresses, colours or periods of time to check.
     """
-    if "nbformat" not in sys.modules and "rfc3987_syntax" not in sys.modules:
-        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    if "nbformat" not in sys.modules:
+        hidden = [name for name in OPTIONAL_FORMATS if name not in sys.modules]
+        sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
         try:
             import nbformat
         finally:
-            del sys.modules["rfc3987_syntax"]
+            for name in hidden:
+                del sys.modules[name]
     import nbformat
 
     return nbformat

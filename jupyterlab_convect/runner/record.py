@@ -138,15 +138,16 @@ class _Lines:
         self._record = record
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._room = limit
+        self._full = False
 
     def write(self, text: str, note: str = "") -> None:
-        if not text or self._room <= 0 or self._record.trouble:
+        if not text or self._full or self._record.trouble:
             return
         data = text.encode(errors="replace")
         if len(data) > self._room:
             data = data[: self._room] if note else b""
             data += note.encode()
-            self._room = 0
+            self._full = True
         self._room -= len(data)
         try:
             while data:

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from jupyterlab_convect.runner.record import Record
+
 
 def test_a_python_script_with_parameters_values_and_metrics(bench):
     ended = bench.script(
@@ -105,6 +107,16 @@ def test_output_that_is_not_text(bench):
     ended = bench.script("import sys; sys.stdout.buffer.write(bytes(range(256)) * 100)")
     assert ended.code == 0
     assert "ABC" in ended.log
+
+
+def test_a_log_that_is_just_full_ends_with_a_word_when_more_comes(tmp_path):
+    record = Record(tmp_path, log_limit=5)
+    record.log("12345")
+    record.log("6")
+    record.log("7")
+    record.close()
+    text = (tmp_path / "log.txt").read_text()
+    assert text == "12345\n[The log ends here: it is longer than 5 bytes.]\n"
 
 
 def test_endless_output_is_cut(bench, monkeypatch):

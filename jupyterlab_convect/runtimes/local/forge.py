@@ -14,15 +14,16 @@ what it has started goes on.
 
 from __future__ import annotations
 
+import _io
 import array
 import contextlib
 import gc
 import importlib
-import io
 import json
 import os
 import secrets
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -39,6 +40,10 @@ KERNEL_MODULES = (
     "ipykernel.debugger",
     "IPython.extensions.storemagic",
     "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.logger",
+    "IPython.core.oinspect",
+    "tornado.platform.asyncio",
 )
 RUNNER_MODULES = (
     "jupyterlab_convect.runner.run",
@@ -48,8 +53,11 @@ RUNNER_MODULES = (
 )
 LATER = ("papermill.parameterize",)
 """Imported when there is nothing else to do: only parameters need it, and it takes long."""
-COURTESY = 0.1
-"""Seconds after an order in which its step has the processors for itself."""
+COURTESY, HASTE = 0.15, 0.03
+"""Seconds after an order in which its step has the processors for itself; when the next
+is likely to follow, because this one did."""
+CLOSELY = 1.0
+"""Seconds between two orders that follow each other."""
 BASE = dict(os.environ)
 """The environment in which this process was started."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
@@ -106,32 +114,36 @@ class Forge:
         signal.set_wakeup_fd(wakeup)
 
     def preload(self) -> None:
+        """Import; what is there then is not looked at, and so not copied, when a child collects
+        garbage."""
+        gc.disable()
         if self.options["runner"]:
-            # Loads for a second, for a check of addresses that nobody makes here.
-            sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
             for name in RUNNER_MODULES:
                 importlib.import_module(name)
             self.later = list(LATER)
         else:
-            os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or it prints a warning
+            # Nobody debugs a step, and the debugger is a third of a kernel's weight.
+            sys.modules["debugpy"] = None  # type: ignore[assignment]
             importlib.import_module(KERNEL_MODULES[0])
             for name in KERNEL_MODULES[1:]:
                 with contextlib.suppress(ImportError):
                     importlib.import_module(name)
-            del os.environ["PYDEVD_DISABLE_FILE_VALIDATION"]
-        freeze()
+            del sys.modules["debugpy"]
+            rehearse()
+        gc.freeze()
+        gc.enable()
 
     def preload_more(self) -> None:
         importlib.import_module(self.later.pop())
         sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
-        freeze()
+        gc.freeze()
 
     def serve(self) -> None:
-        used = time.monotonic()
+        used, courtesy = time.monotonic(), COURTESY
         waiting: list[Any] = [self.control, self.wake]
         while True:
             missing = self.options["spares"] - len(self.spares)
-            pause = COURTESY if missing or self.later else self.options["idle"]
+            pause = courtesy if missing or self.later else self.options["idle"]
             left = used + pause - time.monotonic()
             ready, _, _ = select.select(waiting, [], [], max(left, 0))
             if not ready and self.later:
@@ -146,7 +158,8 @@ class Forge:
                 order, descriptors = receive(self.control)
                 if order is None:
                     return
-                used = time.monotonic()
+                used, before = time.monotonic(), used
+                courtesy = HASTE if used - before < CLOSELY else COURTESY
                 pid = self.give(order, descriptors)
                 for descriptor in descriptors:
                     os.close(descriptor)
@@ -198,10 +211,11 @@ class Forge:
             found[1].close()
 
 
-def freeze() -> None:
-    """Have what is there now not looked at, and so not copied, when a child collects garbage."""
-    gc.collect()
-    gc.freeze()
+def rehearse() -> None:
+    """Compile the patterns that a kernel reads its first cell with."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    TransformerManager().transform_cell("0")  # type: ignore[no-untyped-call]
 
 
 def start_over(keep: set[int]) -> None:
@@ -220,9 +234,18 @@ def start_over(keep: set[int]) -> None:
 
 def spare(channel: socket.socket, options: dict[str, Any]) -> None:
     """Wait for the one order of this process."""
-    kernel = None if options["runner"] else fork_kernel(options, channel)
+    if options["runner"]:
+        kernel = None
+        if not select.select([channel], [], [], 0)[0]:
+            sys.modules["jupyterlab_convect.runner.wire"].rehearse()
+    else:
+        kernel = fork_kernel(options, channel)
     order, descriptors = receive(channel)
     if order is None:
+        if kernel is not None:
+            os.kill(kernel["pid"], signal.SIGKILL)
+            os.waitpid(kernel["pid"], 0)
+            shutil.rmtree(kernel["folder"], ignore_errors=True)
         os._exit(0)
     channel.send(b"t")
     channel.close()
@@ -233,7 +256,10 @@ def spare(channel: socket.socket, options: dict[str, Any]) -> None:
 
 
 def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
-    """Become the runner of a step, with a kernel at hand if a keeper is at the other end."""
+    """Become the runner of a step, with a kernel at hand if a keeper is at the other end.
+
+    The first descriptor is closed when the outcome is written, some time before the end.
+    """
     from jupyterlab_convect.runner.forked import ForkedSpare
     from jupyterlab_convect.runner.run import run
 
@@ -247,12 +273,14 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
         os.dup2(log, 2)
         os.close(log)
     offer = None
-    if descriptors:
-        keeper = socket.socket(fileno=descriptors[0])
+    done, *keepers = descriptors
+    for each in keepers:
+        keeper = socket.socket(fileno=each)
         kernel, rights = receive(keeper)
         if kernel is not None:
             offer = ForkedSpare(kernel, keeper, *rights)
     code = run(folder, offer)
+    os.close(done)
     if offer is not None:
         offer.discard()
     sys.stdout.flush()
@@ -341,8 +369,13 @@ def be_kernel(
     import threading
 
     from ipykernel.kernelapp import IPKernelApp
+    from traitlets.config import Config
 
     class SpareKernelApp(IPKernelApp):
+        def parse_command_line(self, argv: list[str] | None = None) -> None:
+            if argv:  # else it would make a parser of all there is to set
+                super().parse_command_line(argv)
+
         def log_connection_info(self) -> None:
             pass
 
@@ -360,8 +393,9 @@ def be_kernel(
     file.touch(0o600)
     file.write_text(json.dumps(connection))
     sys.argv = ["ipykernel_launcher.py", "-f", str(file)]
-    app: Any = SpareKernelApp.instance()
-    app.initialize(["-f", str(file), "--HistoryManager.hist_file=:memory:", *arguments])
+    settings = {"IPKernelApp": {"connection_file": str(file)}, "HistoryManager": {"enabled": False}}
+    app: Any = SpareKernelApp.instance(config=Config(settings))
+    app.initialize(arguments)
     app.kernel._process_children = list  # the runner ends them, without ipykernel's long waits
     app.start()
     app.control_thread.join(2)  # it may still flush streams that the exit closes
@@ -372,9 +406,10 @@ def be_kernel(
     app.shell.user_ns.clear()
     gc.collect()
     for each in gc.get_objects():
-        if isinstance(each, io.IOBase):
+        if isinstance(each, _io._IOBase):  # without what io.IOBase asks of every class
             with contextlib.suppress(Exception):
                 each.flush()
+    os.setpgid(0, os.getppid())  # from now on its own group is what the notebook has started
     os._exit(0)
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ...runner.identity import is_alive
-from ...runner.saving import write_whole
 
 TINY = 1e-6
 
@@ -45,9 +44,7 @@ class Room:
 
 class Ledger:
     def __init__(self, folder: Path | None = None) -> None:
-        folder = folder or private_folder()
-        self._path = folder / "room.json"
-        self._lock = folder / "room.lock"
+        self._path = (folder or private_folder()) / "room.json"
 
     def take(
         self,
@@ -99,23 +96,27 @@ class Ledger:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[dict[str, Any]]:
-        lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            before = self._read()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            before = _read(file)
             entries = {key: each for key, each in before.items() if is_alive(each["holder"])}
             yield entries
             if entries != before:
-                write_whole(self._path, json.dumps(entries).encode())
+                line = json.dumps(entries).encode() + b"\n"
+                os.pwrite(file, line, 0)
+                os.ftruncate(file, len(line))
         finally:
-            os.close(lock)
+            os.close(file)
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            entries: dict[str, Any] = json.loads(self._path.read_bytes())
-            return {key: dict(each) for key, each in entries.items()}
-        except (OSError, ValueError, AttributeError, TypeError):
-            return {}
+
+def _read(file: int) -> dict[str, Any]:
+    """The first line; what follows is of an earlier time, by somebody who died before the end."""
+    try:
+        line = os.pread(file, os.fstat(file).st_size, 0).partition(b"\n")[0]
+        return {key: dict(each) for key, each in json.loads(line).items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
 
 
 def private_folder() -> Path:

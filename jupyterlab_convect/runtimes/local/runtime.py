@@ -72,7 +72,7 @@ class LocalRuntime(StepRuntime):
         asks for none finds the variable as it was.""",
     ).tag(config=True)
     spare_kernels = Integer(
-        1,
+        2,
         min=0,
         help="""Kernels kept ready by a warm process, so that a run starts in tens of
         milliseconds; 0 turns the warm process off.""",
@@ -92,6 +92,7 @@ class LocalRuntime(StepRuntime):
         super().__init__(**kwargs)
         self._warm: dict[str, WarmProcess] = {}
         self._watched: dict[int, Callable[[], None]] = {}
+        """What takes a watch off again, by the process, or the descriptor below zero."""
         self._progress = Progresses()
 
     async def check(self, plan: Plan) -> list[Problem]:
@@ -99,7 +100,7 @@ class LocalRuntime(StepRuntime):
         return await asyncio.to_thread(lambda: check_plan(plan, self.capacity, self.devices))
 
     def warm_up(self) -> None:
-        """Have the warm process ready for the next step; costs nothing when it is."""
+        """Have the warm processes ready for the next step; costs nothing when they are."""
         for launch in (None, own_launch()):
             if warm := self._warm_process(launch):
                 warm.warm_up()
@@ -236,15 +237,21 @@ class LocalRuntime(StepRuntime):
             return None, None
         order = {"folder": str(attempt.folder), "env": env}
         launch = await asyncio.to_thread(_launch_of, attempt)
-        if launch is None:
-            return await runners.order(order), None
-        kernels = self._warm_process(launch)
-        assert kernels is not None
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            return await asyncio.gather(
-                runners.order(order, [ours.fileno()]), kernels.order({}, [theirs.fileno()])
-            )
+        done, written = os.pipe()
+        self._listen(-done, done)
+        try:
+            if launch is None:
+                return await runners.order(order, [written]), None
+            kernels = self._warm_process(launch)
+            assert kernels is not None
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                return await asyncio.gather(
+                    runners.order(order, [written, ours.fileno()]),
+                    kernels.order({}, [theirs.fileno()]),
+                )
+        finally:
+            os.close(written)
 
     def _start_cold(self, attempt: Attempt, env: Mapping[str, str]) -> int:
         with (attempt.folder / "log.txt").open("ab") as log:
@@ -280,20 +287,24 @@ class LocalRuntime(StepRuntime):
         except OSError:
             asyncio.get_running_loop().call_soon(self.changed)
             return
+        self._listen(pid, descriptor, on_end)
+
+    def _listen(self, key: int, descriptor: int, then: Callable[[], object] = lambda: None) -> None:
+        """Tell the engine when there is something on the descriptor, once."""
         loop = asyncio.get_running_loop()
 
         def forget() -> None:
-            del self._watched[pid]
+            del self._watched[key]
             loop.remove_reader(descriptor)
             os.close(descriptor)
 
-        def ended() -> None:
+        def heard() -> None:
             forget()
-            on_end()
+            then()
             self.changed()
 
-        self._watched[pid] = forget
-        loop.add_reader(descriptor, ended)
+        self._watched[key] = forget
+        loop.add_reader(descriptor, heard)
 
 
 def _key(attempt: Attempt) -> str:

@@ -9,7 +9,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,14 +109,12 @@ class WarmProcess:
             return None
 
     async def close(self) -> None:
-        """Let it end; what it has started goes on."""
+        """End it; what it has started goes on."""
         process = self._process
         self._forget()
-        deadline = time.monotonic() + 2
-        while process is not None and process.poll() is None:
-            if time.monotonic() > deadline:
-                process.kill()
-            await asyncio.sleep(0.005)
+        if process is not None:
+            process.kill()
+            await asyncio.to_thread(process.wait)
 
     def _on_message(self) -> None:
         assert self._control is not None

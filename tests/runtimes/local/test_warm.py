@@ -55,16 +55,29 @@ async def test_it_looks_like_one_that_was_started_the_ordinary_way(make, warm):
     forked, second, started = (json.loads(text) for text in (first, again, other))
     more = {name.split(".")[0] for name in {*forked["modules"]} - {*started["modules"]}}
     assert more <= sys.stdlib_module_names, more
-    missing = set(started["modules"]) - set(forked["modules"]) - {"runpy"}
-    assert not missing, missing
+    missing = {name.split(".")[0] for name in {*started["modules"]} - {*forked["modules"]}}
+    debugger = {name for name in missing if name.startswith(("debugpy", "pydev"))}
+    assert missing - debugger <= sys.stdlib_module_names, missing
     for same in ("path", "argv", "cwd", "executable", "main", "sigterm", "group", "flags"):
         assert forked[same] == started[same], same
-    private = {"CONVECT_VALUES", "JPY_PARENT_PID"}
+    private = {"CONVECT_VALUES", "JPY_PARENT_PID", "PYDEVD_USE_FRAME_EVAL"}
     for name in {*forked["environment"], *started["environment"]} - private:
         assert forked["environment"].get(name) == started["environment"].get(name), name
     assert forked["files"] <= started["files"] + 5
     assert forked["random"] != second["random"]
     assert forked["ppid"] != second["ppid"]
+
+
+@pytest.mark.parametrize("spare_kernels", [1, 0], ids=["warm", "cold"])
+async def test_what_people_do_in_notebooks_works(make, spare_kernels):
+    driver = make(spare_kernels=spare_kernels)
+    _, status, log = await driver.run(
+        ["x = 40 + 2", "%history -n 1", "%recall 1", "%rerun 1", "%save kept.py 1", "In[1]",
+         "import debugpy; debugpy.__name__", "!echo $((6 * 7))", "%time y = 1"],
+    )  # fmt: skip
+    assert status.state == "succeeded", (status, log)
+    assert "1: x = 40 + 2" in log
+    assert "\n42\n" in log
 
 
 async def test_a_kernel_is_never_used_twice(warm):
