@@ -19,6 +19,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / ".make" / "results"
 SHOWN_LINES = 150
+WAITING = ("tests/runner", "tests/routes")
+"""Tests that wait for kernels and servers, which others may compute beside."""
 ENVIRONMENT = {
     name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
 }
@@ -49,7 +51,7 @@ class Result(NamedTuple):
 
 
 def slow_suites() -> list[Suite]:
-    return [browser(), pytest("pytest, slow", "slow")]
+    return [browser(), pytest("pytest, slow", "-m", "slow")]
 
 
 def fast_suites() -> list[Suite]:
@@ -57,10 +59,8 @@ def fast_suites() -> list[Suite]:
     python = sys.executable
     results = RESULTS.relative_to(ROOT)
     return [
-        pytest("pytest", "not slow"),
-        Suite("eslint", ("jlpm", "eslint")),
-        Suite("mypy", (python, "-m", "mypy")),
-        Suite("tsc", ("jlpm", "tsc", "--project", "tsconfig.test.json")),
+        pytest("pytest, runner and routes", "-m", "not slow", *WAITING),
+        pytest("pytest", "-m", "not slow", *(f"--ignore={folder}" for folder in WAITING)),
         Suite(
             "jest",
             ("jlpm", "jest", "--json", f"--outputFile={results}/jest.json"),
@@ -68,6 +68,9 @@ def fast_suites() -> list[Suite]:
             read_jest,
         ),
         Suite("prettier", ("jlpm", "prettier", "--check")),
+        Suite("tsc", ("jlpm", "tsc", "--project", "tsconfig.test.json")),
+        Suite("eslint", ("jlpm", "eslint")),
+        Suite("mypy", (python, "-m", "mypy")),
         Suite("stylelint", ("jlpm", "stylelint")),
         Suite("ruff", (python, "-m", "ruff", "check")),
         Suite("ruff format", (python, "-m", "ruff", "format", "--check")),
@@ -75,9 +78,9 @@ def fast_suites() -> list[Suite]:
     ]
 
 
-def pytest(name: str, mark: str) -> Suite:
-    report = f"{mark.replace(' ', '-')}.xml"
-    command = (sys.executable, "-m", "pytest", "-m", mark)
+def pytest(name: str, *options: str) -> Suite:
+    report = f"{file_name(name)}.xml"
+    command = (sys.executable, "-m", "pytest", *options)
     path = RESULTS.relative_to(ROOT) / report
     return Suite(name, (*command, f"--junitxml={path}"), report, read_junit)
 
@@ -136,7 +139,7 @@ def run(suite: Suite) -> Result:
             check=False,
         )
     seconds = time.monotonic() - started
-    (RESULTS / f"{suite.name.replace(' ', '-')}.log").write_text(done.stdout)
+    (RESULTS / f"{file_name(suite.name)}.log").write_text(done.stdout)
     counts = Counts(int(done.returncode == 0), int(done.returncode != 0), 0)
     if report and suite.read and report.exists():
         counts = suite.read(report)
@@ -158,6 +161,10 @@ def show(suite: Suite, counts: Counts, seconds: float, output: str) -> None:
     sys.stdout.flush()
 
 
+def file_name(name: str) -> str:
+    return name.replace(",", "").replace(" ", "-")
+
+
 def table(results: list[Result]) -> str:
     rows = [("suite", "passed", "failed", "skipped", "seconds")]
     rows += [
@@ -175,9 +182,9 @@ def main() -> int:
     parser.add_argument("--fast", action="store_true", help="leave the slow ones out")
     options = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    # Tests wait more than they compute: one more at a time than there are processors.
     wanted = fast_suites() if options.fast else [*slow_suites(), *fast_suites()]
-    with ThreadPoolExecutor(max_workers=2 if options.fast else 3) as pool:
+    # Those with real kernels and browsers wait more than they compute.
+    with ThreadPoolExecutor(max_workers=2 if options.fast else 4) as pool:
         results = list(pool.map(run, wanted))
     total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))
     print(f"\n{table(results)}\n")

@@ -89,15 +89,15 @@ test('a notebook without kernel runs with the default one, unsaved changes with 
   await expect(dialog.getByText('The notebook names none.')).toBeVisible();
   await dialog.getByLabel('Kernel').fill('klingon');
   await expect(dialog.getByText('The kernel klingon is not')).toBeVisible();
-  await expect(
-    dialog.getByRole('button', { name: 'Run', exact: true })
-  ).toBeDisabled();
+  const button = dialog.getByRole('button', { name: 'Run', exact: true });
+  await expect(button).toBeDisabled();
   await dialog.getByLabel('Kernel').fill('python3');
   // Enter is a line in a text, and Run in a field.
   await dialog.getByText('More').press('Enter');
   const env = dialog.getByLabel('Environment variables');
   await env.pressSequentially('A=1\nB=2');
   await expect(env).toHaveValue('A=1\nB=2');
+  await expect(button).toBeEnabled();
   await dialog.getByLabel('Retries').press('Enter');
   await dialog.waitFor({ state: 'detached' });
   const panel = await showRuns(page);
