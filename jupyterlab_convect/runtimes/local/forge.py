@@ -130,6 +130,7 @@ class Forge:
                     importlib.import_module(name)
             del sys.modules["debugpy"]
             rehearse()
+        tempfile.gettempdir()  # tries it out, once for all
         gc.freeze()
         gc.enable()
 
@@ -224,10 +225,10 @@ def start_over(keep: set[int]) -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for place in list(Path("/proc/self/fd").iterdir()):
-        if int(place.name) > 2 and int(place.name) not in keep:
+    for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
+        if descriptor > 2 and descriptor not in keep:
             with contextlib.suppress(OSError):
-                os.close(int(place.name))
+                os.close(descriptor)
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 
@@ -263,9 +264,7 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
     from jupyterlab_convect.runner.forked import ForkedSpare
     from jupyterlab_convect.runner.run import run
 
-    os.environ.clear()
-    os.environ.update(order["env"])
-    time.tzset()
+    set_environment(order["env"])
     folder = Path(order["folder"])
     with contextlib.suppress(OSError):
         log = os.open(folder / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -419,9 +418,7 @@ def adopt(assignment: dict[str, Any]) -> None:
     Variables that ipykernel has set meanwhile, it would set in any environment.
     """
     own = {name: value for name, value in os.environ.items() if BASE.get(name) != value}
-    os.environ.clear()
-    os.environ.update({**assignment["env"], **own})
-    time.tzset()
+    set_environment({**assignment["env"], **own})
     os.chdir(assignment["cwd"])
     for group in assignment["groups"]:
         with contextlib.suppress(OSError):
@@ -430,6 +427,15 @@ def adopt(assignment: dict[str, Any]) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def set_environment(wanted: dict[str, str]) -> None:
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+    time.tzset()
 
 
 def main() -> None:
