@@ -26,7 +26,8 @@ class Wire:
         self, connection: Mapping[str, Any], on_broadcast: Callable[[Message], None]
     ) -> None:
         self.client: Any = None
-        self.client = BlockingKernelClient()
+        # With a context of its own, it would wait for the end of that when it is closed.
+        self.client = BlockingKernelClient(context=zmq.Context.instance())
         self.client.load_connection_info(dict(connection))
         self.client.start_channels(stdin=False, hb=False)
         self.client.allow_stdin = False

@@ -7,6 +7,7 @@ import {
 import type { LabIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import '../../style/common.css';
 import '../../style/catalog.css';
 import type { Execute } from '../ui';
 import { Ago, useModel, useTrans } from '../ui';
@@ -116,7 +117,7 @@ function CatalogItem(props: {
           {trans._n('%1 component', '%1 components', catalog.counts.components)}
           {catalog.counts.errors > 0 && (
             <button
-              className="jp-ConvectCatalog-link jp-mod-error"
+              className="jp-Convect-link jp-mod-error"
               onClick={onErrors}
             >
               {trans._n('%1 error', '%1 errors', catalog.counts.errors)}

@@ -66,7 +66,7 @@ export function CompareView(props: {
                 <th key={view.id} scope="col">
                   <StateIcon state={view.state} />
                   <button
-                    className="jp-ConvectRuns-link"
+                    className="jp-Convect-link"
                     onClick={() =>
                       execute(CommandIDs.openRun, { run: view.id })
                     }
@@ -75,7 +75,7 @@ export function CompareView(props: {
                   </button>
                   {views.length > 1 && (
                     <button
-                      className="jp-ConvectRuns-link"
+                      className="jp-Convect-link"
                       aria-label={trans.__('Take %1 away', view.name)}
                       title={trans.__('Take away')}
                       onClick={() => model.remove(view.id)}

@@ -83,7 +83,7 @@ function FailedCell(props: {
           {cell.error.name}
         </span>
         <button
-          className="jp-ConvectRuns-link"
+          className="jp-Convect-link"
           onClick={() => onOpen(cell.index)}
         >
           {trans.__('Show in the notebook')}
@@ -148,7 +148,7 @@ function CellBody(props: {
         </pre>
       )}
       <button
-        className="jp-ConvectRuns-link"
+        className="jp-Convect-link"
         onClick={() => onOpen(cell.index)}
       >
         {trans.__('Show in the notebook')}

@@ -53,7 +53,7 @@ export function Header(props: {
       <div className="jp-ConvectRuns-facts">
         {view.path && (
           <button
-            className="jp-ConvectRuns-link"
+            className="jp-Convect-link"
             title={trans.__('Open the source')}
             onClick={() =>
               execute('docmanager:open', { path: view.path as string })
@@ -68,7 +68,7 @@ export function Header(props: {
         {view.user && <span>{view.user}</span>}
         {view.sweep && (
           <button
-            className="jp-ConvectRuns-link"
+            className="jp-Convect-link"
             onClick={() => execute(CommandIDs.openSweep, { sweep: view.sweep })}
           >
             {trans.__('Sweep')}
