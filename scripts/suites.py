@@ -184,7 +184,7 @@ def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     wanted = fast_suites() if options.fast else [*slow_suites(), *fast_suites()]
     # Those with real kernels and browsers wait more than they compute.
-    with ThreadPoolExecutor(max_workers=2 if options.fast else 4) as pool:
+    with ThreadPoolExecutor(max_workers=2 if options.fast else 3) as pool:
         results = list(pool.map(run, wanted))
     total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))
     print(f"\n{table(results)}\n")

@@ -116,10 +116,7 @@ function CatalogItem(props: {
         <div className="jp-ConvectCatalog-detail">
           {trans._n('%1 component', '%1 components', catalog.counts.components)}
           {catalog.counts.errors > 0 && (
-            <button
-              className="jp-Convect-link jp-mod-error"
-              onClick={onErrors}
-            >
+            <button className="jp-Convect-link jp-mod-error" onClick={onErrors}>
               {trans._n('%1 error', '%1 errors', catalog.counts.errors)}
             </button>
           )}

@@ -14,9 +14,12 @@ import {
 
 interface ITerminalTab {
   content?: {
-    session?: {
-      messageReceived: {
-        connect(slot: (_: unknown, message: { content?: unknown[] }) => void): void;
+    _term?: {
+      buffer: {
+        active: {
+          length: number;
+          getLine(index: number): { translateToString(): string };
+        };
       };
     };
   };
@@ -348,24 +351,19 @@ test('a run is watched, stopped, run again and deleted', async ({
 
   await run.getByRole('button', { name: 'Terminal' }).click();
   await page.locator('.jp-Terminal:visible').waitFor();
-  await page.evaluate(() => {
-    const { shell } = window.jupyterapp;
-    const said: string[] = [];
-    Object.assign(window, { said });
-    for (const widget of shell.widgets('main')) {
-      const { content } = widget as unknown as ITerminalTab;
-      content?.session?.messageReceived.connect((_, message) =>
-        said.push(String(message.content?.[0] ?? ''))
-      );
-    }
-  });
-  await expect(async () => {
-    await page.keyboard.type('echo it is $PWD\n');
-    const said = await page.evaluate(() =>
-      (window as unknown as { said: string[] }).said.join('')
-    );
-    expect(said).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
-  }).toPass();
+  const shown = () =>
+    page.evaluate(() => {
+      const [tab] = [...window.jupyterapp.shell.widgets('main')]
+        .map(widget => (widget as unknown as ITerminalTab).content?._term)
+        .filter(term => term !== undefined);
+      const { active } = tab!.buffer;
+      return Array.from({ length: active.length }, (_, index) =>
+        active.getLine(index).translateToString()
+      ).join('');
+    });
+  await expect.poll(shown).toContain(`runs shell ${id}`);
+  await page.keyboard.type('echo it is $PWD\n');
+  await expect.poll(shown).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
   await page.keyboard.type('exit\nexit\n');
   await execute(page, 'convect:open-run', { run: id });
 

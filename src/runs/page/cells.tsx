@@ -82,10 +82,7 @@ function FailedCell(props: {
           {': '}
           {cell.error.name}
         </span>
-        <button
-          className="jp-Convect-link"
-          onClick={() => onOpen(cell.index)}
-        >
+        <button className="jp-Convect-link" onClick={() => onOpen(cell.index)}>
           {trans.__('Show in the notebook')}
         </button>
       </h4>
@@ -147,10 +144,7 @@ function CellBody(props: {
           ))}
         </pre>
       )}
-      <button
-        className="jp-Convect-link"
-        onClick={() => onOpen(cell.index)}
-      >
+      <button className="jp-Convect-link" onClick={() => onOpen(cell.index)}>
         {trans.__('Show in the notebook')}
       </button>
     </>
