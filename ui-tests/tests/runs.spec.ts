@@ -352,15 +352,16 @@ test('a run is watched, stopped, run again and deleted', async ({
   await run.getByRole('button', { name: 'Terminal' }).click();
   await page.locator('.jp-Terminal:visible').waitFor();
   const shown = () =>
-    page.evaluate(() => {
-      const [tab] = [...window.jupyterapp.shell.widgets('main')]
-        .map(widget => (widget as unknown as ITerminalTab).content?._term)
-        .filter(term => term !== undefined);
-      const { active } = tab!.buffer;
-      return Array.from({ length: active.length }, (_, index) =>
-        active.getLine(index).translateToString()
-      ).join('');
-    });
+    page.evaluate(() =>
+      [...window.jupyterapp.shell.widgets('main')]
+        .map(tab => (tab as unknown as ITerminalTab).content?._term?.buffer.active)
+        .flatMap(text =>
+          Array.from({ length: text?.length ?? 0 }, (_, index) =>
+            text!.getLine(index).translateToString()
+          )
+        )
+        .join('')
+    );
   await expect.poll(shown).toContain(`runs shell ${id}`);
   await page.keyboard.type('echo it is $PWD\n');
   await expect.poll(shown).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
