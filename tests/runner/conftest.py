@@ -130,6 +130,12 @@ def bench(tmp_path):
 
 
 @pytest.fixture
+def enough_memory(monkeypatch):
+    """Nobody on this machine is killed for want of memory meanwhile, other tests included."""
+    monkeypatch.setattr("jupyterlab_convect.runner.outcome.count_all_kills", lambda: 0)
+
+
+@pytest.fixture
 def wait_for():
     def wait(condition, patience=60.0):
         deadline = time.monotonic() + patience

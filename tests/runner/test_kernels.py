@@ -26,6 +26,7 @@ def install_kernel(tmp_path, monkeypatch):
     return install
 
 
+@pytest.mark.usefixtures("enough_memory")
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

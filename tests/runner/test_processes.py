@@ -91,6 +91,7 @@ def test_a_command_that_cannot_start(bench, command):
     assert "could not be started: " in ended.reason
 
 
+@pytest.mark.usefixtures("enough_memory")
 def test_a_script_that_is_killed(bench):
     ended = bench.script("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert ended.reason == "s.py was killed (SIGKILL), probably because memory ran out."
