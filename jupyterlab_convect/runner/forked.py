@@ -53,9 +53,9 @@ class ForkedSpare:
             if channel.recv(1) != b"r":
                 return None
             channel.sendall(struct.pack("!I", len(data)) + data)
+            kernel = ForkedKernel(self._made, self._keeper, channel, self._output)
         except OSError:
             return None
-        kernel = ForkedKernel(self._made, self._keeper, channel, self._output)
         kernel.listen(record)
         return kernel
 

@@ -122,7 +122,7 @@ class Forge:
                 importlib.import_module(name)
             self.later = list(LATER)
         else:
-            # Nobody debugs a step, and the debugger is a third of a kernel's weight.
+            # Nobody debugs a step, and the debugger is a fifth of what a kernel loads.
             sys.modules["debugpy"] = None  # type: ignore[assignment]
             importlib.import_module(KERNEL_MODULES[0])
             for name in KERNEL_MODULES[1:]:
@@ -408,7 +408,8 @@ def be_kernel(
         if isinstance(each, _io._IOBase):  # without what io.IOBase asks of every class
             with contextlib.suppress(Exception):
                 each.flush()
-    os.setpgid(0, os.getppid())  # from now on its own group is what the notebook has started
+    with contextlib.suppress(OSError):
+        os.setpgid(0, os.getppid())  # its own group is now what the notebook has started
     os._exit(0)
 
 
