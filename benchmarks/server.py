@@ -104,5 +104,5 @@ def _wait_until_it_answers(running: Server, process: subprocess.Popen[bytes]) ->
             running.ask("api/status")
             return
         except OSError:
-            time.sleep(0.05)
+            time.sleep(0.02)
     raise RuntimeError("The server did not start.")

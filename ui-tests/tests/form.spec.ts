@@ -1,0 +1,271 @@
+import {
+  execute,
+  expect,
+  forgetRuns,
+  frontPage,
+  notebook,
+  openFile,
+  pressRun,
+  runAsPipeline,
+  showRuns,
+  test,
+  upload
+} from './helpers';
+
+test('a notebook runs with nothing configured, and is not changed', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/hello.ipynb`;
+  await upload(page, path, notebook('print("from a kernel far away")', '6 * 7'));
+  const source = () =>
+    page.evaluate(async path => {
+      const { contents } = window.jupyterapp.serviceManager;
+      return (await contents.get(path)).content;
+    }, path);
+  const before = await source();
+
+  await forgetRuns(page);
+  const panel = await showRuns(page);
+  await expect(panel.getByText('No runs yet')).toBeVisible();
+  const dialog = await runAsPipeline(page, path);
+  const save = dialog.getByLabel('Save the unsaved changes first');
+  if (await save.isVisible()) {
+    await save.uncheck();
+  }
+  await pressRun(dialog);
+
+  await page
+    .getByRole('alert')
+    .filter({ hasText: 'hello runs now.' })
+    .getByRole('button', { name: 'Open' })
+    .click();
+  const row = panel.getByRole('option', { name: 'hello' });
+  await expect(row.getByRole('img', { name: 'Succeeded' })).toBeVisible();
+  const run = frontPage(page);
+  await expect(run.getByText('Succeeded')).toBeVisible();
+  await expect(run.getByTitle('6 * 7')).toBeVisible();
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await expect(run.getByText('from a kernel far away')).toBeVisible();
+
+  await run.getByRole('button', { name: 'Executed notebook' }).click();
+  const executed = page.locator('.jp-NotebookPanel:visible');
+  await expect(executed.locator('.jp-OutputArea').getByText('from a kernel far away')).toBeVisible();
+  await expect(executed.locator('.jp-OutputArea').getByText('42')).toBeVisible();
+  await expect(executed.getByText('read-only')).toBeVisible();
+  expect(await source()).toEqual(before);
+
+  await executed.getByText('Compare with the source').click();
+  await expect(frontPage(page).getByText('42')).toBeVisible();
+
+  await row.click();
+  const zip = page.waitForEvent('download');
+  await run.getByRole('button', { name: 'Download everything' }).click();
+  expect((await zip).suggestedFilename()).toMatch(/\.zip$/);
+  await run.getByRole('button', { name: 'Compare with other runs' }).click();
+  await expect(frontPage(page).getByText('Digest of the source')).toBeVisible();
+});
+
+test('a notebook without kernel runs with the default one, unsaved changes with it', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/bare.ipynb`;
+  const content = JSON.parse(notebook('print("bare")'));
+  await upload(page, path, JSON.stringify({ ...content, metadata: {} }));
+  void execute(page, 'convect:run-as-pipeline', { path });
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  await expect(dialog.getByLabel('Kernel')).toHaveValue('python3');
+  await expect(dialog.getByText('The notebook names none.')).toBeVisible();
+  await dialog.getByLabel('Kernel').fill('klingon');
+  await expect(dialog.getByText('The kernel klingon is not')).toBeVisible();
+  const button = dialog.getByRole('button', { name: 'Run', exact: true });
+  await expect(button).toBeDisabled();
+  await dialog.getByLabel('Kernel').fill('python3');
+  // Enter is a line in a text, and Run in a field.
+  await dialog.getByText('More').press('Enter');
+  const env = dialog.getByLabel('Environment variables');
+  await env.pressSequentially('A=1\nB=2');
+  await expect(env).toHaveValue('A=1\nB=2');
+  await expect(button).toBeEnabled();
+  await dialog.getByLabel('Retries').press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  const panel = await showRuns(page);
+  const row = panel.getByRole('option', { name: 'bare' });
+  await expect(row.getByRole('img', { name: 'Succeeded' })).toBeVisible();
+
+  const later = `${tmpPath}/later.ipynb`;
+  await upload(page, later, notebook('print("before")'));
+  await openFile(page, later);
+  const editor = page.locator('.jp-NotebookPanel:visible .cm-content').first();
+  await editor.click();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('print("after all")');
+  const again = await runAsPipeline(page, later);
+  await expect(
+    again.getByLabel('Save the unsaved changes first')
+  ).toBeChecked();
+  await pressRun(again);
+  await panel.getByRole('option', { name: 'later' }).click();
+  const run = frontPage(page);
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await expect(run.getByText('after all')).toBeVisible();
+});
+
+test('parameters are typed, remembered and cloned', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/typed.ipynb`;
+  await upload(
+    page,
+    path,
+    notebook(
+      { source: 'rows: int = 3  # how many\nname = "a"', tags: ['parameters'] },
+      'print("rows", rows + 1, name)',
+      'import jupyterlab_convect as convect\nfor i in range(9):\n    convect.metric("loss", 1 / (i + 1))',
+      'convect.output("half", rows / 2)\nopen("kept.txt", "w").write("kept")'
+    )
+  );
+  let dialog = await runAsPipeline(page, path);
+  const rows = dialog.getByLabel('rows', { exact: true });
+  await expect(rows).toHaveValue('3');
+  await expect(dialog.getByText('how many')).toBeVisible();
+  await rows.fill('many');
+  await expect(dialog.getByText('Give a whole number.')).toBeVisible();
+  await expect(
+    dialog.getByRole('button', { name: 'Run', exact: true })
+  ).toBeDisabled();
+  await rows.fill('41');
+  await dialog.getByText('More').click();
+  await dialog.getByLabel('Files to keep').fill('kept.txt');
+  await pressRun(dialog);
+
+  const panel = await showRuns(page);
+  const row = panel.getByRole('option', { name: 'typed' }).first();
+  await expect(row.getByText('rows=41')).toBeVisible();
+  await row.click();
+  const run = frontPage(page);
+  await expect(run.getByText('Succeeded')).toBeVisible();
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await expect(run.getByText('rows 42 a')).toBeVisible();
+  await run.getByRole('tab', { name: 'Values' }).click();
+  await expect(run.getByRole('row', { name: 'half 20.5' })).toBeVisible();
+  await run.getByRole('tab', { name: 'Metrics' }).click();
+  await expect(run.locator('canvas')).toBeVisible();
+  await run.getByRole('tab', { name: 'Files' }).click();
+  const file = page.waitForEvent('download');
+  await run.getByRole('link', { name: 'kept.txt' }).click();
+  expect((await file).suggestedFilename()).toBe('kept.txt');
+
+  dialog = await runAsPipeline(page, path);
+  await expect(dialog.getByLabel('rows', { exact: true })).toHaveValue('41');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+
+  await row.click();
+  await run.getByRole('button', { name: 'Change and run again' }).click();
+  await expect(dialog.getByLabel('rows', { exact: true })).toHaveValue('41');
+  await dialog.getByRole('button', { name: 'Show as pipeline' }).click();
+  await expect
+    .poll(() => page.contents.fileExists(`${tmpPath}/typed.pipeline`))
+    .toBe(true);
+});
+
+test('a sweep of six shows its table and opens the best', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/sweep.ipynb`;
+  await upload(
+    page,
+    path,
+    notebook(
+      { source: 'a = 1\nb = 0.5', tags: ['parameters'] },
+      'import jupyterlab_convect as convect\nassert a < 9\nconvect.metric("score", a * b)',
+      'print("score is", a * b)'
+    )
+  );
+  const dialog = await runAsPipeline(page, path);
+  await dialog.getByLabel('a', { exact: true }).fill('1..3');
+  await dialog.getByLabel('b', { exact: true }).fill('0.5, 2');
+  await expect(dialog.getByText('6 runs on This machine')).toBeVisible();
+  await dialog.getByLabel('Best').first().selectOption('max');
+  await dialog.getByLabel('Metric').fill('score');
+  await pressRun(dialog);
+
+  const panel = await showRuns(page);
+  await expect(panel.getByText('6 of 6 runs')).toBeVisible();
+  await panel.getByRole('option', { name: 'sweep' }).first().click();
+  const sweep = frontPage(page);
+  await expect(sweep.getByText('6 of 6 runs have ended')).toBeVisible();
+  await expect(sweep.locator('canvas').first()).toBeVisible();
+  const rows = sweep.locator('.jp-ConvectRuns-grid-row');
+  await expect(rows).toHaveCount(6);
+  const best = rows.filter({ hasText: 'Best' });
+  await expect(best).toContainText('6');
+
+  await sweep.getByRole('columnheader', { name: 'score' }).click();
+  await expect(rows.first()).toContainText('0.5');
+  await sweep.getByLabel('Filter the runs').fill('a>2');
+  await expect(rows).toHaveCount(2);
+
+  await sweep.getByLabel('Filter the runs').fill('');
+  await sweep.getByText('Columns').click();
+  await sweep.getByRole('checkbox', { name: 'score' }).uncheck();
+  await expect(
+    sweep.getByRole('columnheader', { name: 'score' })
+  ).toBeHidden();
+  await sweep.getByText('Columns').click();
+
+  await sweep.getByRole('button', { name: 'Add points' }).click();
+  await sweep.getByRole('textbox', { name: 'a', exact: true }).fill('0, 9');
+  await sweep.getByRole('textbox', { name: 'b', exact: true }).fill('7');
+  await sweep.getByRole('button', { name: 'Add 2 runs' }).click();
+  await expect(sweep.getByText('8 of 8 runs have ended')).toBeVisible();
+  const failed = rows.filter({
+    has: page.getByRole('img', { name: 'Failed' })
+  });
+  const first = await failed.getAttribute('data-run');
+  await sweep.getByRole('button', { name: 'Run the failed again' }).click();
+  await expect(failed).not.toHaveAttribute('data-run', first ?? '');
+  await expect(sweep.getByText('1 did not succeed')).toBeVisible();
+
+  await sweep.getByRole('button', { name: 'Open the best' }).click();
+  await expect(
+    page.locator('.jp-NotebookPanel:visible').getByText('score is 6')
+  ).toBeVisible();
+});
+
+test('several files run together, and a log of 50 MB stays readable', async ({
+  page,
+  tmpPath
+}) => {
+  await upload(
+    page,
+    `${tmpPath}/big.py`,
+    'for i in range(50000):\n    print(f"line {i:05d} " + "." * 988)\n'
+  );
+  await upload(page, `${tmpPath}/small.ipynb`, notebook('print("small")'));
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  await page.sidebar.openTab('filebrowser');
+  await page.filebrowser.openDirectory(tmpPath);
+  const file = (name: string) =>
+    page.locator('.jp-DirListing-item').filter({ hasText: name });
+  await file('big.py').click();
+  await file('small.ipynb').click({ modifiers: ['ControlOrMeta'] });
+  await file('small.ipynb').click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Run as Pipeline…' }).click();
+  await dialog.getByText('One run on This machine').waitFor();
+  await pressRun(dialog);
+
+  const panel = await showRuns(page);
+  await panel.getByRole('option', { name: '2 files' }).click();
+  const run = frontPage(page);
+  await expect(run.getByText('Succeeded').first()).toBeVisible();
+  await run.getByRole('option', { name: /^Succeeded big/ }).click();
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await run.getByLabel('Search the log').fill('line 49999');
+  const hit = run.locator('.jp-ConvectRuns-log-line.jp-mod-current');
+  await expect(hit).toContainText('line 49999');
+  await expect(hit).toBeInViewport();
+});
