@@ -1,27 +1,37 @@
 """Answers questions about many runs without opening their folders.
 
 The index is a SQLite file on a disk of this machine. It holds nothing that is not
-in the run folders: it is thrown away and made again when it is missing or damaged.
+in the run folders: it is thrown away and made again when it is missing, or when SQLite
+calls it damaged. Where it cannot be written, a process keeps an index in its memory and
+tries the file again after a while.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 from ..errors import ConvectError
-from .index_tables import Entry, Page, Query, Result, drop, find, prepare, put
+from .index_tables import Entry, Page, Query, Result, drop, find, prepare, put, rebuild
 from .model import ENDED, State
 from .places import local_place
 
 __all__ = ["Entry", "Index", "Page", "Query", "Result"]
 
 T = TypeVar("T")
+
+RETRY_FIRST, RETRY_MOST = 60.0, 3600.0
+"""Seconds after which a file that could not be used is tried again."""
+
+_log = logging.getLogger(__name__)
 
 _ENDED = ",".join(f"'{state}'" for state in sorted(ENDED))
 _LIVE = ",".join(f"'{state}'" for state in sorted(set(get_args(State)) - ENDED))
@@ -40,6 +50,10 @@ class Index:
         """Grows when all that was known is lost and has to be read from the folders again."""
         self._closed = False
         self._lock = threading.RLock()
+        self._file: tuple[int, int] | None = None
+        """Which file is open: its device and number; None for memory."""
+        self._retry_at = 0.0
+        self._pause = RETRY_FIRST
         self._database = self._open()
 
     def put(self, entries: Iterable[Entry]) -> None:
@@ -99,66 +113,168 @@ class Index:
     def _do(
         self, kind: Literal["IMMEDIATE", "DEFERRED"], work: Callable[[sqlite3.Connection], T]
     ) -> T:
-        """Work in a transaction; a damaged file is made anew, for the store to fill."""
+        """Work in a transaction. What is wrong with the file costs time, never an answer."""
         with self._lock:
             if self._closed:
                 raise ConvectError("The index of the runs is closed.", code="closed")
+            self._follow_file()
             try:
                 with _transaction(self._database, kind):
                     return work(self._database)
             except sqlite3.DatabaseError as error:
-                if "locked" in str(error) or "busy" in str(error):
-                    raise ConvectError(
-                        "The index of the runs is busy.", code="busy", hint="Try again."
-                    ) from None
-            self._start_over(self._open)
+                self._mend(error)
             try:
                 with _transaction(self._database, kind):
                     return work(self._database)
-            except sqlite3.DatabaseError:
-                self._start_over(_in_memory)
+            except sqlite3.DatabaseError as error:
+                if not _is_mendable(error):
+                    raise
+                self._use_memory(error)
             with _transaction(self._database, kind):
                 return work(self._database)
 
-    def _start_over(self, opened: Callable[[], sqlite3.Connection]) -> None:
+    def _mend(self, error: sqlite3.DatabaseError) -> None:
+        """Make the work possible, or say why it is not."""
+        if _is_busy(error):
+            raise ConvectError(
+                "The index of the runs is busy.", code="busy", hint="Try again."
+            ) from None
+        if _is_damage(error):
+            _log.warning("The index %s is damaged (%s) and is made anew.", self.path, error)
+            self._replace(lambda: self._open(damaged=self._file))
+        elif _is_other_version(error):
+            with _transaction(self._database, "IMMEDIATE"):
+                rebuild(self._database)
+            self.generation += 1
+        elif _is_unwritable(error):
+            self._use_memory(error)
+        else:
+            raise error
+
+    def _follow_file(self) -> None:
+        """Go on with the file that is there now, when another process has replaced it."""
+        if self._file is not None:
+            if _identity(self.path) != self._file:
+                self._replace(self._open)
+        elif time.monotonic() >= self._retry_at:
+            try:
+                opened = self._open_file()
+            except (OSError, sqlite3.DatabaseError):
+                self._put_off()
+            else:
+                self._replace(lambda: opened)
+
+    def _replace(self, opened: Callable[[], sqlite3.Connection]) -> None:
         with contextlib.suppress(sqlite3.Error):
             self._database.close()
-        _remove(self.path)
         self.generation += 1
         self._database = opened()
 
-    def _open(self) -> sqlite3.Connection:
-        for _ in range(2):
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                return _connect(str(self.path))
-            except (OSError, sqlite3.OperationalError):
-                break
-            except sqlite3.DatabaseError:
+    def _use_memory(self, error: Exception) -> None:
+        self._replace(lambda: self._in_memory(error))
+
+    def _open(self, damaged: tuple[int, int] | None = None) -> sqlite3.Connection:
+        try:
+            return self._open_file(damaged)
+        except (OSError, sqlite3.DatabaseError) as error:
+            return self._in_memory(error)
+
+    def _open_file(self, damaged: tuple[int, int] | None = None) -> sqlite3.Connection:
+        """Open the file, made anew if it is still the `damaged` one.
+
+        One process at a time: nobody removes a file that another has just made.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(self.path):
+            if damaged is not None and _identity(self.path) == damaged:
                 _remove(self.path)
-        return _in_memory()
+            try:
+                database = _connect(str(self.path))
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                _remove(self.path)
+                database = _connect(str(self.path))
+            self._file = _identity(self.path)
+            return database
 
+    def _in_memory(self, error: Exception) -> sqlite3.Connection:
+        """There is nowhere to write: everything still works, only slower at the start."""
+        self._file = None
+        self._put_off()
+        _log.warning(
+            "The index %s cannot be used (%s). It is kept in memory for now.", self.path, error
+        )
+        return _connect(":memory:")
 
-def _in_memory() -> sqlite3.Connection:
-    """There is nowhere to write: everything still works, only slower at the start."""
-    return _connect(":memory:")
+    def _put_off(self) -> None:
+        self._retry_at = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, RETRY_MOST)
 
 
 def _connect(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA cache_size = -8000")
-    # What a power cut destroys is made again from the folders.
-    database.execute("PRAGMA synchronous = OFF")
-    with _transaction(database, "IMMEDIATE"):
-        prepare(database)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA cache_size = -8000")
+        # What a power cut destroys is made again from the folders.
+        database.execute("PRAGMA synchronous = OFF")
+        with _transaction(database, "IMMEDIATE"):
+            prepare(database)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from opening or removing the file at `path` meanwhile."""
+    with path.with_name(f"{path.name}.lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("-wal", "-shm", ""):
         with contextlib.suppress(OSError):
             Path(f"{path}{suffix}").unlink()
+
+
+# SQLite's codes reach Python from version 3.11 on; its words are the same in all.
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    return _says(error, "malformed", "not a database")
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    return _says(error, "locked", "busy")
+
+
+def _is_other_version(error: sqlite3.DatabaseError) -> bool:
+    """Another version of ours has made the tables its own way."""
+    return _says(error, "no such table", "no such column", "has no column")
+
+
+def _is_unwritable(error: sqlite3.DatabaseError) -> bool:
+    return _says(error, "is full", "disk I/O error", "readonly", "unable to open")
+
+
+def _is_mendable(error: sqlite3.DatabaseError) -> bool:
+    return _is_damage(error) or _is_other_version(error) or _is_unwritable(error)
+
+
+def _says(error: sqlite3.DatabaseError, *words: str) -> bool:
+    return any(word in str(error) for word in words)
 
 
 @contextlib.contextmanager

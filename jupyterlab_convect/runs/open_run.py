@@ -50,11 +50,14 @@ class OpenRun:
         self._write(self._asked, events)
 
     def entry(self) -> Entry:
-        """What the index should know; results only once."""
+        """What the index should know, with the results that it has not been `told` of."""
         results = tuple(filter(None, map(self._result, sorted(self._succeeded))))
-        self._succeeded.clear()
         seen = self._happened.offset + self._asked.offset
         return Entry(summary(self.run, self.state), seen, results)
+
+    def told(self) -> None:
+        """The index knows all that `entry` said."""
+        self._succeeded.clear()
 
     def _write(self, journal: Journal, events: tuple[Event, ...]) -> None:
         if journal.append(b"".join(map(encode, events))):

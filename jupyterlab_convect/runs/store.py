@@ -26,7 +26,12 @@ from .model import ENDED, Run, RunState
 from .open_run import OpenRun, bytes_written, damaged_entry, open_run
 from .retention import created_of, outlived, size_of, stale_leftovers
 
-ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{6}")
+ID = re.compile(
+    r"(19[7-9]|20[0-3])\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
+    r"-([01]\d|2[0-3])([0-5]\d){2}\d{3}-[0-9a-f]{6}",
+    re.ASCII,
+)
+"""A moment that can have been, and what makes the id one of a kind; see `model.new_id`."""
 ALL = Query()
 
 KEPT_OPEN, KEPT_STEPS = 512, 20_000
@@ -192,9 +197,10 @@ class Store:
     def flush(self) -> None:
         """Tell the index what has changed; `find` does so by itself."""
         with self._lock:
-            entries = [opened.entry() for opened in self._dirty.values()]
+            self.index.put([opened.entry() for opened in self._dirty.values()])
+            for opened in self._dirty.values():
+                opened.told()
             self._dirty.clear()
-            self.index.put(entries)
 
     def refresh(self) -> None:
         """Make the index agree with the folders: runs of other machines, or all after a loss."""

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import time
 
 import pytest
 
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.runs import index as index_module
 from jupyterlab_convect.runs import index_tables
 from jupyterlab_convect.runs.index import Entry, Index, Query
 from jupyterlab_convect.runs.model import new_id
@@ -133,6 +135,38 @@ def test_sorting_both_ways(index, sort):
     assert up == sorted(up, key=key)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(text="a " * 1000),
+        Query(text="abc " * 1000),
+        Query(text="a" * 60_000),
+        Query(name="*" * 60_000),
+        Query(name="n" * 60_000),
+        Query(labels={f"l{n}": "v" for n in range(2000)}),
+        Query(labels={"l": "v" * 60_000}),
+    ],
+)
+def test_a_search_out_of_proportion_is_refused_and_does_no_harm(index, query):
+    put(index, summary(0))
+    file = index.path.stat().st_ino
+    with pytest.raises(ConvectError, match="at most"):
+        index.find(query)
+    assert (index.generation, index.path.stat().st_ino) == (0, file)
+    assert index.find(Query()).total == 1
+
+
+def test_the_largest_search_that_is_taken_is_answered(index):
+    most = index_tables.MOST_TERMS
+    labels = {f"l{n}": "v" for n in range(most)}
+    put(index, summary(0, labels=labels, note=" ".join(f"w{n}" for n in range(most))))
+    short = " ".join(f"w{n}" for n in range(most))
+    assert index.find(Query(text=short, labels=labels, name="n*0*" + "*" * 4000)).total == 1
+    assert index.find(Query(text=short + "x", labels=labels)).total == 0
+    states = ("succeeded", "failed") * 40_000
+    assert index.find(Query(states=states)).total == 1
+
+
 def test_an_unknown_order_is_refused(index):
     with pytest.raises(ConvectError):
         index.find(Query(sort="id; DROP TABLE runs"))
@@ -206,6 +240,75 @@ def test_a_file_that_gets_damaged_is_made_anew(tmp_path):
     assert index.generation == 1
     put(index, summary(0))
     assert index.find(Query()).total == 1
+    index.close()
+
+
+def test_of_two_that_find_the_damage_one_makes_the_file_anew(tmp_path):
+    first = Index(tmp_path / "index.sqlite")
+    put(first, *(summary(n) for n in range(50)))
+    first.close()
+    one, two = Index(first.path), Index(first.path)
+    with first.path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"nonsense" * 5000)
+    assert one.find(Query()).total == 0
+    made = one.path.stat().st_ino
+    put(one, summary(0))
+    assert two.find(Query()).total == 1
+    put(two, summary(1))
+    assert one.find(Query()).total == 2
+    assert one.path.stat().st_ino == made
+    assert (one.generation, two.generation) == (1, 1)
+    one.close()
+    two.close()
+
+
+def test_a_file_that_another_process_replaced_is_followed(tmp_path):
+    index = Index(tmp_path / "index.sqlite")
+    put(index, summary(0))
+    for file in tmp_path.glob("index.sqlite*"):
+        file.unlink()
+    other = Index(index.path)
+    put(other, summary(1), summary(2))
+    assert index.find(Query()).total == 2
+    assert index.generation == 1
+    put(index, summary(3))
+    assert other.find(Query()).total == 3
+    index.close()
+    other.close()
+
+
+def test_a_full_disk_costs_nobody_the_index(tmp_path, caplog, monkeypatch):
+    index, other = Index(tmp_path / "index.sqlite"), Index(tmp_path / "index.sqlite")
+    put(other, summary(0))
+    pages = index._database.execute("PRAGMA page_count").fetchone()[0]
+    index._database.execute(f"PRAGMA max_page_count = {pages}")
+    made = index.path.stat().st_ino
+    put(index, *(summary(n, note="x" * 3000) for n in range(1, 101)))
+    assert index.find(Query()).total == 100
+    assert "cannot be used (database or disk is full)" in caplog.text
+    assert index.path.stat().st_ino == made
+    assert other.find(Query()).total == 1
+    # There is room again.
+    later = time.monotonic() + 2 * index_module.RETRY_FIRST
+    monkeypatch.setattr(index_module.time, "monotonic", lambda: later)
+    put(index, summary(1))
+    assert other.find(Query()).total == 2
+    assert index.generation == 2
+    index.close()
+    other.close()
+
+
+def test_another_version_that_comes_later_is_no_damage(tmp_path):
+    index = Index(tmp_path / "index.sqlite")
+    put(index, summary(0))
+    made = index.path.stat().st_ino
+    other = sqlite3.connect(index.path)
+    other.executescript("DROP TABLE runs; CREATE TABLE runs (a); PRAGMA user_version = 99;")
+    other.close()
+    put(index, summary(1))
+    assert index.find(Query()).total == 1
+    assert (index.generation, index.path.stat().st_ino) == (1, made)
     index.close()
 
 

@@ -92,6 +92,44 @@ def test_a_line_that_was_never_finished_spoils_only_itself(store, make_run):
     assert store.read(run.id).state == fresh.read(run.id).state
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "20261399-000000000-aaaaaa",
+        "20260230-000000000-aaaaaa",
+        "20260101-250000000-aaaaaa",
+        "00000000-000000000-aaaaaa",
+        "99991231-235959999-ffffff",
+        "19691231-235959999-ffffff",
+        "20391231-235959999-ffffff",
+        "２０２６0101-000000000-aaaaaa",
+    ],
+)
+def test_a_folder_of_an_impossible_time_spoils_no_list(store, make_run, name):
+    good = make_run()
+    store.create(good)
+    (store.folder / name).mkdir()
+    assert good.id in ids(store.find())
+    store.refresh()
+    assert good.id in store.live_runs()
+    assert good.id not in store.prune(keep_days=1, dry_run=True)
+
+
+def test_what_the_index_did_not_hear_it_is_told_again(store, make_run, monkeypatch):
+    run = make_run()
+    store.create(run)
+
+    def refuse(entries):
+        raise ConvectError("The index of the runs is busy.", code="busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.index, "put", refuse)
+        with pytest.raises(ConvectError):
+            store.flush()
+    store.flush()
+    assert store.index.seen().keys() == {run.id}
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"id": 3}', '{"plan": []}', "\x00"])
 def test_one_damaged_run_spoils_no_list(store, make_run, tmp_path, content):
     good, bad = make_run(), make_run()
