@@ -1,25 +1,29 @@
-"""Reads addresses that users typed, without being led where users may not go.
+"""Reads addresses that users typed, without being led where users must not go.
 
 A name is resolved once and the connection goes to an address that was looked
-at, so a second answer of the name server changes nothing. Every redirect is
+at, so a second answer of the name server changes nothing. A proxy resolves names
+by itself: one that cannot be resolved here as well is refused. Every redirect is
 looked at again. Sizes, times and types are bounded.
 """
 
 from __future__ import annotations
 
+import base64
 import http.client
 import ipaddress
+import math
 import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import NoReturn
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..errors import ConvectError, Missing, Refused
@@ -27,6 +31,7 @@ from ..errors import ConvectError, Missing, Refused
 PARALLEL = 8
 MAX_REDIRECTS = 5
 USER_AGENT = "jupyterlab-convect"
+OPEN_HINT = "An administrator can open it with c.Convect.catalog_hosts."
 
 _TEXT = re.compile(r"^(text/(?!html)|application/(.*yaml|.*json|octet-stream|text)\b)")
 _ARCHIVE = re.compile(r"^application/(zip|x-zip.*|octet-stream)\b")
@@ -42,6 +47,9 @@ class Policy:
     max_bytes: int = 8 << 20
     max_archive_bytes: int = 64 << 20
     timeout: float = 20.0
+    """Seconds for one address, all that it redirects to included."""
+    catalog_timeout: float = 600.0
+    """Seconds for all addresses of one catalog."""
 
     def opens(self, host: str) -> bool:
         return any(fnmatch(host.lower(), pattern.lower()) for pattern in self.hosts)
@@ -61,9 +69,16 @@ class Fetcher:
     authorization: str | None = None
     """Sent to `authorized_hosts` and nowhere else."""
     authorized_hosts: frozenset[str] = frozenset()
+    until: float = math.inf
+    """When (by `time.monotonic`) everything must have been read."""
 
     def many(self, urls: Sequence[str]) -> Mapping[str, bytes | ConvectError]:
         """Several addresses at once; what fails is answered with its error."""
+        if time.monotonic() >= self.until:
+            raise ConvectError(
+                f"The catalog took longer than {self.policy.catalog_timeout:g} s.",
+                code="unreachable",
+            )
 
         def one(url: str) -> bytes | ConvectError:
             try:
@@ -76,27 +91,24 @@ class Fetcher:
 
     def get(self, url: str, *, archive: bool = False) -> Page:
         """The text at `url`, or with `archive` the zip file there."""
+        deadline = min(time.monotonic() + self.policy.timeout, self.until)
         address = url
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._once(address, archive)
+            answer = self._once(address, archive, deadline)
             if isinstance(answer, Page):
                 return answer
             target = urljoin(address, answer)
-            if address.startswith("https:") and not target.startswith("https:"):
+            if check_url(address).scheme == "https" and check_url(target).scheme != "https":
                 raise Refused(f"{url} leads away from https, to {shorten(target)}.")
             address = target
         raise Refused(f"{url} redirects too often.")
 
-    def _once(self, url: str, archive: bool) -> Page | str:
+    def _once(self, url: str, archive: bool, deadline: float) -> Page | str:
         """What is there, or where it is instead."""
         parts = check_url(url)
-        host = parts.hostname or ""
-        headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
-        if self.authorization and host in self.authorized_hosts:
-            headers["Authorization"] = self.authorization
         try:
-            with self._connection(parts) as connection:
-                connection.request("GET", _target(parts, connection), headers=headers)
+            with self._connection(parts, deadline) as connection:
+                connection.request("GET", connection.target(parts), headers=self._headers(parts))
                 response = connection.getresponse()
                 if response.status in (301, 302, 303, 307, 308):
                     location = response.headers.get("Location")
@@ -113,6 +125,17 @@ class Fetcher:
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise ConvectError(f"{url} cannot be reached: {reason}.", code="unreachable") from None
+
+    def _headers(self, parts: SplitResult) -> dict[str, str]:
+        headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
+        host = parts.hostname or ""
+        hidden = parts.scheme == "https" or self.policy.opens(host)
+        if self.authorization and hidden and host in self.authorized_hosts:
+            headers["Authorization"] = self.authorization
+        proxy = _proxy(parts)
+        if proxy is not None and parts.scheme == "http":
+            headers |= _proxy_headers(proxy)
+        return headers
 
     def _page(self, url: str, response: http.client.HTTPResponse, archive: bool) -> Page:
         kind = (response.headers.get("Content-Type") or "text/plain").lower()
@@ -136,24 +159,20 @@ class Fetcher:
         return Page(url, data, archive)
 
     @contextmanager
-    def _connection(self, parts: SplitResult) -> Iterator[http.client.HTTPConnection]:
+    def _connection(self, parts: SplitResult, deadline: float) -> Iterator[_Connection]:
         """A connection that is cut when the time is over, however slowly the other side drips."""
-        connection = self._open(parts)
+        connection = self._open(parts, deadline)
         late = threading.Event()
-        opened: list[socket.socket] = []
 
         def cut() -> None:
             late.set()
-            for item in opened:
-                _shut(item)
+            connection.cut()
 
-        timer = threading.Timer(self.policy.timeout, cut)
+        timer = threading.Timer(max(deadline - time.monotonic(), 0), cut)
         timer.daemon = True
         timer.start()
         try:
             connection.connect()
-            # The connection lets go of its socket before an answer without end is read.
-            opened.append(connection.sock)
             yield connection
         except (OSError, ValueError, http.client.HTTPException):
             if late.is_set():
@@ -165,32 +184,31 @@ class Fetcher:
         if late.is_set():
             raise TimeoutError
 
-    def _open(self, parts: SplitResult) -> http.client.HTTPConnection:
+    def _open(self, parts: SplitResult, deadline: float) -> _Connection:
         host = parts.hostname or ""
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        proxy = _proxy(parts)
-        if proxy is None:
-            kind = _PinnedHttps if parts.scheme == "https" else _Pinned
-            return kind(host, port, self._resolve(host, port), self.policy.timeout)
-        if not self.policy.opens(host):
-            _refuse_internal(host, _known_addresses(host, port))
-        if parts.scheme == "http":
-            return http.client.HTTPConnection(
-                proxy.hostname or "", proxy.port or 80, timeout=self.policy.timeout
-            )
-        tunnel = http.client.HTTPSConnection(
-            proxy.hostname or "", proxy.port or 80, timeout=self.policy.timeout
-        )
-        tunnel.set_tunnel(host, port)
-        return tunnel
-
-    def _resolve(self, host: str, port: int) -> list[str]:
         addresses = _known_addresses(host, port)
-        if not addresses:
-            raise ConvectError(f"There is no host {host}.", code="unreachable")
+        proxy = _proxy(parts)
         if not self.policy.opens(host):
+            if proxy is not None and not addresses:
+                raise Refused(
+                    f"{host} is known to the proxy only, so it may be an internal address.",
+                    code="internal-address",
+                    hint=OPEN_HINT,
+                )
             _refuse_internal(host, addresses)
-        return [str(address) for address in addresses]
+        secure = parts.scheme == "https"
+        if proxy is None:
+            if not addresses:
+                raise ConvectError(f"There is no host {host}.", code="unreachable")
+            return _Connection(host, port, addresses, deadline, secure=secure)
+        near, gate = proxy.hostname or "", proxy.port or 80
+        connection = _Connection(
+            near, gate, _known_addresses(near, gate), deadline, secure=secure, proxied=True
+        )
+        if secure:
+            connection.set_tunnel(host, port, _proxy_headers(proxy))
+        return connection
 
 
 def check_url(url: str) -> SplitResult:
@@ -231,30 +249,68 @@ def is_internal(address: _IP) -> bool:
     return not address.is_global or address.is_multicast
 
 
-class _Pinned(http.client.HTTPConnection):
-    """Speaks to `host` by way of addresses that were looked at before."""
+class _Connection(http.client.HTTPConnection):
+    """Goes to addresses that were looked at before, by `deadline` and no later."""
 
-    def __init__(self, host: str, port: int, addresses: Sequence[str], timeout: float) -> None:
-        super().__init__(host, port, timeout=timeout)
-        self.addresses = addresses
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        addresses: Sequence[_IP],
+        deadline: float,
+        *,
+        secure: bool,
+        proxied: bool = False,
+    ) -> None:
+        super().__init__(host, port)
+        # A port is left out of the header `Host` where it goes without saying.
+        self.default_port = 443 if secure else 80
+        self._addresses = addresses
+        self._deadline = deadline
+        self._secure = secure
+        self._proxied = proxied
+        self._opened: list[socket.socket] = []
+        """Kept here: the connection lets go of its socket before an endless answer is read."""
 
     def connect(self) -> None:
-        for address in self.addresses:
+        self._keep(self._reach())
+        if self._proxied and self._secure:
+            self._tunnel()  # type: ignore[attr-defined]
+        if self._secure:
+            name = self._tunnel_host if self._proxied else self.host  # type: ignore[attr-defined]
+            context = ssl.create_default_context()
+            wrapped = context.wrap_socket(
+                self.sock, server_hostname=name, do_handshake_on_connect=False
+            )
+            self._keep(wrapped)
+            wrapped.do_handshake()
+
+    def target(self, parts: SplitResult) -> str:
+        path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
+        target = f"{path}?{quote(parts.query, safe='%=&+/:?@!$,;~()*')}" if parts.query else path
+        return f"http://{parts.netloc}{target}" if self._proxied and not self._secure else target
+
+    def cut(self) -> None:
+        for item in self._opened:
+            _shut(item)
+
+    def _reach(self) -> socket.socket:
+        """The first address that answers; each has its share of the time."""
+        error: OSError = OSError(f"there is no host {self.host}")
+        for number, address in enumerate(self._addresses):
+            share = (self._deadline - time.monotonic()) / (len(self._addresses) - number)
+            if share <= 0:
+                raise TimeoutError
             try:
-                self.sock = socket.create_connection((address, self.port), self.timeout)
-                return
-            except OSError:
-                if address == self.addresses[-1]:
-                    raise
+                return socket.create_connection((str(address), self.port), share)
+            except OSError as failure:
+                error = failure
+        raise error
 
-
-class _PinnedHttps(_Pinned):
-    default_port = 443
-
-    def connect(self) -> None:
-        super().connect()
-        context = ssl.create_default_context()
-        self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
+    def _keep(self, opened: socket.socket) -> None:
+        opened.settimeout(max(self._deadline - time.monotonic(), 0.001))
+        self.sock = opened
+        self._opened = [opened]
 
 
 def _known_addresses(host: str, port: int) -> list[_IP]:
@@ -268,9 +324,9 @@ def _known_addresses(host: str, port: int) -> list[_IP]:
 def _refuse_internal(host: str, addresses: Sequence[_IP]) -> None:
     if host.lower() == "localhost" or any(is_internal(address) for address in addresses):
         raise Refused(
-            f"{host} is an internal address, which catalogs may not read.",
+            f"{host} is an internal address, which catalogs must not read.",
             code="internal-address",
-            hint="An administrator can open it with c.Convect.catalog_hosts.",
+            hint=OPEN_HINT,
         )
 
 
@@ -281,17 +337,18 @@ def _proxy(parts: SplitResult) -> SplitResult | None:
     return urlsplit(found if "://" in found else f"http://{found}")
 
 
-def _target(parts: SplitResult, connection: http.client.HTTPConnection) -> str:
-    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
-    target = f"{path}?{quote(parts.query, safe='%=&+/:?@!$,;~()*')}" if parts.query else path
-    through_proxy = not isinstance(connection, _Pinned) and parts.scheme == "http"
-    return f"http://{parts.netloc}{target}" if through_proxy else target
+def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
+    """What a proxy that knows its users wants to hear."""
+    if not proxy.username:
+        return {}
+    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
 def _check_status(url: str, status: int) -> None:
     if status in (401, 403):
         raise Refused(
-            f"{url} may not be read ({status}).", hint="Name a secret that holds a token."
+            f"{url} needs authorization ({status}).", hint="Name a secret that holds a token."
         )
     if status in (404, 410):
         raise Missing(f"{url} is not there ({status}).")

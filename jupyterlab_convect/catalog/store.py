@@ -40,7 +40,7 @@ from .entries import (
     matches,
     merge,
 )
-from .fetch import Fetcher, Policy
+from .fetch import Fetcher, Policy, check_url
 from .files import read_json, write, write_json
 from .model import Component, Unreadable
 from .read import read
@@ -297,17 +297,18 @@ class CatalogStore:
         return shelf if mark in (None, shelf.fingerprint) else self.refresh(catalog_id)
 
     def _fetcher(self, catalog: Catalog) -> Fetcher:
+        until = time.monotonic() + self.policy.catalog_timeout
         if catalog.auth is None:
-            return Fetcher(self.policy)
+            return Fetcher(self.policy, until=until)
         hosts = hosts_of(catalog)
-        if any(url.startswith("http:") for url in catalog.urls) and not all(
+        if any(check_url(url).scheme == "http" for url in catalog.urls) and not all(
             self.policy.opens(host) for host in hosts
         ):
             raise ConvectError(
                 f"The catalog “{catalog.name}” would send its secret over an open connection.",
                 hint="Use https.",
             )
-        return Fetcher(self.policy, authorization(catalog.auth), hosts)
+        return Fetcher(self.policy, authorization(catalog.auth), hosts, until)
 
     def _import(self, catalog: Catalog, text: Text | Unreadable, fetcher: Fetcher) -> list[Entry]:
         if isinstance(text, Unreadable):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -128,7 +132,7 @@ def test_every_type_that_servers_give_to_yaml_is_taken(site: Any, kind: str) -> 
 
 def test_what_is_not_there_says_so(site: Any) -> None:
     assert "not there (404)" in refused(site.url + "/none", kind=Missing)
-    assert "may not be read (403)" in refused(site.put("/secret", "", 403), kind=Refused)
+    assert "needs authorization (403)" in refused(site.put("/secret", "", 403), kind=Refused)
     assert "answered with 500" in refused(site.put("/broken", "", 500))
     site.close()
     assert "cannot be reached" in refused(site.url + "/closed")
@@ -160,3 +164,161 @@ def test_several_are_read_at_once_and_fail_alone(site: Any) -> None:
     found = Fetcher(OPEN).many(urls)
     assert [found[url] for url in urls[:-1]] == [str(number).encode() for number in range(20)]
     assert isinstance(found[urls[-1]], Missing)
+
+
+@pytest.fixture
+def resolving(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have a name server that knows a name."""
+    real = socket.getaddrinfo
+
+    def know(name: str, *addresses: str) -> None:
+        known = socket.getaddrinfo
+
+        def resolve(host: str, port: Any, *args: Any, **kwargs: Any) -> Any:
+            if host != name:
+                return known(host, port, *args, **kwargs)
+            return [item for each in addresses for item in real(each, port, *args, **kwargs)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+    return know
+
+
+@pytest.fixture
+def proxied(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Everything goes by way of a proxy, which the site plays: it is asked for whole addresses."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, site.url.replace("://", "://me:p%40ss@"))
+    monkeypatch.setenv("no_proxy", "")
+    return site
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_what_only_a_proxy_can_resolve_is_refused(proxied: Any, scheme: str) -> None:
+    """The proxy may stand where internal names mean something."""
+    assert "known to the proxy only" in refused(f"{scheme}://intranet.invalid/a", kind=Refused)
+    for host in ("10.0.0.1", "169.254.169.254", "[::1]", "localhost", "0x7f000001"):
+        assert "internal address" in refused(f"{scheme}://{host}/a", Policy(), Refused)
+    assert not proxied.asked
+
+
+def test_a_proxy_is_asked_for_what_an_administrator_opened(proxied: Any) -> None:
+    proxied.pages["http://intranet.invalid/a?b=1"] = (200, {"Content-Type": "text/plain"}, b"x: 1")
+    policy = Policy(hosts=("*.invalid",), timeout=10)
+    assert Fetcher(policy).get("http://intranet.invalid/a?b=1").data == b"x: 1"
+    _, headers = proxied.asked[0]
+    assert headers["Host"] == "intranet.invalid"
+    assert headers["Proxy-Authorization"] == "Basic bWU6cEBzcw=="
+
+
+def test_a_proxy_is_asked_for_a_name_that_is_known_to_be_public(
+    proxied: Any, resolving: Callable[..., None]
+) -> None:
+    resolving("public.example", "192.0.43.8")
+    resolving("private.example", "192.0.43.8", "10.0.0.1")
+    proxied.pages["http://public.example/a"] = (200, {"Content-Type": "text/plain"}, b"x: 1")
+    assert Fetcher(Policy(timeout=10)).get("http://public.example/a").data == b"x: 1"
+    assert "internal address" in refused("http://private.example/a", Policy(), Refused)
+    assert len(proxied.asked) == 1
+
+
+def test_https_goes_through_a_proxy_in_a_tunnel(
+    resolving: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolving("public.example", "192.0.43.8")
+    heard: list[bytes] = []
+
+    def serve(peer: socket.socket) -> None:
+        heard.append(peer.recv(10_000))
+        peer.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+        heard.append(peer.recv(10_000))
+
+    with listening(serve) as port:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        refused("https://public.example/a", Policy(timeout=10))
+    assert heard[0].startswith(b"CONNECT public.example:443 ")
+    assert heard[1][:1] == b"\x16"
+    assert b"public.example" in heard[1]
+
+
+@contextlib.contextmanager
+def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
+    """A server that talks to one caller."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def work() -> None:
+            peer, _ = server.accept()
+            with peer, contextlib.suppress(OSError):
+                serve(peer)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+def test_a_handshake_that_drips_is_cut_off() -> None:
+    def drip(peer: socket.socket) -> None:
+        peer.sendall(b"\x16\x03\x03\x40\x00")
+        while True:
+            peer.sendall(b"\x02")
+            time.sleep(0.02)
+
+    with listening(drip) as port:
+        url = f"https://127.0.0.1:{port}/"
+        assert "took longer than 0.3 s" in refused(url, Policy(hosts=("127.0.0.1",), timeout=0.3))
+
+
+def test_the_addresses_of_a_name_share_one_time_limit(
+    resolving: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolving("slow.example", "127.0.0.1", "127.0.0.2", "127.0.0.3")
+    given: list[float] = []
+
+    def connect(address: Any, timeout: float) -> None:
+        given.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    refused("http://slow.example/a", Policy(hosts=("slow.example",), timeout=10))
+    assert len(given) == 3
+    assert given[0] <= 10 / 3
+
+
+def test_redirects_share_one_time_limit(site: Any) -> None:
+    site.put("/c", b"x", content_length="500")
+    site.slow.add("/c")
+    site.put("/b", "", 302, location="/c")
+    url = site.put("/a", "", 302, location="/b")
+    assert "/c took longer" in refused(url, Policy(hosts=("127.0.0.1",), timeout=0.5))
+
+
+def test_https_is_https_however_it_is_written(
+    site: Any, resolving: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = site.put("/a", "", 302, location=site.put("/b", "x: 1"))
+
+    def open_plainly(self: Fetcher, parts: Any, deadline: float) -> Any:
+        return real(self, parts._replace(scheme="http"), deadline)
+
+    real = Fetcher._open
+    monkeypatch.setattr(Fetcher, "_open", open_plainly)
+    assert "leads away from https" in refused(url.replace("http:", "HTTPS:"), kind=Refused)
+
+
+def test_a_secret_is_not_sent_over_an_open_connection(
+    proxied: Any, resolving: Callable[..., None]
+) -> None:
+    """Not even when a component in the catalog refers to such an address of the same host."""
+    resolving("public.example", "192.0.43.8")
+    proxied.pages["http://public.example/a"] = (200, {"Content-Type": "text/plain"}, b"x: 1")
+    fetcher = Fetcher(Policy(timeout=10), "Bearer s3cret", frozenset({"public.example"}))
+    assert fetcher.get("http://public.example/a").data == b"x: 1"
+    assert "Authorization" not in proxied.asked[0][1]
+
+
+def test_a_catalog_as_a_whole_has_its_time(site: Any) -> None:
+    urls = [site.put("/a", "x: 1")]
+    with pytest.raises(ConvectError, match="The catalog took longer than 600 s"):
+        Fetcher(OPEN, until=time.monotonic()).many(urls)
+    assert not site.asked
