@@ -44,7 +44,6 @@ class ForkedSpare:
     async def assign(
         self, cwd: Path, env: Mapping[str, str], limits: Limits, record: Record
     ) -> Kernel | None:
-        self._taken = True
         channel = self._channel
         assignment = {"cwd": str(cwd), "env": dict(env), **dataclasses.asdict(limits)}
         data = json.dumps(assignment).encode()
@@ -56,6 +55,7 @@ class ForkedSpare:
             kernel = ForkedKernel(self._made, self._keeper, channel, self._output)
         except OSError:
             return None
+        self._taken = True
         kernel.listen(record)
         return kernel
 

@@ -22,6 +22,9 @@ from .kernelspecs import KernelSpec
 from .limits import Limits
 from .outcome import StepFailed
 
+CONNECTION = "connection.json"
+SOCKET_NAME = 103
+"""Bytes in the name of a socket, at most; Linux allows four more."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 
@@ -86,10 +89,9 @@ class StartedKernel(Kernel):
         limits: Limits,
         log: Callable[[str], None],
     ) -> StartedKernel:
-        folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-"))
+        folder = make_folder()
         connection = new_connection(folder, spec)
-        file = folder / "connection.json"
-        file.touch(0o600)
+        file = folder / CONNECTION
         file.write_text(json.dumps(connection))
         command = spec.command(str(file))
         if spec.ipykernel is not None:
@@ -109,6 +111,28 @@ class StartedKernel(Kernel):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def socket_folders() -> list[str]:
+    """Where sockets can be: the temporary folder, or another if its name is too long for that."""
+    others = ("/tmp", "/var/tmp")  # noqa: S108 (only for folders that mkdtemp makes)
+    wanted = (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), *others)
+    return [place for place in dict.fromkeys(wanted) if place and _is_short(Path(place, "x" * 24))]
+
+
+def make_folder() -> Path:
+    """A folder for the sockets and the connection file of a kernel, where there is room for it."""
+    for place in (*socket_folders(), None):
+        with contextlib.suppress(OSError):
+            folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-", dir=place))
+            (folder / CONNECTION).touch(0o600)
+            (folder / CONNECTION).write_bytes(bytes(1024))
+            return folder
+    raise StepFailed(f"No folder can be made in {tempfile.gettempdir()}; is its disk full?")
+
+
+def _is_short(folder: Path) -> bool:
+    return len(os.fsencode(folder / "k-5")) <= SOCKET_NAME
+
+
 def new_connection(folder: Path, spec: KernelSpec) -> dict[str, Any]:
     """Where a new kernel listens: files below `folder` for ipykernel, else loopback ports."""
     common = {
@@ -116,7 +140,7 @@ def new_connection(folder: Path, spec: KernelSpec) -> dict[str, Any]:
         "signature_scheme": "hmac-sha256",
         "kernel_name": spec.name,
     }
-    if spec.ipykernel is not None and os.name == "posix":
+    if spec.ipykernel is not None and os.name == "posix" and _is_short(folder):
         ports = dict(zip(PORTS, range(1, 6), strict=True))
         return {"transport": "ipc", "ip": str(folder / "k"), **ports, **common}
     with contextlib.ExitStack() as stack:

@@ -58,8 +58,15 @@ COURTESY, HASTE = 0.15, 0.03
 is likely to follow, because this one did."""
 CLOSELY = 1.0
 """Seconds between two orders that follow each other."""
+TRIES = 3
+"""Processes forked for one order, when they die before they can take it."""
+ANSWER = 20.0
+"""Seconds a spare has to take an order."""
+REST = (0.1, 30.0)
+"""Seconds until the next spare is forked after one that died unused; doubled each time, at most."""
 BASE = dict(os.environ)
 """The environment in which this process was started."""
+CONNECTION = "connection.json"
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 
@@ -107,6 +114,9 @@ class Forge:
         self.options = options
         self.spares: list[tuple[int, socket.socket]] = []
         self.later: list[str] = []
+        self.deaths = 0
+        """Spares that died unused, since one was used."""
+        self.rest_until = 0.0
         self.wake, wakeup = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wakeup, False)
@@ -135,8 +145,9 @@ class Forge:
         gc.enable()
 
     def preload_more(self) -> None:
-        importlib.import_module(self.later.pop())
-        sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
+        with contextlib.suppress(Exception):  # the runner says what is missing, if it needs it
+            importlib.import_module(self.later.pop())
+            sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
         gc.freeze()
 
     def serve(self) -> None:
@@ -144,15 +155,19 @@ class Forge:
         waiting: list[Any] = [self.control, self.wake]
         while True:
             missing = self.options["spares"] - len(self.spares)
-            pause = courtesy if missing or self.later else self.options["idle"]
-            left = used + pause - time.monotonic()
-            ready, _, _ = select.select(waiting, [], [], max(left, 0))
+            end = used + self.options["idle"]
+            due = end
+            if self.later:
+                due = used + courtesy
+            elif missing:
+                due = min(end, max(used + courtesy, self.rest_until))
+            ready, _, _ = select.select(waiting, [], [], max(due - time.monotonic(), 0))
             if not ready and self.later:
                 self.preload_more()
-            elif not ready and missing:
-                self.spares.append(self.fork())
-            elif not ready:
+            elif not ready and due >= end:
                 return
+            elif not ready:
+                self.add_spare()
             if self.wake in ready:
                 self.reap()
             if self.control in ready:
@@ -166,18 +181,38 @@ class Forge:
                     os.close(descriptor)
                 send(self.control, {"id": order["id"], "pid": pid})
 
-    def give(self, order: dict[str, Any], descriptors: list[int]) -> int:
-        """Have a spare do it, or a process forked for it."""
-        while True:
-            pid, channel = self.spares.pop() if self.spares else self.fork()
+    def give(self, order: dict[str, Any], descriptors: list[int]) -> int | None:
+        """Have a spare do it, or a process forked for it; None when they all die first."""
+        for _ in range(len(self.spares) + TRIES):
+            try:
+                pid, channel = self.spares.pop() if self.spares else self.fork()
+            except OSError:  # no more processes, or no memory
+                continue
             with channel:
                 try:
+                    channel.settimeout(ANSWER)
                     send(channel, order, descriptors)
                     taken = channel.recv(1)
                 except OSError:
                     taken = b""
-            if taken:  # else it has died meanwhile
+            if taken:
+                self.deaths = 0
                 return pid
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        return None
+
+    def add_spare(self) -> None:
+        try:
+            self.spares.append(self.fork())
+        except OSError:
+            self.rest()
+
+    def rest(self) -> None:
+        """Fork no spare for a while: what kills one at its birth would kill the next as well."""
+        shortest, longest = REST
+        self.rest_until = time.monotonic() + min(shortest * 2**self.deaths, longest)
+        self.deaths = min(self.deaths + 1, 20)
 
     def fork(self) -> tuple[int, socket.socket]:
         ours, theirs = socket.socketpair()
@@ -210,6 +245,7 @@ class Forge:
         for found in [each for each in self.spares if each[0] in gone]:
             self.spares.remove(found)
             found[1].close()
+            self.rest()
 
 
 def rehearse() -> None:
@@ -306,7 +342,7 @@ def keep(runner: socket.socket, kernel: dict[str, Any]) -> None:
 
 def fork_kernel(options: dict[str, Any], owner: socket.socket) -> dict[str, Any]:
     """Start a kernel up to the point where it needs to know for whom."""
-    folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-"))
+    folder = make_folder(options["sockets"])
     connection = {
         "transport": "ipc",
         "ip": str(folder / "k"),
@@ -350,6 +386,17 @@ def fork_kernel(options: dict[str, Any], owner: socket.socket) -> dict[str, Any]
     }
 
 
+def make_folder(places: list[str]) -> Path:
+    """A folder for sockets and the connection file, in the first place with room for it."""
+    for place in places:
+        with contextlib.suppress(OSError):
+            folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-", dir=place))
+            (folder / CONNECTION).touch(0o600)
+            (folder / CONNECTION).write_bytes(bytes(1024))
+            return folder
+    raise OSError("no folder for sockets can be made")
+
+
 def die_with(parent: int) -> None:
     """Have the system kill this process when its parent ends, however it does."""
     import ctypes
@@ -388,8 +435,7 @@ def be_kernel(
             adopt(assignment)
             super().init_path()  # type: ignore[no-untyped-call]
 
-    file = folder / "connection.json"
-    file.touch(0o600)
+    file = folder / CONNECTION
     file.write_text(json.dumps(connection))
     sys.argv = ["ipykernel_launcher.py", "-f", str(file)]
     settings = {"IPKernelApp": {"connection_file": str(file)}, "HistoryManager": {"enabled": False}}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import tempfile
 from pathlib import Path
 
+from ...runner.kernels import socket_folders
 from ...runner.limits import remove_empty_groups
 
 
@@ -46,7 +46,7 @@ def kill_family(pid: int) -> None:
 def remove_leftovers() -> None:
     """Remove the socket folders and control groups of runners that were killed."""
     remove_empty_groups()
-    for place in Path(tempfile.gettempdir()).glob("convect-*-*"):
+    for place in (found for each in socket_folders() for found in Path(each).glob("convect-*-*")):
         owner = place.name.split("-")[1]
         if owner.isdigit() and not Path("/proc", owner).exists() and Path("/proc").is_dir():
             _remove(place)

@@ -11,6 +11,10 @@ from ...errors import Refused
 from ...pipeline.plan import Secret
 
 PREFIX = "CONVECT_SECRET_"
+_SERVER = re.compile(
+    rf"{PREFIX}|JPY_|(JUPYTER|JUPYTERHUB|CONFIGPROXY)_(\w+_)?(TOKEN|SECRET|PASSWORD|PWD|KEY|HEADERS)"
+)
+"""Variables that hold secrets of the server, its hub or its gateway, or name their files."""
 
 
 def variable(secret: Secret) -> str:
@@ -56,8 +60,4 @@ def environment(secrets: Iterable[Secret]) -> dict[str, str]:
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment that steps inherit: no secret goes to a step that did not ask for it."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not name.startswith(PREFIX) and not name.startswith("JPY_")
-    }
+    return {name: value for name, value in environment.items() if not _SERVER.match(name)}

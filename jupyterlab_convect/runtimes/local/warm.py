@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ...runner.forked import own_launch
+from ...runner.kernels import socket_folders
 from .forge import receive, send
+from .secret_values import without_secrets
 
 SCRIPT = Path(__file__).with_name("forge.py")
 PATIENCE = 60.0
-"""Seconds it may take to get ready."""
+"""Seconds it may take to get ready, and to answer an order."""
 GIVE_UP = 3
 """Times it may fail to start before it is not tried any more."""
 
@@ -47,11 +49,12 @@ class WarmProcess:
             "launch": launch,
             "spares": spares,
             "idle": idle,
+            "sockets": socket_folders(),
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[bool]
-        self._answers: dict[int, asyncio.Future[int]] = {}
+        self._answers: dict[int, asyncio.Future[int | None]] = {}
         self._count = 0
         self._failures = 0
 
@@ -75,7 +78,7 @@ class WarmProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, **self._launch["env"]},
+                env={**without_secrets(os.environ), **self._launch["env"]},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -89,9 +92,10 @@ class WarmProcess:
         loop.add_reader(self._control, self._on_message)
 
     async def order(self, order: Mapping[str, Any], descriptors: Sequence[int] = ()) -> int | None:
-        """The process that has taken the order; None when there is no warm process.
+        """The process that has taken the order; None when it has to be started the ordinary way.
 
-        One that is just being started is waited for: that takes no longer than a cold start.
+        A warm process that is just being started is waited for: that takes no longer than a
+        cold start. One that does not answer is ended, and started again for the next order.
         """
         self.warm_up()
         if self._control is None:
@@ -100,11 +104,17 @@ class WarmProcess:
         if not ready or not self._ready.result() or self._control is None:
             return None
         self._count += 1
-        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self._answers[self._count] = answer
+        process = self._process
         try:
             send(self._control, {**order, "id": self._count}, descriptors)
-            return await answer
+            return await asyncio.wait_for(answer, PATIENCE)
+        except asyncio.TimeoutError:  # which may be an OSError, too
+            self._log.warning("A warm process does not answer. It is ended.")
+            if process is not None:
+                process.kill()
+            return None
         except (OSError, EOFError):
             return None
 

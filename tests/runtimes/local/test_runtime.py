@@ -192,6 +192,45 @@ async def test_secrets_reach_the_step_that_asks_and_nothing_else(make, monkeypat
     assert log == "[]\n[]\n"
 
 
+SERVER_SECRETS = (
+    "CONVECT_SECRET_OTHER_KEY",
+    "JUPYTER_TOKEN",
+    "JUPYTER_TOKEN_FILE",
+    "JUPYTERHUB_API_TOKEN",
+    "JPY_API_TOKEN",
+    "JUPYTER_GATEWAY_AUTH_TOKEN",
+    "JUPYTER_GATEWAY_HTTP_PWD",
+    "CONFIGPROXY_AUTH_TOKEN",
+)
+SEE_ALL = """
+import os
+from pathlib import Path
+place = os.getpid()
+seen = [repr(dict(os.environ))]
+while place > 1:
+    seen.append(Path(f"/proc/{place}/environ").read_text())
+    status = Path(f"/proc/{place}/stat").read_text().rpartition(")")[2].split()
+    seen.append(Path(f"/proc/{place}/cmdline").read_text())
+    place = int(status[1]) if place != os.getsid(0) else 1
+print("other-" + "secret" in "".join(seen), os.environ.get("JUPYTER_PLATFORM_DIRS"))
+"""
+
+
+@WARM_AND_COLD
+@pytest.mark.parametrize("kind", ["notebook", "script"])
+async def test_no_secret_of_the_server_is_in_any_process_of_a_step(
+    make, monkeypatch, spare_kernels, kind
+):
+    for name in SERVER_SECRETS:
+        monkeypatch.setenv(name, "other-secret")
+    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
+    driver = make(spare_kernels=spare_kernels)
+    source = [SEE_ALL] if kind == "notebook" else (".py", SEE_ALL)
+    _, status, log = await driver.run(source)
+    assert status.state == "succeeded", log
+    assert log == "False 1\n"
+
+
 async def test_a_missing_secret_is_said_before_the_start(make):
     driver = make()
     attempt = driver.attempt(

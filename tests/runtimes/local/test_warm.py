@@ -1,12 +1,15 @@
 """A kernel from the warm process is a kernel like any other, only sooner."""
 
+import asyncio
 import contextlib
 import json
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
@@ -185,10 +188,9 @@ async def test_a_spare_that_died_is_replaced(warm, wait_for, who):
 
 
 async def test_no_socket_is_left_behind(warm, tmp_path, monkeypatch):
-    import tempfile
-
     short = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
     monkeypatch.setenv("TMPDIR", str(short))
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
     try:
         await warm.run(["1"])
         pids = {str(pid) for pid in family(_pid(warm))}
@@ -197,6 +199,96 @@ async def test_no_socket_is_left_behind(warm, tmp_path, monkeypatch):
     finally:
         await warm.runtime.close()
         shutil.rmtree(short, ignore_errors=True)
+
+
+BACK_OFF = """
+import select, socket, sys, time
+from jupyterlab_convect.runtimes.local import forge
+
+now, forks = 0.0, 0
+really_select, really_fork = select.select, forge.Forge.fork
+
+def fork(self):
+    global forks
+    forks += 1
+    if forks > 1000:
+        sys.exit("it spins")
+    return really_fork(self)
+
+def until_something_happens(descriptors, _, __, seconds):
+    global now
+    patience = 60 if server.spares else 0  # which are about to die
+    ready = really_select(descriptors, [], [], patience)
+    if not ready[0]:
+        now += seconds
+    return ready
+
+forge.Forge.fork = fork
+forge.time.monotonic = lambda: now
+forge.select.select = until_something_happens
+options = {"runner": False, "spares": 2, "idle": 600, "launch": {}, "sockets": ["/no/such"]}
+ours, theirs = socket.socketpair()
+server = forge.Forge(theirs, options)
+server.serve()
+print(forks, now)
+"""
+
+
+def test_spares_that_die_at_birth_are_forked_ever_more_seldom():
+    """In ten minutes of a clock that runs only while nothing happens."""
+    done = subprocess.run([sys.executable, "-c", BACK_OFF], capture_output=True, text=True)
+    forks, seconds = done.stdout.split() or [done.stderr, 0]
+    assert int(forks) < 60
+    assert float(seconds) >= 600
+
+
+async def test_an_order_that_nobody_lives_to_take_is_answered():
+    warm = WarmProcess(logging.getLogger(), own_launch(), spares=2, idle=600)
+    warm._options["sockets"] = ["/no/such/folder"]
+    try:
+        assert await asyncio.wait_for(warm.order({}), 30) is None
+    finally:
+        await warm.close()
+
+
+async def test_a_warm_process_that_does_not_answer_is_ended(monkeypatch, wait_for):
+    from jupyterlab_convect.runtimes.local import warm as module
+
+    warm = WarmProcess(logging.getLogger(), own_launch(), spares=1, idle=600)
+    try:
+        warm.warm_up()
+        assert await warm._ready
+        os.kill(warm._process.pid, signal.SIGSTOP)
+        monkeypatch.setattr(module, "PATIENCE", 0.1)
+        assert await warm.order({}) is None
+        await wait_for(lambda: warm._process is None)
+    finally:
+        await warm.close()
+
+
+async def test_steps_run_where_no_spare_lives(make, monkeypatch):
+    from jupyterlab_convect.runtimes.local import warm as module
+
+    monkeypatch.setattr(module, "socket_folders", lambda: ["/no/such/folder"])
+    driver = make(spare_kernels=2)
+    _, status, log = await driver.run(["print('ran')"])
+    assert (status.state, log) == ("succeeded", "ran\n")
+
+
+@pytest.mark.parametrize("spare_kernels", [2, 0], ids=["warm", "cold"])
+@pytest.mark.parametrize("length", [90, 200])
+async def test_a_temporary_folder_with_a_long_name(
+    make, tmp_path, monkeypatch, spare_kernels, length
+):
+    place = tmp_path
+    while len(str(place)) < length:
+        place /= "x" * 50
+    place.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    driver = make(spare_kernels=spare_kernels)
+    _, status, log = await driver.run(["import tempfile; print(tempfile.gettempdir())"])
+    assert (status.state, log) == ("succeeded", f"{place}\n")
 
 
 async def test_where_there_is_no_warm_process_steps_start_the_ordinary_way(make, monkeypatch):
