@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import Missing
+from .json_text import shown
 from .pipeline.plan import Json
 from .results import Results, list_files, results_of
 from .runs import views
@@ -164,11 +165,11 @@ class RunHandle:
             for step in run.plan.steps
         ]
         values = {**self.outputs, **self.metrics}
-        shown = _table(("step", "state", ""), rows)
+        tables = _table(("step", "state", ""), rows)
         if values:
-            shown += _table(("value", ""), [(name, str(item)) for name, item in values.items()])
+            tables += _table(("value", ""), [(name, shown(item)) for name, item in values.items()])
         title = html.escape(f"{self.name}: {state.state}")
-        return f"<b>{title}</b> <small>{self.id}</small>{shown}"
+        return f"<b>{title}</b> <small>{self.id}</small>{tables}"
 
 
 class RunList(list[RunHandle]):
@@ -244,7 +245,7 @@ class SweepHandle:
 
 
 def _pairs(values: dict[str, Json]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items())
+    return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

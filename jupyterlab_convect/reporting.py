@@ -7,12 +7,12 @@ so the same notebook works when a person executes it by hand.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import time
 from collections.abc import Mapping
 from typing import Any
+
+from .json_text import dumps, number
 
 LARGEST_VALUE = 256 * 1024
 """Bytes of JSON; anything bigger is a file, to be declared as an output."""
@@ -25,8 +25,7 @@ def output(name: str, value: Any) -> None:
 
 def metric(name: str, value: float, step: int | None = None) -> None:
     """Report a number of this run, such as a loss; `step` is its place in a series."""
-    number = float(value)
-    _report("metric", name, number if math.isfinite(number) else None, step)
+    _report("metric", name, number(value), as_json(step))
 
 
 def as_json(value: Any) -> Any:
@@ -36,7 +35,7 @@ def as_json(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
+        return float(value)
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -53,7 +52,7 @@ def _report(kind: str, name: str, value: Any, step: int | None) -> None:
     if not isinstance(name, str) or not name:
         raise TypeError(f"the name of an {kind} is a text that is not empty, not {name!r}")
     entry = {"kind": kind, "name": name, "value": value, "step": step, "time": time.time()}
-    line = (json.dumps(entry) + "\n").encode()
+    line = (dumps(entry, ascii_only=True) + "\n").encode()
     if len(line) > LARGEST_VALUE:
         raise ValueError(
             f"the value of {name!r} takes {len(line)} bytes, more than {LARGEST_VALUE}; "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from .errors import Missing
+from .json_text import loads
 from .pipeline.plan import Json
 from .runs.attempts import SOURCE
 from .runs.model import ENDED
@@ -152,7 +153,7 @@ def cluster_record(results: Results) -> Json:
 def list_files(results: Results) -> list[dict[str, Json]]:
     """The declared output files; with digests once the attempt has ended."""
     try:
-        outcome = json.loads((results.folder / "outputs.json").read_bytes())
+        outcome = loads((results.folder / "outputs.json").read_bytes())
         return [
             {"path": file["path"], "size": file["size"], "digest": file.get("digest")}
             for file in outcome.get("files", ())
@@ -194,7 +195,7 @@ def _read(file: Path, offset: int, limit: int) -> tuple[bytes, bool]:
 
 def _event(line: bytes) -> dict[str, Json] | None:
     try:
-        event = json.loads(line)
+        event = loads(line)
     except ValueError:
         return None
     return event if isinstance(event, dict) and "type" in event and "time" in event else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import shutil
 import signal
@@ -22,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import ConvectError
+from ..json_text import dumps, is_number
 from ..pipeline.component_types import from_text
 from ..pipeline.plan import Json
 from .approvals import Approvals, refuse_unapproved, store_folder
@@ -136,7 +136,7 @@ def collect(
 
 
 def report(lines: Iterator[dict[str, Json]]) -> None:
-    found = [json.dumps(line, ensure_ascii=False) + "\n" for line in lines]
+    found = [dumps(line) + "\n" for line in lines]
     place = os.environ.get("CONVECT_VALUES")
     if place:
         with Path(place).open("a", encoding="utf-8", errors="backslashreplace") as file:
@@ -207,7 +207,7 @@ def _metrics(launch: Launch, told: Mapping[str, Any]) -> Iterator[dict[str, Json
 
 
 def _metric(name: str, value: Json) -> Iterator[dict[str, Json]]:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if is_number(value):
         yield _line("metric", name, value)
 
 

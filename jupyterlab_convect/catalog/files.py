@@ -8,13 +8,14 @@ import threading
 from pathlib import Path
 
 from ..errors import ConvectError
+from ..json_text import loads
 from ..pipeline.plan import Json
 
 
 def read_json(path: Path) -> Json:
     """None when there is no such file."""
     try:
-        return json.loads(path.read_bytes())
+        return loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

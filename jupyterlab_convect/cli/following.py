@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from ..host import hand_over
+from ..json_text import shown
 from ..pipeline.plan import Json
 from ..results import read_log, results_of
 from ..runs import views
@@ -133,7 +135,7 @@ def _tell_end(workspace: Workspace, record: Record) -> None:
     words = output.paint(state.state, "green" if state.state in GOOD else "red")
     output.say(f"{state.name} {words} in {took} ({run.id})")
     for name, value in {**_outputs(record), **views.metrics_of(*record)}.items():
-        output.say(f"  {name} = {value}")
+        output.say(f"  {name} = {shown(value)}")
     for step in state.steps.values():
         if step.state not in GOOD and step.state != "skipped":
             _tell_failure(workspace, record, step.id)
@@ -183,4 +185,4 @@ def number(value: Json) -> str:
     """A value for a narrow column."""
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else shown(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from ..errors import ConvectError
+from ..json_text import dumps
 
 _PAINT = re.compile(r"\x1b\[\d+m")
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
@@ -29,7 +29,7 @@ def say(text: str = "") -> None:
 
 
 def say_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(dumps(value, indent=2))
 
 
 def fail(error: ConvectError, *, as_json: bool = False) -> None:

@@ -56,6 +56,8 @@ def typed(name: str, text: str, kind: str | None) -> Any:
         return text
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if kind == "number" and text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        return float(text)
     value = read_value(text)
     if kind is None or value is None or _fits(value, kind):
         return float(value) if kind == "number" and isinstance(value, int) else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Callable, Iterator
 from http.client import responses
 from pathlib import Path
@@ -15,6 +14,7 @@ from jupyter_server.base.handlers import APIHandler
 from tornado.web import HTTPError
 
 from ..errors import ConvectError
+from ..json_text import dumps, loads
 from ..pipeline.plan import Json
 from ..runs.model import Request, Run
 from ..runs.store import Record
@@ -60,7 +60,7 @@ class Handler(APIHandler):
     def body(self, kind: str) -> dict[str, Json]:
         """The request's JSON, checked against the schema `kind` of the OpenAPI document."""
         try:
-            value = json.loads(self.request.body or b"{}", parse_constant=_refuse_constant)
+            value = loads(self.request.body or b"{}", constant=_refuse_constant)
             json.dumps(value, ensure_ascii=False).encode()  # Refuses half a character.
         except (ValueError, RecursionError) as error:
             raise ConvectError(f"The request is not JSON: {error}.") from None
@@ -175,18 +175,9 @@ class Polled(Handler):
 def encode(value: Json) -> bytes:
     """JSON that every browser reads, whatever a notebook has put into it."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return text.encode()
-    except ValueError:  # Half a character, which has to be an escape, or a number without end.
-        return json.dumps(_finite(value), separators=(",", ":")).encode()
-
-
-def _finite(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return dumps(value).encode()
+    except UnicodeEncodeError:  # Half a character, which has to be an escape.
+        return dumps(value, ascii_only=True).encode()
 
 
 def read_chunks(file: Path, size: int) -> Iterator[bytes]:

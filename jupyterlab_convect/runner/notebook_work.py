@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..json_text import loads
 from . import notebooks
 from .bundle import bundle_path
 from .kernels import Kernel, StartedKernel
@@ -182,7 +182,7 @@ class NotebookWork:
         found = await self._execution.evaluate({n: _AS_JSON.format(name=n) for n in names})
         for name in names:
             try:
-                value: Any = json.loads(found[name], parse_constant=lambda _: None)
+                value: Any = loads(found[name])
             except (KeyError, TypeError, ValueError):
                 self._record.log(f"[The value of {name} cannot be written as JSON; left out.]\n")
                 continue

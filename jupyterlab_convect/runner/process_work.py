@@ -13,6 +13,7 @@ import zipimport
 from pathlib import Path
 from typing import Any
 
+from ..json_text import dumps
 from .bundle import bundle_path
 from .kernels import explain_os_error, start_process
 from .kernelspecs import find
@@ -108,7 +109,7 @@ class ProcessWork:
         step, folder = self._step, self._record.folder
         parameters = folder / "parameters.json"
         try:
-            write_whole(parameters, json.dumps(dict(step.parameters), ensure_ascii=False).encode())
+            write_whole(parameters, dumps(dict(step.parameters)).encode())
         except OSError as error:
             raise StepFailed(f"The parameters could not be written: {error.strerror}.") from error
         given = {

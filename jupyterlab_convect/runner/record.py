@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..json_text import dumps, loads, number
 from .masking import Mask
 from .outcome import StepFailed, size
 
@@ -48,7 +48,7 @@ class Record:
 
     def event(self, kind: str, /, **data: Any) -> None:
         entry = self.mask.tree({"time": round(time.time(), 6), "type": kind, **data})
-        self._events.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        self._events.write(dumps(entry) + "\n")
 
     def log(self, text: str) -> None:
         """Add to the log at once, except what may be the beginning of a secret."""
@@ -74,7 +74,7 @@ class Record:
         self._values_read += whole
         for line in content[:whole].splitlines():
             try:
-                entry = json.loads(line)
+                entry = loads(line)
                 self.report(
                     entry["kind"],
                     entry["name"],
@@ -82,23 +82,22 @@ class Record:
                     entry.get("step"),
                     entry.get("time"),
                 )
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 shown = line[:200].decode(errors="replace")
                 self.log(f"[A line in CONVECT_VALUES was not understood: {shown}]\n")
 
     def report(self, kind: str, name: str, value: Any, step: Any = None, at: Any = None) -> None:
         """Take a value or a metric that was reported `at` a time, now unless it is given."""
+        if not isinstance(name, str):
+            raise TypeError(name)
         if kind == "metric":
-            number = None if value is None else float(value)
-            if number is not None and math.isfinite(number):
-                self.metrics[name] = number
-            else:
-                number = None
+            # Some languages write a NaN as null.
+            self.metrics[name] = found = math.nan if value is None else number(value)
             reported = {"time": at} if isinstance(at, int | float) else {}
-            self.event("metric", name=name, value=number, step=step, **reported)
+            self.event("metric", name=name, value=found, step=step, **reported)
         elif kind == "output":
             value = self.mask.tree(value)
-            if len(json.dumps(value)) > LARGEST_VALUE:
+            if len(dumps(value)) > LARGEST_VALUE:
                 self.log(f"[The value of {name} is larger than {size(LARGEST_VALUE)}; left out.]\n")
                 return
             self.values[name] = value
@@ -124,10 +123,10 @@ class Record:
             for name, pattern in self._patterns.items():
                 for match in pattern.finditer(line):
                     try:
-                        number = float(match.group(1 if pattern.groups else 0))
+                        found = float(match.group(1 if pattern.groups else 0))
                     except (TypeError, ValueError):
                         continue
-                    self.report("metric", name, number)
+                    self.report("metric", name, found)
 
 
 class _Lines:

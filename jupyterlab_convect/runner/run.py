@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import ConvectError
+from ..json_text import dumps
 from . import files
 from .identity import identify
 from .limits import limiting
@@ -278,7 +279,7 @@ def _explain_trouble(error: OSError) -> str:
 
 def _conclude(folder: Path, content: dict[str, Any], outcome: Outcome) -> int:
     try:
-        write_whole(folder / "outputs.json", json.dumps(content, ensure_ascii=False).encode())
+        write_whole(folder / "outputs.json", dumps(content).encode(errors="replace"))
     except OSError as error:
         sys.stderr.write(f"{_explain_trouble(error)}\n")
         return UNWRITABLE

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConvectError
+from ..json_text import loads
 
 KINDS = ("notebook", "script", "command", "component")
 
@@ -52,7 +52,7 @@ class StepSpec:
 def read_step(path: Path) -> StepSpec:
     """Read `step.json`; a ConvectError says what is wrong with it."""
     try:
-        data = json.loads(path.read_bytes())
+        data = loads(path.read_bytes())
     except OSError as error:
         raise ConvectError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import posixpath
 import shutil
 import sys
@@ -13,12 +12,16 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import ConvectError
+from ..json_text import is_number, number
 from ..pipeline.plan import Json, Step
 from ..runtimes.base import StepStatus
 from .files import read_json
 from .model import Run, State
 
 SOURCE = "source.txt"
+
+LAST_TIME = 1e11
+"""Seconds; a moment that no calendar knows is damage."""
 
 FileFact = dict[str, Json]
 """`path`, `size` and `digest` of a file that a step left."""
@@ -168,12 +171,10 @@ def _outcome(value: dict[str, Json]) -> Outcome:
     return Outcome(
         state=state,
         reason=None if reason is None else str(reason),
-        started=_number(value.get("started")),
-        ended=_number(value.get("ended")),
-        values=_finite(dict(value.get("values") or {})),
-        metrics={
-            name: number for name, item in metrics.items() if (number := _number(item)) is not None
-        },
+        started=_time(value.get("started")),
+        ended=_time(value.get("ended")),
+        values=dict(value.get("values") or {}),
+        metrics={name: number(item) for name, item in metrics.items() if is_number(item)},
         files=files,
     )
 
@@ -183,21 +184,8 @@ def _check_inside(path: str) -> None:
         raise ValueError(f"the file {path} lies outside")
 
 
-def _number(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return value
-
-
-def _finite(value: Json) -> Json:
-    """JSON knows no infinity; what is not a number becomes null."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return value
+def _time(value: Json) -> float | None:
+    return value if is_number(value) and abs(value) < LAST_TIME else None
 
 
 def judge(

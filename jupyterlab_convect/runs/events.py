@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from ..json_text import dumps, loads
 from ..pipeline.plan import Json
 from .model import GOOD, AttemptState, Progress, Run, RunState, State, StepState
 
@@ -170,7 +170,7 @@ def encode(event: Event) -> bytes:
     for name, default in _FIELDS[type(event)].items():
         if (item := getattr(event, name)) != default:
             value[name] = item
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = dumps(value)
     # Lone surrogates are legal in JSON and in Python, but not in UTF-8.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
@@ -178,7 +178,7 @@ def encode(event: Event) -> bytes:
 def decode(line: bytes) -> Event | None:
     """The event of a line; None when it is damaged or of a kind that we do not know."""
     try:
-        value = json.loads(line)
+        value = loads(line)
         kind = KINDS[value.pop("type")]
         known = _FIELDS[kind]
         facts = {name: item for name, item in value.items() if name in known}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 from pathlib import Path
 
 from ..errors import ConvectError
+from ..json_text import dumps, loads
 from ..pipeline.plan import Json
 
 
@@ -32,7 +32,7 @@ def remove_drafts(folder: Path) -> None:
 
 
 def write_json(path: Path, value: Json) -> None:
-    text = json.dumps(value, ensure_ascii=False, indent=1)
+    text = dumps(value, indent=1)
     # Lone surrogates are legal in JSON and in Python, but not in UTF-8.
     write_whole(path, text.encode("utf-8", "backslashreplace"))
 
@@ -40,7 +40,7 @@ def write_json(path: Path, value: Json) -> None:
 def read_json(path: Path) -> dict[str, Json]:
     """The object in a JSON file; ConvectError when there is none that can be read."""
     try:
-        value = json.loads(path.read_bytes())
+        value = loads(path.read_bytes())
     except FileNotFoundError:
         raise ConvectError(f"{path.name} is missing.", code="damaged") from None
     except OSError as error:

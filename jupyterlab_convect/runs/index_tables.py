@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..errors import ConvectError
+from ..json_text import dumps, loads
 from ..pipeline.plan import Json
 from .model import State
 
@@ -207,7 +208,7 @@ def _put_run(
     )
     database.execute(
         "INSERT OR REPLACE INTO summaries VALUES (?, ?)",
-        (n, _storable(json.dumps(summary, ensure_ascii=False, separators=(",", ":")))),
+        (n, _storable(dumps(summary))),
     )
     if known is None or labels != old_labels:
         database.execute("DELETE FROM labels WHERE n = ?", (n,))
@@ -433,7 +434,7 @@ def _summaries(database: sqlite3.Connection, numbers: list[int]) -> list[dict[st
     found: list[dict[str, Json]] = []
     for n in numbers:
         row = database.execute("SELECT summary FROM summaries WHERE n = ?", (n,)).fetchone()
-        found.append(json.loads(row[0]))
+        found.append(loads(row[0]))
     return found
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from ..errors import ConvectError, Missing
+from ..json_text import dumps, loads
 from ..pipeline.plan import Json, from_json, to_json
+from .best import best_of, parse_select
 from .engine import Engine
 from .files import Journal, plain, read_json, write_json
 from .index import Query
@@ -287,32 +288,6 @@ class Sweeps:
             ) from None
 
 
-def parse_select(select: str) -> tuple[bool, str]:
-    """Whether the best is the largest, and by which metric: `max:accuracy`, `min:loss`."""
-    match = re.fullmatch(r"(max|min):(.+)", select.strip())
-    if match is None:
-        raise ConvectError(
-            f"{select!r} does not say which run is the best.",
-            hint="For example max:accuracy or min:loss.",
-        )
-    return match[1] == "max", match[2].strip()
-
-
-def best_of(select: str | None, runs: Mapping[str, Mapping[str, Json]]) -> str | None:
-    """The id of the best of the successful runs; of equals, the first."""
-    if select is None:
-        return None
-    largest, metric = parse_select(select)
-    found = {
-        run_id: run["metrics"][metric]
-        for run_id, run in runs.items()
-        if run["state"] in GOOD and metric in run["metrics"]
-    }
-    if not found:
-        return None
-    return max(found, key=lambda run_id: found[run_id] if largest else -found[run_id])
-
-
 def _summary(
     sweep: Sweep, progress: Progress, runs: Mapping[str, Mapping[str, Json]]
 ) -> dict[str, Json]:
@@ -356,7 +331,7 @@ def _at(request: Request, point: Point) -> Request:
 
 
 def _line(event: dict[str, Json]) -> bytes:
-    text = json.dumps({"time": time.time(), **event}, ensure_ascii=False, separators=(",", ":"))
+    text = dumps({"time": time.time(), **event})
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -364,7 +339,7 @@ def _fold(lines: list[bytes]) -> Progress:
     progress = Progress()
     for line in lines:
         try:
-            event = json.loads(line)
+            event = loads(line)
             kind = event["type"]
             if kind == "points":
                 progress.points += event["points"]

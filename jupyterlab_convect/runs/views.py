@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
+from ..json_text import is_number, number
 from ..pipeline.plan import Json, to_json
 from .model import ENDED, AttemptState, Progress, Run, RunState, StepState
 
@@ -66,8 +68,9 @@ def metrics_of(run: Run, state: RunState) -> dict[str, float]:
     for step in run.plan.steps:
         result = state.steps[step.id]
         for name, value in result.outputs.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                found[name] = value
+            if is_number(value):
+                as_float = number(value)
+                found[name] = value if math.isfinite(as_float) else as_float
         found.update(result.metrics)
     return found
 

@@ -3,7 +3,9 @@ import type { INotebookContent } from '@jupyterlab/nbformat';
 import { ServerConnection } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
 
+import { noteServerDate } from './clock';
 import { ConvectError } from './error';
+import { parseJson, stringifyJson } from './numbers';
 import type {
   IAbout,
   IDiscovery,
@@ -134,12 +136,13 @@ export class ConvectApi {
   }
 
   /** The executed notebook so far or, with `source`, the notebook as it was. */
-  notebook(
+  async notebook(
     key: IAttemptKey,
     options: { source?: boolean } = {}
   ): Promise<INotebookContent> {
     const query = options.source ? { source: 1 } : {};
-    return this.get(`${attemptPath(key)}/notebook`, query);
+    const url = this.url(`${attemptPath(key)}/notebook`, query);
+    return (await this.fetch('GET', url)).json();
   }
 
   /** A script as it was when the attempt began. */
@@ -242,7 +245,7 @@ export class ConvectApi {
     if (response.status === 204) {
       return undefined as T;
     }
-    return (await response.json()) as T;
+    return parseJson<T>(await response.text());
   }
 
   private async fetch(
@@ -252,7 +255,7 @@ export class ConvectApi {
   ): Promise<Response> {
     const init: RequestInit = { method };
     if (body !== undefined) {
-      init.body = JSON.stringify(body);
+      init.body = stringifyJson(body);
     }
     let response: Response;
     try {
@@ -261,6 +264,7 @@ export class ConvectApi {
       const message = error instanceof Error ? error.message : String(error);
       throw new ConvectError(message, 0, 'unreachable');
     }
+    noteServerDate(response.headers.get('Date'));
     if (!response.ok) {
       throw await errorOf(response);
     }

@@ -1,4 +1,6 @@
 export * from './client';
+export * from './clock';
 export * from './error';
+export * from './numbers';
 export type * from './types';
 export { RUN_EVENT, SWEEP_EVENT } from './types';

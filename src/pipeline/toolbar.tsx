@@ -7,8 +7,9 @@ import {
 } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { formatAgo } from '../ui/format';
-import { TranslationProvider } from '../ui/hooks';
+import type { IRunSummary } from '../api';
+import { formatAgo, momentOf } from '../ui/format';
+import { TranslationProvider, useClock, useTrans } from '../ui/hooks';
 import { StateIcon } from '../ui/state';
 import { stateLabel } from '../ui/states';
 import { FACTORY } from './ids';
@@ -53,14 +54,20 @@ function ShownRun({ session }: { session: Session }): JSX.Element | null {
           <option value="">{trans.__('No run shown')}</option>
           {run && !isListed && <option value={run.id}>{run.name}</option>}
           {runs.map(item => (
-            <option key={item.id} value={item.id}>
-              {`${stateLabel(trans, item.state)} · ${formatAgo(item.created)}`}
-            </option>
+            <RunOption key={item.id} run={item} />
           ))}
           {hasMore && <option value={MORE}>{trans.__('Older runs…')}</option>}
         </HTMLSelect>
       </div>
     </TranslationProvider>
+  );
+}
+
+function RunOption({ run }: { run: IRunSummary }): JSX.Element {
+  const trans = useTrans();
+  const ago = useClock(() => formatAgo(momentOf(run)));
+  return (
+    <option value={run.id}>{`${stateLabel(trans, run.state)} · ${ago}`}</option>
   );
 }
 

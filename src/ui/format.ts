@@ -1,6 +1,9 @@
 import { Time } from '@jupyterlab/coreutils';
 import type { ReadonlyJSONObject, ReadonlyJSONValue } from '@lumino/coreutils';
 
+import { localTime } from '../api/clock';
+import { isNotFinite } from '../api/numbers';
+
 /** `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(seconds: number): string {
   if (seconds < 10) {
@@ -32,7 +35,7 @@ export function elapsed(
 
 /** `5 minutes ago`, in the language of the page. */
 export function formatAgo(time: number): string {
-  return Time.formatHuman(new Date(time * 1000));
+  return Time.formatHuman(new Date(localTime(time)));
 }
 
 /** To the second, in the language of the page. */
@@ -57,7 +60,26 @@ export function formatValue(value: ReadonlyJSONValue | undefined): string {
   if (typeof value === 'number') {
     return formatNumber(value);
   }
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : formatJson(value);
+}
+
+/** A value as JSON for people to read: what JSON has no word for is named. */
+export function formatJson(value: unknown, indent?: number): string {
+  const marked = JSON.stringify(
+    value,
+    (_, item) => (isNotFinite(item) ? `\0${item}` : item),
+    indent
+  );
+  return marked.replace(/"\\u0000(NaN|-?Infinity)"/g, '$1');
+}
+
+/** When a run ended or, while it has not, when it began. */
+export function momentOf(run: {
+  created: number;
+  started?: number | null;
+  ended?: number | null;
+}): number {
+  return run.ended ?? run.started ?? run.created;
 }
 
 /** `lr=0.1, depth=3`. */

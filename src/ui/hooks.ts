@@ -2,6 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { nullTranslator } from '@jupyterlab/translation';
 import * as React from 'react';
 
+import { serverNow } from '../api/clock';
 import type { Observable } from './observable';
 
 /** Render again whenever the model has changed. */
@@ -29,39 +30,45 @@ export function useTrans(): TranslationBundle {
   return React.useContext(TranslationContext);
 }
 
-const CLOCK = 10000;
+const TICK = 1000;
 const listeners = new Set<() => void>();
-let clock = 0;
+let timer = 0;
+let tick = serverNow();
 
-/** Render again every few seconds, together with all others that do. */
-export function useClock(): void {
-  React.useSyncExternalStore(listenToClock, () =>
-    Math.floor(Date.now() / CLOCK)
-  );
+/** What `read` makes of the present time: one clock for all that is on the screen. */
+export function useClock<T extends string | number>(
+  read: (now: number) => T
+): T {
+  return React.useSyncExternalStore(listenToClock, () => read(present()));
+}
+
+/** The last tick; while nobody listens, nothing ticks. */
+function present(): number {
+  const now = serverNow();
+  if (listeners.size === 0 && Math.abs(now - tick) > TICK / 1000) {
+    tick = now;
+  }
+  return tick;
 }
 
 function listenToClock(listener: () => void): () => void {
   if (listeners.size === 0) {
-    clock = window.setInterval(() => listeners.forEach(tell => tell()), CLOCK);
+    timer = window.setInterval(() => {
+      tick = serverNow();
+      listeners.forEach(tell => tell());
+    }, TICK);
   }
   listeners.add(listener);
   return () => {
     listeners.delete(listener);
     if (listeners.size === 0) {
-      window.clearInterval(clock);
+      window.clearInterval(timer);
     }
   };
 }
 
 /** Seconds since 1970, growing every second while `ticking`. */
 export function useNow(ticking: boolean): number {
-  const [now, setNow] = React.useState(() => Date.now() / 1000);
-  React.useEffect(() => {
-    if (!ticking) {
-      return;
-    }
-    const timer = window.setInterval(() => setNow(Date.now() / 1000), 1000);
-    return () => window.clearInterval(timer);
-  }, [ticking]);
-  return now;
+  const [stopped] = React.useState(serverNow);
+  return useClock(now => (ticking ? now : stopped));
 }

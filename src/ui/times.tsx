@@ -1,17 +1,17 @@
 import * as React from 'react';
 
 import { elapsed, formatAgo, formatDuration, formatExact } from './format';
-import { useClock, useNow } from './hooks';
+import { useClock } from './hooks';
 
 /** `5 minutes ago`, with the exact time on hover. */
 export function Ago({ time }: { time: number }): JSX.Element {
-  useClock();
+  const text = useClock(() => formatAgo(time));
   return (
     <time
       dateTime={new Date(time * 1000).toISOString()}
       title={formatExact(time)}
     >
-      {formatAgo(time)}
+      {text}
     </time>
   );
 }
@@ -23,14 +23,16 @@ export function Duration(props: {
   live: boolean;
 }): JSX.Element | null {
   const { started, ended, live } = props;
-  const now = useNow(live && !!started && !ended);
-  const seconds = elapsed(started, ended, now);
-  if (seconds === null || !started) {
+  const text = useClock(now => {
+    const seconds = ended || live ? elapsed(started, ended, now) : null;
+    return seconds === null ? '' : formatDuration(seconds);
+  });
+  if (!text || !started) {
     return null;
   }
   return (
     <span className="jp-Convect-duration" title={formatExact(started)}>
-      {formatDuration(seconds)}
+      {text}
     </span>
   );
 }

@@ -229,3 +229,63 @@ def test_a_closed_terminal_leaves_the_run_to_others(
         time.sleep(0.05)
     assert run["state"] == "succeeded"
     assert len(run["steps"]["wait"]["attempts"]) == 1
+
+
+def test_a_run_that_diverges_says_so_and_is_never_the_best(
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(
+        work / "diverge.ipynb",
+        ("parameters", "lr: float = 0.1"),
+        "from jupyterlab_convect import metric, output\n"
+        "for step in range(4):\n"
+        "    metric('loss', lr if lr < 1 else 0.01 if step < 2 else float('nan'), step)\n"
+        "metric('only', float('-inf'))\n"
+        "metric('digits', 10**400)\n"
+        "output('nested', {'deep': [float('nan'), 'NaN']})",
+    )
+    assert main(["run", "diverge.ipynb", "--sweep", "lr=0.5,0.1,5", "--select", "min:loss"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [best] = [line.split() for line in lines if line.startswith("*")]
+    assert best[1] == "0.1"
+    [diverged] = [line.split() for line in lines if line.split()[0] == "5"]
+    assert diverged[1:5] == ["succeeded", "Infinity", "NaN", "-Infinity"]
+    assert main(["runs", "show", diverged[5]]) == 0
+    shown = capsys.readouterr().out
+    assert "loss=NaN" in shown
+    assert "only=-Infinity" in shown
+    assert main(["runs", "show", diverged[5], "--json"]) == 0
+    view = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert view["metrics"]["loss"] == {"$numberDouble": "NaN"}
+    deep = view["steps"]["diverge"]["outputs"]["nested"]["deep"]
+    assert deep == [{"$numberDouble": "NaN"}, "NaN"]
+
+
+def test_a_step_hands_on_nan_as_the_number_it_is(
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(work / "a.ipynb", ("outputs", "x = float('nan')\ny = [float('inf')]"))
+    write_notebook(
+        work / "b.ipynb",
+        ("parameters", "x = 0.0\ny = []"),
+        "import math\nassert math.isnan(x) and y == [math.inf]",
+    )
+    (work / "hand.pipeline").write_text(
+        json.dumps(
+            {
+                "convect": 1,
+                "nodes": {
+                    "a": {"kind": "notebook", "path": "a.ipynb"},
+                    "b": {
+                        "kind": "notebook",
+                        "path": "b.ipynb",
+                        "parameters": {
+                            "x": "${{ nodes.a.outputs.x }}",
+                            "y": "${{ nodes.a.outputs.y }}",
+                        },
+                    },
+                },
+            }
+        )
+    )
+    assert main(["run", "hand.pipeline"]) == 0, capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import jupyterlab_convect
+from jupyterlab_convect.json_text import loads
 from jupyterlab_convect.runner.record import Record
 
 
@@ -15,7 +16,7 @@ from jupyterlab_convect.runner.record import Record
 def lines(tmp_path, monkeypatch):
     path = tmp_path / "values.ndjson"
     monkeypatch.setenv("CONVECT_VALUES", str(path))
-    return lambda: [json.loads(line) for line in path.read_text().splitlines()]
+    return lambda: [loads(line) for line in path.read_text().splitlines()]
 
 
 class Tensor:
@@ -36,7 +37,7 @@ def test_outputs_and_metrics(lines):
         ("output", "rows", 100, None),
         ("metric", "loss", 0.5, 3),
         ("metric", "loss", 2.5, None),
-        ("metric", "loss", None, None),
+        ("metric", "loss", math.inf, None),
     ]
 
 
@@ -48,12 +49,48 @@ def test_outputs_and_metrics(lines):
         (Path("a/b"), "a/b"),
         (datetime.date(2026, 1, 2), "2026-01-02"),
         (True, True),
-        (math.nan, None),
+        ([math.inf, {"x": -math.inf}], [math.inf, {"x": -math.inf}]),
     ],
 )
 def test_values_become_json(lines, value, plain):
     jupyterlab_convect.output("x", value)
     assert lines()[0]["value"] == plain
+
+
+def test_the_last_value_of_a_metric_is_the_last_even_when_it_is_nan(tmp_path):
+    record = Record(tmp_path, patterns={"lr": r"lr=(\S+)"})
+    record.report("metric", "loss", 0.2, 1)
+    record.report("metric", "loss", math.nan, 2)
+    record.values_path.write_text(
+        '{"kind": "metric", "name": "by null", "value": null}\n'
+        '{"kind": "metric", "name": "by word", "value": "-inf"}\n'
+        '{"kind": "metric", "name": "by token", "value": NaN}\n'
+    )
+    record.log("lr=inf\n")
+    record.close()
+    assert math.isnan(record.metrics["loss"])
+    assert math.isnan(record.metrics["by null"])
+    assert record.metrics["by word"] == -math.inf
+    assert math.isnan(record.metrics["by token"])
+    assert record.metrics["lr"] == math.inf
+    events = (tmp_path / "events.ndjson").read_text()
+    json.loads(f"[{','.join(events.splitlines())}]", parse_constant=pytest.fail)
+    assert '"name":"loss","value":{"$numberDouble":"NaN"},"step":2' in events
+
+
+def test_a_number_that_no_float_can_hold_is_infinite_and_ends_nothing(tmp_path, lines):
+    jupyterlab_convect.metric("huge", -(10**400))
+    assert lines()[0]["value"] == -math.inf
+    record = Record(tmp_path)
+    record.values_path.write_text(
+        '{"kind": "metric", "name": "huge", "value": 1' + "0" * 400 + "}\n"
+        '{"kind": "output", "name": "digits", "value": 1' + "0" * 400 + "}\n"
+        '{"kind": "metric", "name": "deep", "value": ' + "[" * 100_000 + "]" * 100_000 + "}\n"
+        '{"kind": "metric", "name": "after", "value": 1}\n'
+    )
+    record.close()
+    assert record.metrics == {"huge": math.inf, "after": 1}
+    assert record.values == {"digits": 10**400}
 
 
 def test_bad_values(lines):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import Counter
 
 import pytest
 
 from jupyterlab_convect.errors import Conflict, Missing, Refused
+from jupyterlab_convect.runs.index import Query
 from jupyterlab_convect.runs.model import Selection
 
 
@@ -229,14 +231,20 @@ async def test_what_is_lost_is_called_lost(finish, make_run, step):
     assert state.state == "failed"
 
 
-async def test_nan_does_not_get_out(finish, make_run, step, store):
+async def test_nan_and_infinity_stay_what_they_are(finish, make_run, step, store):
     outcome = (
-        '{"state": "succeeded", "values": {"x": NaN, "y": [Infinity, 1]}, "metrics": {"m": NaN}}'
+        '{"state": "succeeded", "values": {"x": NaN, "y": [{"$numberDouble": "-Infinity"}, 1]}, '
+        f'"metrics": {{"m": {{"$numberDouble": "NaN"}}, "large": 1{"0" * 400}, "no": true}}}}'
     )
     run = make_run(step("a", "lie", outcome))
     state = await finish(run)
-    assert state.steps["a"].outputs == {"x": None, "y": [None, 1]}
-    assert state.steps["a"].metrics == {}
+    assert math.isnan(state.steps["a"].outputs["x"])
+    assert state.steps["a"].outputs["y"] == [-math.inf, 1]
+    assert math.isnan(state.steps["a"].metrics["m"])
+    assert state.steps["a"].metrics["large"] == math.inf
+    assert "no" not in state.steps["a"].metrics
+    [summary] = store.find(Query()).runs
+    assert math.isnan(summary["metrics"]["m"])
 
 
 async def test_a_step_past_its_time_is_stopped_from_outside(finish, make_run, step, monkeypatch):

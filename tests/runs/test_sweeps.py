@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 
 import pytest
 
 from jupyterlab_convect.errors import ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Plan
+from jupyterlab_convect.runs.best import best_of
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.points import points_of
-from jupyterlab_convect.runs.sweeps import Sweeps, best_of
+from jupyterlab_convect.runs.sweeps import Sweeps
 
 
 def test_a_grid_combines_everything():
@@ -80,6 +82,12 @@ def test_the_best_is_one_that_succeeded():
     assert best_of("min:accuracy", runs) == "a"
     assert best_of("min:loss", runs) is None
     assert best_of(None, runs) is None
+    runs["e"] = {"state": "succeeded", "metrics": {"accuracy": math.nan}}
+    runs["f"] = {"state": "succeeded", "metrics": {"accuracy": math.inf}}
+    runs["g"] = {"state": "succeeded", "metrics": {"accuracy": -math.inf}}
+    assert best_of("max:accuracy", runs) == "c"
+    assert best_of("min:accuracy", runs) == "a"
+    assert best_of("min:accuracy", {name: runs[name] for name in "efg"}) is None
     with pytest.raises(ConvectError):
         best_of("accuracy", runs)
 

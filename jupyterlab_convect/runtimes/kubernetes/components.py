@@ -28,6 +28,7 @@ from ...catalog.run import (
     context_of,
 )
 from ...errors import ConvectError
+from ...json_text import dumps, loads
 from ...pipeline.plan import Json, Step
 from ...runner import files
 from ...runner.outcome import StepFailed, explain_end
@@ -125,7 +126,7 @@ def conclude(
         "files": facts,
     }
     _tell(attempt, outcome)
-    write_whole(attempt.folder / "outputs.json", json.dumps(outcome, ensure_ascii=False).encode())
+    write_whole(attempt.folder / "outputs.json", dumps(outcome).encode())
 
 
 def _started(launch: Launch, attempt: Attempt) -> dict[str, Any]:
@@ -275,7 +276,7 @@ def _tell(attempt: Attempt, outcome: Json) -> None:
             "reason": outcome.get("reason"),
         },
     ]
-    lines = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+    lines = "".join(dumps(event) + "\n" for event in events)
     write_whole(attempt.folder / "events.ndjson", lines.encode())
 
 
@@ -293,4 +294,4 @@ def _seconds(stamp: str | None) -> float | None:
 
 
 def _read(attempt: Attempt) -> Json:
-    return json.loads((attempt.folder / "step.json").read_bytes())
+    return loads((attempt.folder / "step.json").read_bytes())

@@ -46,6 +46,27 @@ describe('ConvectApi', () => {
     expect(sentenceOf(error)).toBe('There is no run r. Look in the list.');
   });
 
+  it('reads and writes every number', async () => {
+    const seen: Request[] = [];
+    const nan = '{"$numberDouble":"NaN"}';
+    const api = apiThatAnswers(
+      200,
+      `{"metrics":{"loss":${nan},"gain":{"$numberDouble":"-Infinity"}},"note":"NaN"}`,
+      seen
+    );
+    const { metrics, note } = await api.submit({ parameters: { x: NaN } });
+    expect(metrics).toEqual({ loss: NaN, gain: -Infinity });
+    expect(note).toBe('NaN');
+    expect(await seen[0].text()).toBe(`{"parameters":{"x":${nan}}}`);
+  });
+
+  it('leaves notebooks as they are', async () => {
+    const body = '{"cells":[{"$numberDouble":"NaN"}]}';
+    const key = { run: 'r', step: 's', attempt: 1 };
+    const notebook = await apiThatAnswers(200, body).notebook(key);
+    expect(JSON.stringify(notebook)).toBe(body);
+  });
+
   it('says so when the answer is not ours', async () => {
     const error = await apiThatAnswers(502, '<html>')
       .about()

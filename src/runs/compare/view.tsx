@@ -11,6 +11,7 @@ import {
   formatDuration,
   formatExact,
   formatParameters,
+  momentOf,
   StateIcon,
   useModel,
   useTrans
@@ -84,7 +85,7 @@ export function CompareView(props: {
                     </button>
                   )}
                   <div className="jp-Convect-help">
-                    <Ago time={view.created} />
+                    <Ago time={momentOf(view)} />
                     {view.started && view.ended
                       ? ` · ${formatDuration(view.ended - view.started)}`
                       : ''}

@@ -81,7 +81,7 @@ export function tell(story: IStepStory, events: readonly IStepEvent[]): void {
         points.push({
           time: event.time,
           step: typeof event.step === 'number' ? event.step : null,
-          value: Number(event.value)
+          value: typeof event.value === 'number' ? event.value : NaN
         });
         story.metrics.set(name, points);
         break;

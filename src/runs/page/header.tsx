@@ -20,6 +20,7 @@ import {
   formatParameters,
   isBad,
   isLive,
+  momentOf,
   reasonOf,
   runtimeLabel,
   StateIcon,
@@ -63,7 +64,7 @@ export function Header(props: {
           </button>
         )}
         <span>{runtimeLabel(trans, view.runtime)}</span>
-        <Ago time={view.started ?? view.created} />
+        <Ago time={momentOf(view)} />
         <Duration started={view.started} ended={view.ended} live={live} />
         {view.user && <span>{view.user}</span>}
         {view.sweep && (

@@ -1,5 +1,6 @@
 import * as React from 'react';
 
+import { isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
 import { formatNumber, useTrans } from '../../ui';
@@ -27,11 +28,24 @@ export function Metrics(props: {
       {names.map(name => {
         const points = story.metrics.get(name) ?? [];
         const value = points[points.length - 1]?.value ?? last[name];
+        const lost = points.filter(point => isNotFinite(point.value)).length;
         return (
           <section key={name} className="jp-ConvectRuns-metric">
             <h4>
               {name}
-              <span>{formatNumber(value)}</span>
+              <span className={isNotFinite(value) ? 'jp-mod-notFinite' : ''}>
+                {formatNumber(value)}
+              </span>
+              {lost > 0 && points.length > 1 && (
+                <small>
+                  {trans._n(
+                    '%2 of %1 value is not a finite number',
+                    '%2 of %1 values are not finite numbers',
+                    points.length,
+                    lost
+                  )}
+                </small>
+              )}
             </h4>
             {points.length > 1 && <MetricChart name={name} points={points} />}
           </section>
@@ -39,6 +53,11 @@ export function Metrics(props: {
       })}
     </div>
   );
+}
+
+interface ITooltipItem {
+  value: [number, number | '-'];
+  data: { shown?: string };
 }
 
 function MetricChart(props: {
@@ -61,9 +80,18 @@ function MetricChart(props: {
   );
 }
 
-/** A line over the reported steps or, when there are none, over seconds since the first point. */
-function lineOption(name: string, points: IMetricPoint[], colours: IColours) {
+/**
+ * A line over the reported steps or, when there are none, over seconds since the first point.
+ * What is not a finite number is a gap in it, and a mark at the edge of the chart.
+ */
+export function lineOption(
+  name: string,
+  points: readonly IMetricPoint[],
+  colours: IColours
+) {
   const stepped = points.every(point => point.step !== null);
+  const place = (point: IMetricPoint) =>
+    stepped ? point.step : point.time - points[0].time;
   const axis = {
     axisLine: { lineStyle: { color: colours.line } },
     axisLabel: { color: colours.faint },
@@ -77,7 +105,18 @@ function lineOption(name: string, points: IMetricPoint[], colours: IColours) {
       trigger: 'axis',
       backgroundColor: colours.background,
       borderColor: colours.line,
-      textStyle: { color: colours.text }
+      textStyle: { color: colours.text },
+      formatter: (items: ITooltipItem | ITooltipItem[]) =>
+        [items]
+          .flat()
+          .filter(({ value }) => value[1] !== '-')
+          .map(({ value, data }) =>
+            [value[0], data.shown ?? value[1]].map(part =>
+              typeof part === 'number' ? formatNumber(part) : part
+            )
+          )
+          .map(([x, y]) => `${x}: ${y}`)
+          .join('<br>')
     },
     xAxis: {
       type: 'value',
@@ -87,16 +126,35 @@ function lineOption(name: string, points: IMetricPoint[], colours: IColours) {
         formatter: stepped ? '{value}' : '{value} s'
       }
     },
-    yAxis: { type: 'value', ...axis },
+    yAxis: [
+      { type: 'value', ...axis },
+      { type: 'value', show: false, min: 0, max: 1 }
+    ],
     series: [
       {
         type: 'line',
         name,
         showSymbol: points.length < 50,
+        connectNulls: false,
         data: points.map(point => [
-          stepped ? point.step : point.time - points[0].time,
-          point.value
+          place(point),
+          isNotFinite(point.value) ? '-' : point.value
         ])
+      },
+      {
+        type: 'scatter',
+        name,
+        yAxisIndex: 1,
+        symbol: 'triangle',
+        symbolSize: 7,
+        itemStyle: { color: colours.bad },
+        tooltip: { trigger: 'item' },
+        data: points
+          .filter(point => isNotFinite(point.value))
+          .map(point => ({
+            value: [place(point), point.value === Infinity ? 1 : 0],
+            shown: formatNumber(point.value)
+          }))
       }
     ]
   };

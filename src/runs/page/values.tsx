@@ -2,7 +2,7 @@ import type { ReadonlyJSONObject, ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IPlanStep, IRunView, IStep } from '../../api';
-import { formatValue, useTrans } from '../../ui';
+import { formatJson, formatValue, useTrans } from '../../ui';
 
 /** What went into a step and what came out of it. */
 export function Values(props: {
@@ -66,7 +66,7 @@ export function ValueTable(props: {
 function Value({ value }: { value: ReadonlyJSONValue }): JSX.Element {
   const text = formatValue(value);
   return typeof value === 'object' && value !== null && text.length > 60 ? (
-    <pre>{JSON.stringify(value, null, 2)}</pre>
+    <pre>{formatJson(value, 2)}</pre>
   ) : (
     <code>{text}</code>
   );

@@ -15,6 +15,7 @@ import {
   Duration,
   formatParameters,
   isLive,
+  momentOf,
   reasonOf,
   StateIcon,
   useTrans
@@ -48,7 +49,7 @@ export const RunRow = React.memo(function RunRow(props: {
             {live ? (
               <Duration started={run.started} ended={run.ended} live />
             ) : (
-              <Ago time={run.ended ?? run.created} />
+              <Ago time={momentOf(run)} />
             )}
           </span>
         </span>

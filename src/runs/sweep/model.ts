@@ -4,7 +4,7 @@ import { Observable } from '../../ui/observable';
 import { isLive } from '../../ui/states';
 import type { RunsModel } from '../model';
 import type { IColumn, ISort } from './table';
-import { columnsOf, filtered, sorted } from './table';
+import { columnsOf, filtered, parseFilter, sorted } from './table';
 
 /** One sweep, kept up to date while it is looked at, and how it is looked at. */
 export class SweepModel extends Observable {
@@ -53,9 +53,14 @@ export class SweepModel extends Observable {
     return this._rows;
   }
 
-  /** Numbers of all runs, for the plots. */
+  /** The runs that the filter lets through: the lines and points of the plots. */
   get points(): readonly IRunSummary[] {
-    return this._view?.runs ?? [];
+    return this._points;
+  }
+
+  /** Names in the filter that no run has. */
+  get unknownNames(): readonly string[] {
+    return this._unknown;
   }
 
   get sort(): ISort | null {
@@ -142,11 +147,13 @@ export class SweepModel extends Observable {
   }
 
   private arrange(): void {
-    const between = this.points.filter(
-      run => this._marked?.has(run.id) ?? true
-    );
-    const found = filtered(between, this._columns, this._filter);
-    this._rows = sorted(found, this._columns, this._sort);
+    const runs = this._view?.runs ?? [];
+    const filter = parseFilter(this._filter, runs);
+    const points = filtered(runs, this._columns, filter);
+    const between = points.filter(run => this._marked?.has(run.id) ?? true);
+    this._unknown = filter.unknown;
+    this._points = points;
+    this._rows = sorted(between, this._columns, this._sort);
     this.touch();
   }
 
@@ -157,7 +164,9 @@ export class SweepModel extends Observable {
   private _hovered: string | null = null;
   private _load: Coalesced;
   private _marked: Set<string> | null = null;
+  private _points: IRunSummary[] = [];
   private _rows: IRunSummary[] = [];
   private _sort: ISort | null = null;
+  private _unknown: string[] = [];
   private _view: ISweepView | null = null;
 }

@@ -1,8 +1,10 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IRunSummary } from '../../api';
+import { isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
 import { formatValue, useModel, useTrans } from '../../ui';
@@ -20,7 +22,8 @@ export function Plots(props: {
   const axes = model.shownColumns.filter(
     ({ kind }) => kind === 'parameter' || kind === 'metric'
   );
-  const numbers = axes.filter(column => isNumeric(model.points, column));
+  const all = model.view?.runs ?? [];
+  const numbers = axes.filter(column => isNumeric(all, column));
   const best = model.view?.best ?? null;
   const names = axes.map(({ id }) => id).join(' ');
   const { points } = model;
@@ -30,7 +33,7 @@ export function Plots(props: {
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [points, names, best]
   );
-  if (axes.length < 2 || points.length < 2) {
+  if (axes.length < 2 || all.length < 2) {
     return null;
   }
   const place = points.findIndex(({ id }) => id === model.hovered);
@@ -161,11 +164,12 @@ function parallelOption(
           value: axes.map(column => {
             const value = valueOf(run, column);
             return typeof value === 'number' && isNumeric(runs, column)
-              ? value
+              ? drawn(value)
               : value === undefined
                 ? '-'
                 : formatValue(value);
           }),
+          shown: axes.map(column => shownAs(valueOf(run, column))),
           lineStyle: {
             color: colourOf(run, best, colours),
             width: run.id === best ? 3 : 1.5,
@@ -208,7 +212,8 @@ function scatterOption(
         emphasis: { scale: 1.8 },
         data: runs.map(run => ({
           name: run.id,
-          value: [valueOf(run, x) ?? '-', valueOf(run, y) ?? '-'],
+          value: [drawn(valueOf(run, x)), drawn(valueOf(run, y))],
+          shown: [x, y].map(column => shownAs(valueOf(run, column))),
           symbolSize: run.id === best ? 14 : 9,
           itemStyle: { color: colourOf(run, best, colours) }
         }))
@@ -225,9 +230,18 @@ function tooltip(colours: IColours) {
     borderColor: colours.line,
     textStyle: { color: colours.text, fontSize: 12 },
     // The values only: the name of a point is the id of its run.
-    formatter: ({ value }: { value: unknown[] }) =>
-      value.map(part => escape(String(part))).join(' · ')
+    formatter: ({ data }: { data: { shown: string[] } }) =>
+      data.shown.map(escape).join(' · ')
   };
+}
+
+/** A value as the chart takes it: what it cannot draw is a gap. */
+function drawn(value: ReadonlyJSONValue | undefined): ReadonlyJSONValue {
+  return value === undefined || isNotFinite(value) ? '-' : value;
+}
+
+function shownAs(value: ReadonlyJSONValue | undefined): string {
+  return value === undefined ? '–' : formatValue(value);
 }
 
 function escape(text: string): string {

@@ -2,7 +2,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 
 import type { IRunSummary, ISweepView } from '../../api';
-import { formatValue } from '../../ui/format';
+import { isNotFinite } from '../../api/numbers';
+import { formatJson, formatValue } from '../../ui/format';
 
 /** A column of the table of a sweep. */
 export interface IColumn {
@@ -26,8 +27,8 @@ export function columnsOf(view: ISweepView): IColumn[] {
   ];
   const varying = names(run => run.parameters).filter(
     name =>
-      new Set(view.runs.map(run => JSON.stringify(run.parameters[name]))).size >
-      1
+      new Set(view.runs.map(run => formatJson(run.parameters[name] ?? null)))
+        .size > 1
   );
   const parameters = [...new Set([...swept, ...varying])];
   return [
@@ -83,7 +84,7 @@ export function valueOf(
   }
 }
 
-/** The runs in the order asked for; what has no value comes last either way. */
+/** The runs in the order asked for; NaN, infinity and no value come last either way. */
 export function sorted(
   runs: readonly IRunSummary[],
   columns: readonly IColumn[],
@@ -96,8 +97,9 @@ export function sorted(
   const direction = sort.descending ? -1 : 1;
   return [...runs].sort((a, b) => {
     const [x, y] = [valueOf(a, column), valueOf(b, column)];
-    if (x === undefined || y === undefined) {
-      return (x === undefined ? 1 : 0) - (y === undefined ? 1 : 0);
+    const last = lateness(x) - lateness(y);
+    if (last !== 0 || lateness(x) > 0) {
+      return last;
     }
     if (typeof x === 'number' && typeof y === 'number') {
       return (x - y) * direction;
@@ -110,40 +112,84 @@ export function sorted(
   });
 }
 
-/** Those whose values hold the text; `lr>0.1`, `lr=0.1`, `loss<=2` compare numbers. */
+function lateness(value: ReadonlyJSONValue | undefined): number {
+  return value === undefined ? 2 : isNotFinite(value) ? 1 : 0;
+}
+
+interface ITerm {
+  /** What is compared; null when the text may be anywhere. */
+  name: string | null;
+  operator: string;
+  text: string;
+}
+
+/** What a filter asks for: texts and comparisons, between them spaces or commas. */
+export interface IFilter {
+  terms: ITerm[];
+  /** Names that are compared and that no run has. */
+  unknown: string[];
+}
+
+const QUOTED = '"[^"]*"';
+const TERM = new RegExp(
+  `(${QUOTED}|[^\\s,<>=!"]+)\\s*(<=|>=|!=|==|<|>|=)\\s*(${QUOTED}|[^\\s,]+)` +
+    `|(${QUOTED}|[^\\s,]+)`,
+  'g'
+);
+
+/** `lr>0.1, depth = 3 kind!="a b"`, or just words. */
+export function parseFilter(
+  text: string,
+  runs: readonly IRunSummary[]
+): IFilter {
+  const plain = (part: string) => part.replace(/^"(.*)"$/, '$1');
+  const terms = [...text.matchAll(TERM)].map(
+    ([, name, operator, value, word]): ITerm =>
+      name === undefined
+        ? { name: null, operator: '', text: plain(word) }
+        : { name: plain(name), operator, text: plain(value) }
+  );
+  const names = terms.flatMap(({ name }) => (name === null ? [] : [name]));
+  const unknown = names.filter(
+    name => !runs.some(run => name in run.parameters || name in run.metrics)
+  );
+  return { terms, unknown: runs.length > 0 ? [...new Set(unknown)] : [] };
+}
+
+/** The runs that a filter lets through. */
 export function filtered(
   runs: readonly IRunSummary[],
   columns: readonly IColumn[],
-  text: string
+  { terms }: IFilter
 ): IRunSummary[] {
-  const terms = text.split(/\s+/).filter(term => term !== '');
   return runs.filter(run =>
-    terms.every(term => {
-      const comparison = /^(.+?)(<=|>=|<|>|=)(.+)$/.exec(term);
-      const column =
-        comparison && columns.find(({ name }) => name === comparison[1]);
-      if (!comparison || !column) {
-        return columns.some(candidate =>
-          formatValue(valueOf(run, candidate))
+    terms.every(({ name, operator, text }) => {
+      if (name === null) {
+        return columns.some(column =>
+          formatValue(valueOf(run, column))
             .toLowerCase()
-            .includes(term.toLowerCase())
+            .includes(text.toLowerCase())
         );
       }
-      return compare(valueOf(run, column), comparison[2], comparison[3]);
+      const twins = [run.parameters[name], run.metrics[name]];
+      const values = twins.filter(value => value !== undefined);
+      return operator === '!='
+        ? !values.some(value => compare(value, '=', text))
+        : values.some(value => compare(value, operator, text));
     })
   );
 }
 
 function compare(
-  value: ReadonlyJSONValue | undefined,
+  value: ReadonlyJSONValue,
   operator: string,
   text: string
 ): boolean {
-  if (value === undefined) {
-    return false;
-  }
-  if (operator === '=') {
-    return formatValue(value) === text || value === Number(text);
+  if (operator === '=' || operator === '==') {
+    return (
+      formatValue(value).toLowerCase() === text.toLowerCase() ||
+      value === Number(text)
+    );
   }
   const [x, y] = [Number(value), Number(text)];
   switch (operator) {

@@ -157,12 +157,23 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
         className="jp-mod-styled"
         type="search"
         placeholder={trans.__('Filter: text, lr>0.1, depth=3')}
+        title={trans.__(
+          'Words, and comparisons with =, !=, <, <=, > and >=, between them spaces or commas. Names and texts with spaces go in double quotes.'
+        )}
         aria-label={trans.__('Filter the runs')}
         value={model.filter}
         onChange={event => model.setFilter(event.target.value)}
       />
       <span role="status">
         {trans._n('%1 run', '%1 runs', model.rows.length)}
+        {model.unknownNames.length > 0 && (
+          <span className="jp-ConvectRuns-tag jp-mod-error">
+            {trans.__(
+              'No run has a parameter or metric called %1',
+              model.unknownNames.join(', ')
+            )}
+          </span>
+        )}
       </span>
       <details className="jp-ConvectRuns-columns">
         <summary>{trans.__('Columns')}</summary>

@@ -1,5 +1,6 @@
 import {
   formatDuration,
+  formatJson,
   formatNumber,
   formatParameters,
   formatResources,
@@ -28,6 +29,13 @@ describe('formatting', () => {
     expect(formatParameters({ lr: 0.1, name: 'a', list: [1] })).toBe(
       'lr=0.1, name=a, list=[1]'
     );
+  });
+
+  it('names what is not a finite number, however deep it is', () => {
+    expect(formatParameters({ a: NaN, b: -Infinity, c: [NaN, 'NaN'] })).toBe(
+      'a=NaN, b=-Infinity, c=[NaN,"NaN"]'
+    );
+    expect(formatJson({ loss: Infinity }, 2)).toBe('{\n  "loss": Infinity\n}');
   });
 
   it('shows resources as one line', () => {

@@ -1,7 +1,14 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IRunSummary, ISweepView } from '../../../api';
-import { columnsOf, filtered, goalOf, labelOf, sorted } from '../table';
+import {
+  columnsOf,
+  filtered,
+  goalOf,
+  labelOf,
+  parseFilter,
+  sorted
+} from '../table';
 
 const run = (
   id: string,
@@ -63,8 +70,42 @@ describe('the table of a sweep', () => {
     ['lr=0.1', 'a'],
     ['kind=x loss<2', 'c'],
     ['y', 'b'],
-    ['nothing', '']
+    ['nothing', ''],
+    ['kind=x, loss<2', 'c'],
+    ['loss > 2', 'a'],
+    ['lr != 0.1', 'bc'],
+    ['kind = "x", fixed == 1', 'ac'],
+    ['x, 0.05', 'c']
   ])('filters by "%s"', (text, found) => {
-    expect(ids(filtered(runs, columns, text))).toBe(found);
+    const filter = parseFilter(text, runs);
+    expect(filter.unknown).toEqual([]);
+    expect(ids(filtered(runs, columns, filter))).toBe(found);
+  });
+
+  it('says which name of a filter no run has', () => {
+    expect(parseFilter('lr>0.1, los<2', runs).unknown).toEqual(['los']);
+  });
+
+  it('keeps what is not finite last, and finds it by its name', () => {
+    const diverged = [
+      run('a', { lr: 1 }, { loss: NaN }),
+      run('b', { lr: 2 }, { loss: 3 }),
+      run('c', { lr: 3 }),
+      run('d', { lr: 4 }, { loss: Infinity }),
+      run('e', { lr: 5 }, { loss: -1 })
+    ];
+    const own = columnsOf({
+      runs: diverged,
+      space: { lr: [] }
+    } as unknown as ISweepView);
+    const by = (descending: boolean) =>
+      ids(sorted(diverged, own, { column: 'm:loss', descending }));
+    expect(by(false)).toBe('ebadc');
+    expect(by(true)).toBe('beadc');
+    const find = (text: string) =>
+      ids(filtered(diverged, own, parseFilter(text, diverged)));
+    expect(find('loss=nan')).toBe('a');
+    expect(find('loss<5')).toBe('be');
+    expect(find('loss!=3')).toBe('acde');
   });
 });

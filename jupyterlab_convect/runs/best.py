@@ -1,0 +1,40 @@
+"""Which run of a sweep is the best: said as `max:accuracy` or `min:loss`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from ..errors import ConvectError
+from ..pipeline.plan import Json
+from .model import GOOD
+
+
+def parse_select(select: str) -> tuple[bool, str]:
+    """Whether the best is the largest, and by which metric."""
+    match = re.fullmatch(r"(max|min):(.+)", select.strip())
+    if match is None:
+        raise ConvectError(
+            f"{select!r} does not say which run is the best.",
+            hint="For example max:accuracy or min:loss.",
+        )
+    return match[1] == "max", match[2].strip()
+
+
+def best_of(select: str | None, runs: Mapping[str, Mapping[str, Json]]) -> str | None:
+    """The id of the best of the successful runs; of equals, the first.
+
+    A run whose number is NaN or infinite is never the best.
+    """
+    if select is None:
+        return None
+    largest, metric = parse_select(select)
+    found = {
+        run_id: value
+        for run_id, run in runs.items()
+        if run["state"] in GOOD and math.isfinite(value := run["metrics"].get(metric, math.nan))
+    }
+    if not found:
+        return None
+    return max(found, key=lambda run_id: found[run_id] if largest else -found[run_id])
