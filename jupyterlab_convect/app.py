@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
 
+from .background import forever
 from .errors import ConvectError
 from .events import RUN, SCHEMAS, SWEEP, Coalesced
+from .pools import run_in
 from .routes import all_routes
 from .runs.model import ENDED, State
 from .settings import Settings
 from .workspace import Workspace
 
 ACTIVITY_PAUSE = 30.0
+RESUME_PAUSE = 10.0
 PRUNE_PAUSE = 3600.0
 CATALOG_PAUSE = 60.0
 
@@ -36,7 +39,7 @@ class Convect(ExtensionApp, Settings):
         self.workspace = Workspace(self, log=self.log)
         self._events = Coalesced(self._emit)
         self._here: set[str] = set()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[NoReturn]] = []
         assert self.serverapp.event_logger is not None
         for schema in SCHEMAS:
             self.serverapp.event_logger.register_event_schema(schema)
@@ -58,15 +61,16 @@ class Convect(ExtensionApp, Settings):
             # Every request will be answered with it; the rest of the server works.
             self.log.error("%s %s", error.sentence, error.hint)
             return
-        work = (
-            self.workspace.start(),
-            self._report_activity(),
-            self._prune_now_and_then(),
-            self._refresh_catalogs(),
-        )
-        self._tasks = [asyncio.create_task(task) for task in work]
-        for task in self._tasks:
-            task.add_done_callback(self._say_why_it_ended)
+        lasting = {
+            "Looking for abandoned runs": self._resume,
+            "Reporting activity": self._report_activity,
+            "Deleting old runs": self._prune,
+            "Refreshing catalogs": self._refresh_catalogs,
+        }
+        health = self.workspace.health
+        self._tasks = [
+            asyncio.create_task(forever(name, work, health)) for name, work in lasting.items()
+        ]
 
     async def stop_extension(self) -> None:
         for task in self._tasks:
@@ -99,32 +103,23 @@ class Convect(ExtensionApp, Settings):
         assert self.serverapp.event_logger is not None
         self.serverapp.event_logger.emit(schema_id=schema, data=data)
 
-    def _say_why_it_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.log.error("jupyterlab-convect: background work has failed.", exc_info=error)
+    async def _resume(self) -> None:
+        await self.workspace.resume()
+        await asyncio.sleep(RESUME_PAUSE)
 
     async def _report_activity(self) -> None:
         """A hub culls servers that look idle, and with them what runs there."""
         assert self.serverapp is not None
         times = self.serverapp.web_app.settings.setdefault("last_activity_times", {})
-        while True:
-            if self._here:
-                times[self.name] = datetime.now(timezone.utc)
-            await asyncio.sleep(ACTIVITY_PAUSE)
+        if self._here:
+            times[self.name] = datetime.now(timezone.utc)
+        await asyncio.sleep(ACTIVITY_PAUSE)
 
-    async def _prune_now_and_then(self) -> None:
-        while True:
-            try:
-                await asyncio.to_thread(self.workspace.prune)
-            except ConvectError as error:
-                self.log.warning("Old runs were not deleted: %s", error.sentence)
-            await asyncio.sleep(PRUNE_PAUSE)
+    async def _prune(self) -> None:
+        await asyncio.to_thread(self.workspace.prune)
+        await asyncio.sleep(PRUNE_PAUSE)
 
     async def _refresh_catalogs(self) -> None:
         """Look for changes in the catalogs that want it; users take them by choice."""
-        while True:
-            await asyncio.sleep(CATALOG_PAUSE)
-            try:
-                await asyncio.to_thread(self.workspace.catalog.refresh_due)
-            except ConvectError as error:
-                self.log.warning("The catalogs were not read again: %s", error.sentence)
+        await asyncio.sleep(CATALOG_PAUSE)
+        await run_in("catalogs", self.workspace.catalog.refresh_due)

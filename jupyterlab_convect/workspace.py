@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from traitlets import TraitError
 
+from .background import Health
 from .errors import ConvectError, Missing, Refused
 from .git import git_of
 from .pipeline.discovery import kind_of
@@ -58,9 +59,10 @@ SAME_TIME = 2.0
 class Runtimes(Mapping[str, Runtime]):
     """The runtimes that are installed and offered, each made when it is first asked for."""
 
-    def __init__(self, settings: Settings, log: logging.Logger) -> None:
+    def __init__(self, settings: Settings, log: logging.Logger, health: Health) -> None:
         self._settings = settings
         self._log = log
+        self._health = health
         self._made: dict[str, Runtime] = {}
         self._making = threading.Lock()
 
@@ -103,7 +105,7 @@ class Runtimes(Mapping[str, Runtime]):
             kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
             own = {**self._settings.named_runtimes.get(name, {})}
             own.pop("kind", None)
-            runtime = kind(parent=self._settings, log=self._log, **own)
+            runtime = kind(parent=self._settings, log=self._log, health=self._health, **own)
             runtime.name = name
             return runtime
         except (ImportError, AttributeError, TraitError) as error:
@@ -120,7 +122,8 @@ class Workspace:
     def __init__(self, settings: Settings, log: logging.Logger | None = None) -> None:
         self.settings = settings
         self.logger = log or logging.getLogger("jupyterlab_convect")
-        self.runtimes = Runtimes(settings, self.logger)
+        self.health = Health(self.logger)
+        self.runtimes = Runtimes(settings, self.logger, self.health)
         self._commits: dict[tuple[str, tuple[str, ...]], tuple[float, Git | None]] = {}
 
     @functools.cached_property
@@ -139,7 +142,7 @@ class Workspace:
 
     @functools.cached_property
     def engine(self) -> Engine:
-        return Engine(self.store, self.runtimes, log=self.logger)
+        return Engine(self.store, self.runtimes, log=self.logger, health=self.health)
 
     @functools.cached_property
     def sweeps(self) -> Sweeps:
@@ -300,9 +303,9 @@ class Workspace:
             self._commits = {key: (time.monotonic(), git_of(Path(root), paths))}
         return self._commits[key][1]
 
-    async def start(self) -> None:
-        """Go on with every run that nobody drives, now and from now on."""
-        await self.engine.resume(watch=True)
+    async def resume(self) -> None:
+        """Go on with every run and sweep that nobody drives."""
+        await self.engine.resume()
         await self.sweeps.resume()
 
     async def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -43,6 +44,7 @@ class About(Handler):
                 ],
                 "default_runtime": self.workspace.settings.default_runtime,
                 "command": await self.aside(_command),
+                "health": [asdict(trouble) for trouble in self.workspace.health.troubles()],
                 "installed": {name: _installed(name) for name in PACKAGES},
             }
         )

@@ -32,17 +32,26 @@ class Queue(Generic[T]):
             if not self._lines[key]:
                 del self._lines[key]
 
-    def let_in(self, admit: Callable[[T], bool]) -> list[T]:
-        """Ask `admit` for one line after the other, again and again, until nobody fits."""
-        admitted = []
+    def let_in(self, admit: Callable[[T], bool | None]) -> list[T]:
+        """Ask `admit` for one line after the other, again and again, until nobody fits.
+
+        An item of which it knows nothing, None, keeps its place and holds up nobody.
+        """
+        admitted: list[T] = []
+        passed: list[tuple[Hashable, str, T]] = []
         willing = deque(self._lines)
         while willing:
             key = willing.popleft()
             line = self._lines[key]
             run_id, items = next(iter(line.items()))
-            if not admit(items[0]):
+            fits = admit(items[0])
+            if fits is False:
                 continue
-            admitted.append(items.popleft())
+            item = items.popleft()
+            if fits:
+                admitted.append(item)
+            else:
+                passed.append((key, run_id, item))
             line.move_to_end(run_id)
             if not items:
                 del line[run_id]
@@ -51,4 +60,8 @@ class Queue(Generic[T]):
                 continue
             self._lines.move_to_end(key)
             willing.append(key)
+        for key, run_id, item in reversed(passed):
+            line = self._lines.setdefault(key, OrderedDict())
+            line.setdefault(run_id, deque()).appendleft(item)
+            line.move_to_end(run_id, last=False)
         return admitted

@@ -10,14 +10,16 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any
 
+from ..background import Health, explain, forever
 from ..errors import ConvectError, Missing, Refused
+from ..pools import run_in
 from ..runtimes.base import Runtime, StepRuntime
 from .admission import Queue
 from .driver import Driver, Ready
 from .events import RunEnd, RunWait, StepEnd
 from .files import plain
 from .gates import Gates
-from .lease import RENEW, Lease
+from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
 from .news import Listener, News
 from .open_run import place_of
@@ -26,10 +28,9 @@ from .store import Store
 from .supervisor import Active
 from .watching import Watch
 
-ADOPT_EVERY = 10.0
-"""Seconds between two looks for runs whose host has died."""
 HOLD_FIRST, HOLD_MOST = 1.0, 60.0
 """Seconds until a run that could not go on is taken up again; they double."""
+ADMITTING = "Starting steps that wait"
 
 
 class Engine:
@@ -42,11 +43,13 @@ class Engine:
         *,
         beat: float = 1.0,
         log: logging.Logger | None = None,
+        health: Health | None = None,
     ) -> None:
         self.store = store
         self.runtimes = runtimes
         self.beat = beat
         self.log = log or logging.getLogger(__name__)
+        self.health = health or Health(self.log)
         self._drivers: dict[str, Driver] = {}
         self._held: dict[str, Lease] = {}
         self._holds: dict[str, float] = {}
@@ -59,6 +62,7 @@ class Engine:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._beating: asyncio.Task[None] | None = None
+        self._renewed = time.monotonic()
         self._closed = False
 
     async def submit(self, run: Run) -> RunState:
@@ -73,13 +77,8 @@ class Engine:
             raise
         return self.store.read(run.id).state
 
-    async def resume(self, *, watch: bool = False) -> list[str]:
-        """Take over every run that has not ended and that nobody drives; their ids.
-
-        With `watch`, go on doing so: runs whose host died are found in seconds.
-        """
-        if watch:
-            self.spawn(self._resume_again())
+    async def resume(self) -> list[str]:
+        """Take over every run that has not ended and that nobody drives; their ids."""
         live = await asyncio.to_thread(self.store.live_runs)
         return [
             run_id for run_id in live if not self._gates.is_waiting(run_id) and self._adopt(run_id)
@@ -208,7 +207,7 @@ class Engine:
         if runtime not in self._watches:
             self._watches[runtime] = watch = Watch(self, runtime)
             runtime.changed = watch.wake_from_anywhere
-            self.spawn(watch.run())
+            self.spawn(forever("Watching over steps", watch.look, self.health))
         return runtime
 
     def _choose(self, run: Run) -> Choice:
@@ -274,7 +273,7 @@ class Engine:
 
     def _drive(self, run: Run, lease: Lease, choice: Choice | None) -> None:
         if self._beating is None:
-            self._beating = self.spawn(self._beat())
+            self._beating = self.spawn(forever("Watching over runs", self._beat, self.health))
         try:
             if self.store.read(run.id).state.state in ENDED:
                 lease.end()
@@ -312,6 +311,9 @@ class Engine:
         self._queue.remove(run.id)
         del self._drivers[run.id]
         self._held[run.id] = driver.lease
+        self._take_up_later(run, error)
+
+    def _take_up_later(self, run: Run, error: Exception) -> None:
         delay = self._holds.get(run.id, HOLD_FIRST)
         self._holds[run.id] = min(delay * 2, HOLD_MOST)
         words = _words(error)
@@ -322,20 +324,42 @@ class Engine:
 
         def take_up() -> None:
             self._timers.discard(timer)
-            self._drive(run, self._held.pop(run.id), None)
+            self._take_up(run)
 
         timer = asyncio.get_running_loop().call_later(delay, take_up)
         self._timers.add(timer)
+
+    def _take_up(self, run: Run) -> None:
+        """Go on with a run that was held, if it is still ours."""
+        lease = self._held.pop(run.id)
+        try:
+            mine = lease.renew()
+        except OSError as error:
+            self._held[run.id] = lease
+            self._take_up_later(run, error)
+            return
+        if mine:
+            self._drive(run, lease, None)
+        else:
+            self.log.warning("The run %s is driven by somebody else now", run.id)
+            self._leave_gate(run)
 
     def _admit(self) -> None:
         """Let in what fits, fair between runs, and say of the rest why it waits."""
         self._admitting = False
         refused: dict[tuple[StepRuntime, object], tuple[Ready, str]] = {}
+        broken: list[tuple[Ready, str]] = []
 
-        def admit(ready: Ready) -> bool:
+        def admit(ready: Ready) -> bool | None:
             if not ready.driver.is_waiting(ready):
                 return True
-            reason = ready.driver.runtime.admit(ready.attempt)
+            try:
+                reason = ready.driver.runtime.admit(ready.attempt)
+            except Exception as error:
+                self.health.failed(ADMITTING, error)
+                words = f"It cannot start now: {explain(error)} Trying again."
+                broken.append((ready, words))
+                return None
             if reason is not None:
                 refused[_line(ready)] = (ready, reason)
             return reason is None
@@ -345,7 +369,9 @@ class Engine:
                 with self.guarded(ready.driver):
                     ready.driver.launch(ready)
         newly, self._newly_queued = self._newly_queued, []
-        waiting = {id(ready): (ready, reason) for ready, reason in refused.values()}
+        waiting = {id(ready): (ready, reason) for ready, reason in (*refused.values(), *broken)}
+        if not broken:
+            self.health.recovered(ADMITTING)
         for ready in newly:
             if _line(ready) in refused:
                 waiting.setdefault(id(ready), (ready, "Waits for its turn."))
@@ -356,38 +382,31 @@ class Engine:
 
     async def _beat(self) -> None:
         """Renew the leases, hear what other processes ask, and look for room."""
-        renewed = time.monotonic()
-        while True:
-            await asyncio.sleep(self.beat)
-            for driver in list(self._drivers.values()):
-                with self.guarded(driver):
-                    driver.heed()
-            if time.monotonic() - renewed > RENEW:
-                renewed = time.monotonic()
+        await asyncio.sleep(self.beat)
+        for driver in list(self._drivers.values()):
+            with self.guarded(driver):
+                driver.heed()
+        if time.monotonic() - self._renewed > RENEW:
+            with self.health.guard("Renewing leases"):
                 await self._renew()
-            self.admit_soon()
+                self._renewed = time.monotonic()
+        self.admit_soon()
 
     async def _renew(self) -> None:
-        await asyncio.to_thread(self._gates.renew)
-        for driver in list(self._drivers.values()):
-            try:
-                mine = await asyncio.to_thread(driver.lease.renew)
-            except OSError as error:
-                self.complain(f"The lease of run {driver.run.id}", error)
-                continue
-            if not mine and self._drivers.get(driver.run.id) is driver:
-                self.log.warning("The run %s is driven by somebody else now", driver.run.id)
+        """Renew every lease, also of runs that are held; raises after all have been tried."""
+        leases = {run_id: driver.lease for run_id, driver in self._drivers.items()}
+        leases |= self._held | self._gates.leases()
+        lost, trouble = await run_in("watching", renew_all, leases)
+        for name in lost:
+            if leases[name] is self._gates.leases().get(name):
+                self._gates.lose(name)
+            elif (driver := self._drivers.get(name)) and driver.lease is leases[name]:
+                self.log.warning("The run %s is driven by somebody else now", name)
                 driver.let_go()
-                self._queue.remove(driver.run.id)
-                del self._drivers[driver.run.id]
-
-    async def _resume_again(self) -> None:
-        while True:
-            await asyncio.sleep(ADOPT_EVERY)
-            try:
-                await self.resume()
-            except ConvectError as error:
-                self.log.warning("%s", error)
+                self._queue.remove(name)
+                del self._drivers[name]
+        if trouble is not None:
+            raise trouble
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

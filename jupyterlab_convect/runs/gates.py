@@ -64,10 +64,12 @@ class Gates:
         """Whether the run is called up by itself."""
         return any(run_id in gate.waiting for gate in self._gates.values())
 
-    def renew(self) -> None:
-        for sweep, gate in list(self._gates.items()):
-            if not gate.lease.renew():
-                del self._gates[sweep]
+    def leases(self) -> dict[str, Lease]:
+        return {sweep: gate.lease for sweep, gate in self._gates.items()}
+
+    def lose(self, sweep: str) -> None:
+        """Another process sees to this sweep now."""
+        del self._gates[sweep]
 
     def close(self) -> None:
         for sweep in list(self._gates):

@@ -13,7 +13,9 @@ import os
 import re
 import secrets
 import socket
+import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -44,6 +46,9 @@ class Lease:
         self._folder = folder
         self._number = number
         self._owner = owner
+        self._lock = threading.Lock()
+        self._over = False
+        """Let go of: whatever a renewal under way finds, nothing is written any more."""
 
     @classmethod
     def take(cls, folder: Path) -> Lease | None:
@@ -65,10 +70,11 @@ class Lease:
 
     def renew(self) -> bool:
         """False when somebody else has taken it: let go of the run at once."""
-        if not self.is_mine():
-            return False
-        self._write(replace(self._owner, renewed=time.time()))
-        return True
+        with self._lock:
+            if self._over or not self.is_mine():
+                return False
+            self._write(replace(self._owner, renewed=time.time()))
+            return True
 
     def is_mine(self) -> bool:
         if max(_numbers(self._folder), default=0) != self._number:
@@ -78,16 +84,32 @@ class Lease:
 
     def give_back(self) -> None:
         """Let another owner go on with the run at once."""
-        if self.is_mine():
-            self._write(replace(self._owner, free=True))
+        with self._lock:
+            if not self._over and self.is_mine():
+                self._write(replace(self._owner, free=True))
+            self._over = True
 
     def end(self) -> None:
         """The run is over: nobody needs its lease any more."""
-        _path(self._folder, self._number).unlink(missing_ok=True)
+        with self._lock:
+            self._over = True
+            _path(self._folder, self._number).unlink(missing_ok=True)
 
     def _write(self, owner: Owner) -> None:
         self._owner = owner
         write_whole(_path(self._folder, self._number), _encode(owner))
+
+
+def renew_all(leases: Mapping[str, Lease]) -> tuple[list[str], Exception | None]:
+    """The names of those that somebody else has taken, and the last of what went wrong."""
+    lost, trouble = [], None
+    for name, lease in leases.items():
+        try:
+            if not lease.renew():
+                lost.append(name)
+        except Exception as error:
+            trouble = error
+    return lost, trouble
 
 
 def owner_of(folder: Path) -> Owner | None:

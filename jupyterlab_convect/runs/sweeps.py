@@ -67,6 +67,7 @@ class Sweeps:
         self._folder = store.folder / "sweeps"
         self._ended: dict[str, tuple[Json, dict[str, Json]]] = {}
         """Summaries of sweeps that are over, with what they were made from."""
+        self._filling: set[str] = set()
 
     async def create(
         self,
@@ -181,7 +182,8 @@ class Sweeps:
         for sweep_id in self._ids():
             try:
                 sweep, progress = self._read(sweep_id)
-                if not progress.stopped and progress.made < len(progress.points):
+                unmade = not progress.stopped and progress.made < len(progress.points)
+                if unmade and sweep_id not in self._filling:
                     await self._fill(sweep)
             except ConvectError as error:
                 self.engine.log.warning("The sweep %s cannot go on: %s", sweep_id, error)
@@ -198,6 +200,13 @@ class Sweeps:
 
     async def _fill(self, sweep: Sweep, first: Run | None = None) -> list[str]:
         """Give every point that has none its run. A host that is killed meanwhile is followed."""
+        self._filling.add(sweep.id)
+        try:
+            return await self._fill_in(sweep, first)
+        finally:
+            self._filling.discard(sweep.id)
+
+    async def _fill_in(self, sweep: Sweep, first: Run | None) -> list[str]:
         progress = self._read(sweep.id)[1]
         known = self._runs(sweep, progress)
         new: list[str] = []

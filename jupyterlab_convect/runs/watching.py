@@ -7,6 +7,7 @@ import time
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from ..background import Health
 from ..runtimes.base import StepRuntime
 from .driver import Driver
 from .supervisor import Active
@@ -19,10 +20,10 @@ class Asker(Protocol):
     """What a watch needs of the engine."""
 
     beat: float
+    health: Health
 
     def guarded(self, driver: Driver) -> AbstractContextManager[None]: ...
     def admit_soon(self) -> None: ...
-    def complain(self, message: str, error: BaseException) -> None: ...
 
 
 class Watch:
@@ -54,18 +55,19 @@ class Watch:
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._call.set)
 
-    async def run(self) -> None:
-        while True:
-            beat = self._loop.call_later(self._engine.beat, self._call.set)
-            await self._call.wait()
-            beat.cancel()
-            self._call.clear()
-            self._engine.admit_soon()
-            began = time.monotonic()
-            self._check_times()
+    async def look(self) -> None:
+        """Wait for a call or a beat, and ask once."""
+        beat = self._loop.call_later(self._engine.beat, self._call.set)
+        await self._call.wait()
+        beat.cancel()
+        self._call.clear()
+        self._engine.admit_soon()
+        began = time.monotonic()
+        self._check_times()
+        with self._engine.health.guard(f"Asking {self._runtime.name} about its steps"):
             await self._poll()
-            took = time.monotonic() - began
-            await asyncio.sleep(took if took > BREATH else 0)
+        took = time.monotonic() - began
+        await asyncio.sleep(took if took > BREATH else 0)
 
     def _check_times(self) -> None:
         """Once a beat, however often somebody calls."""
@@ -80,12 +82,7 @@ class Watch:
         asked = [active.attempt for active in self._actives.values() if active.settled]
         if not asked:
             return
-        try:
-            statuses = await self._runtime.poll(asked)
-        except Exception as error:  # It is asked again with the next beat.
-            self._engine.complain("The runtime could not be asked", error)
-            return
-        for status in statuses:
+        for status in await self._runtime.poll(asked):
             if active := self._actives.get(status.key):
                 with self._engine.guarded(active.driver):
                     active.driver.hear(active, status)

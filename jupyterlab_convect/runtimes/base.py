@@ -9,9 +9,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from traitlets import MetaHasTraits
+from traitlets import Instance, MetaHasTraits
 from traitlets.config import LoggingConfigurable
 
+from ..background import Health
 from ..errors import Refused
 from ..pipeline.plan import Json, Plan, Step
 from ..pipeline.problems import Problem
@@ -81,6 +82,9 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
     """A place where runs run. Found by the entry point group `jupyterlab_convect.runtimes`."""
 
     features: frozenset[Feature] = frozenset()
+
+    health = Instance(Health, ())
+    """Where it says what of it does not work; shared by all of a workspace."""
 
     name: str
     """What documents, the CLI and the front end call it."""

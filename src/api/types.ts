@@ -49,7 +49,18 @@ export interface IAbout {
   default_runtime: string;
   /** Where the command line is. */
   command: string;
+  /** What does not work now and is tried again. */
+  health: ITrouble[];
   installed: Record<string, string | null>;
+}
+
+/** Something of the server that does not work now. */
+export interface ITrouble {
+  name: string;
+  /** Seconds since 1970. */
+  since: number;
+  sentence: string;
+  tries: number;
 }
 
 /** What there is and what of it is free, as far as one may know; null stands for unknown. */

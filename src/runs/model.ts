@@ -4,7 +4,7 @@ import { Poll } from '@lumino/polling';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-import type { ConvectApi, IRunEvent, IRunSummary } from '../api';
+import type { ConvectApi, IRunEvent, IRunSummary, ITrouble } from '../api';
 import { RUN_EVENT, SWEEP_EVENT } from '../api';
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
@@ -34,7 +34,7 @@ export class RunsModel extends Observable {
     );
     this._poll = new Poll({
       name: 'jupyterlab-convect:runs',
-      factory: () => this.load(),
+      factory: () => Promise.all([this.load(), this.loadHealth()]),
       frequency: { interval: 10000, backoff: true, max: 15000 },
       standby
     });
@@ -53,6 +53,11 @@ export class RunsModel extends Observable {
   /** The server did not answer when it was last asked. */
   get isUnreachable(): boolean {
     return this._isUnreachable;
+  }
+
+  /** What of the server does not work now. */
+  get troubles(): readonly ITrouble[] {
+    return this._troubles;
   }
 
   /** One run has changed. */
@@ -118,6 +123,15 @@ export class RunsModel extends Observable {
     }
   }
 
+  /** What cannot be asked stays as it was: that the server is away is said already. */
+  private async loadHealth(): Promise<void> {
+    const about = await this.api.about().catch(() => null);
+    if (about && (about.health.length || this._troubles.length)) {
+      this._troubles = about.health;
+      this.touch();
+    }
+  }
+
   private _healing = new Signal<this, void>(this);
   private _isUnreachable = false;
   private _live: IRunSummary[] = [];
@@ -127,4 +141,5 @@ export class RunsModel extends Observable {
   private _runChanged = new Signal<this, IRunEvent>(this);
   private _stream: Event.Stream;
   private _sweepChanged = new Signal<this, string>(this);
+  private _troubles: ITrouble[] = [];
 }

@@ -55,7 +55,23 @@ const SENTENCES = [
   trans.__('There is no sweep %1.'),
   trans.__('There is no executed notebook of step %1.'),
   trans.__('%1 is not a notebook: %2.'),
-  trans.__('Stop it first.')
+  trans.__('Stop it first.'),
+  trans.__('Renewing leases'),
+  trans.__('Watching over runs'),
+  trans.__('Watching over steps'),
+  trans.__('Reporting activity'),
+  trans.__('Starting steps that wait'),
+  trans.__('Asking %1 about its steps'),
+  trans.__('Looking for abandoned runs'),
+  trans.__('Deleting old runs'),
+  trans.__('Refreshing catalogs'),
+  trans.__('No space is left on the disk.'),
+  trans.__('The disk quota is used up.'),
+  trans.__('The file system is read-only.'),
+  trans.__('Permission was denied.'),
+  trans.__('The network file system has lost the file.'),
+  trans.__('The disk reported an error.'),
+  trans.__('It cannot start now: %1 Trying again.')
 ];
 
 /** Sentences that end in another one. */

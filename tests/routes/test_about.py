@@ -22,3 +22,15 @@ async def test_the_openapi_document_is_served(api: Any) -> None:
     assert status == 200
     assert document["openapi"] == "3.0.3"
     assert "/runs" in document["paths"]
+
+
+async def test_about_tells_what_does_not_work_now(api: Any, server: Any) -> None:
+    health = server.web_app.settings["jupyterlab_convect"].workspace.health
+    assert (await api("GET", "about"))[1]["health"] == []
+    health.failed("Counting sheep", OSError(28, "No space left on device"))
+    health.failed("Counting sheep", OSError(28, "No space left on device"))
+    (trouble,) = (await api("GET", "about"))[1]["health"]
+    assert (trouble["name"], trouble["tries"]) == ("Counting sheep", 2)
+    assert trouble["sentence"] == "No space is left on the disk."
+    health.recovered("Counting sheep")
+    assert (await api("GET", "about"))[1]["health"] == []

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
+import shutil
+import time
 
 import pytest
 
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.pipeline.plan import Amount, Resources
+from jupyterlab_convect.runner.identity import identify
 from jupyterlab_convect.runs.files import Journal
+from jupyterlab_convect.runs.lease import Lease
+from jupyterlab_convect.runtimes.local.ledger import Capacity, Ledger, Need, Room
 
 
 class FullDisk:
@@ -126,3 +133,138 @@ async def test_a_run_that_cannot_be_driven_is_not_left_behind(
         await engine.submit(make_run(step("a")))
     assert list(store.folder.iterdir()) == []
     assert store.find().total == 0
+
+
+async def eventually(holds):
+    """Wait until it is true; the test's own time limit ends what never is."""
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """Leases are renewed with every beat."""
+    monkeypatch.setattr("jupyterlab_convect.runs.engine.RENEW", 0.0)
+
+
+class Leases:
+    """Renewals, as they are done and as they are made to fail."""
+
+    def __init__(self, monkeypatch):
+        self.broken = set()
+        self.renewed = []
+        real = Lease.renew
+
+        def renew(lease):
+            if lease._folder.name in self.broken:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self.renewed.append(lease._folder.name)
+            return real(lease)
+
+        monkeypatch.setattr(Lease, "renew", renew)
+
+
+@pytest.fixture
+def leases(monkeypatch):
+    return Leases(monkeypatch)
+
+
+async def test_one_lease_that_cannot_be_renewed_stops_neither_the_others_nor_the_beat(
+    engine, make_run, step, store, leases, often
+):
+    bad, good = make_run(step("a", "sleep", "60")), make_run(step("a", "sleep", "60"))
+    leases.broken.add(bad.id)
+    for run in (bad, good):
+        await engine.submit(run)
+    await eventually(lambda: leases.renewed.count(good.id) > 2)
+    (trouble,) = engine.health.troubles()
+    assert (trouble.name, trouble.sentence) == ("Renewing leases", "No space is left on the disk.")
+    for run in (bad, good):
+        store.ask_stop(run.id)  # As another process does it.
+        assert (await engine.wait(run.id, 30)).state == "cancelled"
+    await eventually(lambda: not engine.health.troubles())
+
+
+async def test_a_beat_that_fails_is_followed_by_another(engine, make_run, step, store, monkeypatch):
+    monkeypatch.setattr("jupyterlab_convect.background.FIRST", 0.01)
+    real, calls = engine.admit_soon, 0
+
+    def admit_soon():
+        nonlocal calls
+        calls += 1
+        if calls in (3, 4):
+            raise KeyError("sweep")
+        real()
+
+    engine.admit_soon = admit_soon
+    run = make_run(step("a", "sleep", "60"))
+    await engine.submit(run)
+    await eventually(lambda: calls > 6)
+    store.ask_stop(run.id)
+    assert (await engine.wait(run.id, 30)).state == "cancelled"
+
+
+async def test_a_held_run_keeps_its_lease(engine, make_run, step, disk, leases, often, store):
+    run = make_run(step("a", "sleep", "0.05"))
+    other = make_run(step("a", "sleep", "60"))
+    await engine.submit(other)
+    await engine.submit(run)
+    disk.full = True
+    await eventually(lambda: run.id in engine._held)
+    leases.renewed.clear()
+    await eventually(lambda: leases.renewed.count(run.id) > 2)
+    assert Lease.take(store.run_folder(run.id)) is None
+
+
+async def test_a_held_run_that_somebody_else_has_taken_is_let_go(
+    engine, make_run, step, disk, runtime, store, monkeypatch
+):
+    run = make_run(step("a", "sleep", "0.05"), step("b", after=["a"]))
+    await engine.submit(run)
+    disk.full = True
+    await eventually(lambda: run.id in engine._held)
+    (store.run_folder(run.id) / "lease-9.json").write_text(
+        json.dumps(
+            {"host": "elsewhere", "process": 1, "born": "1", "renewed": time.time(), "token": "x"}
+        )
+    )
+    disk.full = False
+    await eventually(lambda: run.id not in engine._held)
+    assert run.id not in engine._drivers
+    assert all(key[1] != "b" for key in runtime.started)
+
+
+@pytest.mark.parametrize("bad", ["one", "two", "three"])
+async def test_a_step_that_cannot_be_let_in_spoils_only_itself(
+    engine, make_run, step, runtime, store, bad
+):
+    """Whichever of several it is, those before and after it in the queue start."""
+    real, broken = runtime.admit, True
+
+    def admit(attempt):
+        if broken and attempt.step.id == bad:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return real(attempt)
+
+    runtime.admit = admit
+    run = make_run(
+        step("one"), step("two", resources=Resources(cpu=Amount("2"))), step("three"), step("four")
+    )
+    await engine.submit(run)
+    steps = store.read(run.id).state.steps
+    others = [one for name, one in steps.items() if name != bad]
+    await eventually(lambda: all(one.state == "succeeded" for one in others))
+    await eventually(lambda: steps[bad].state == "queued")
+    assert steps[bad].reason == "It cannot start now: No such file or directory. Trying again."
+    assert [trouble.name for trouble in engine.health.troubles()] == ["Starting steps that wait"]
+    broken = False
+    assert (await engine.wait(run.id, 30)).state == "succeeded"
+    await eventually(lambda: not engine.health.troubles())
+
+
+async def test_the_ledger_survives_whoever_cleans_the_temporary_folder(tmp_path):
+    ledger, me = Ledger(tmp_path / "ledger"), identify(os.getpid())
+    (tmp_path / "ledger").mkdir()
+    for _ in range(2):
+        assert ledger.take("key", Need(), Capacity(4, 1e9), me) == Room()
+        shutil.rmtree(tmp_path / "ledger")

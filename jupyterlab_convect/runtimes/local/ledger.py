@@ -44,6 +44,7 @@ class Room:
 
 class Ledger:
     def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
         self._path = (folder or private_folder()) / "room.json"
 
     def take(
@@ -96,7 +97,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[dict[str, Any]]:
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = self._open()
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             before = _read(file)
@@ -108,6 +109,17 @@ class Ledger:
                 os.ftruncate(file, len(line))
         finally:
             os.close(file)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            # Somebody has cleaned up the temporary folder.
+            if self._folder is not None:
+                self._folder.mkdir(0o700, parents=True, exist_ok=True)
+            self._path = (self._folder or private_folder()) / "room.json"
+            return os.open(self._path, flags, 0o600)
 
 
 def _read(file: int) -> dict[str, Any]:
