@@ -18,6 +18,7 @@ from pathlib import Path
 
 from .errors import ConvectError
 from .pipeline.plan import Json, from_json, to_json
+from .run_files import append_to, make_folder
 from .runs.lease import is_abandoned, process_birth
 from .runs.model import Request
 from .settings import Settings, load_settings
@@ -50,11 +51,13 @@ def _start(settings: Settings, order: dict[str, Json]) -> Json:
     order = {
         "runs_dir": settings.runs_dir,
         "index_dir": settings.index_dir,
+        "share_runs": settings.share_runs,
         **order,
     }
     folder = Path(settings.index_dir).expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "host.log").open("ab") as log:
+    make_folder(folder)
+    path = folder / "host.log"
+    with os.fdopen(append_to(path), "ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -72,7 +75,7 @@ def _start(settings: Settings, order: dict[str, Json]) -> Json:
         raise ConvectError(
             "The process that should drive the run did not start.",
             code="no-host",
-            hint=f"{log.name} says why.",
+            hint=f"{path} says why.",
         )
     answer = json.loads(line)
     if "error" in answer:
@@ -91,7 +94,8 @@ def main() -> None:
         os.dup2(null, 1)
 
     settings = load_settings()
-    settings.runs_dir, settings.index_dir = order["runs_dir"], order["index_dir"]
+    for name in ("runs_dir", "index_dir", "share_runs"):
+        setattr(settings, name, order[name])
     asyncio.run(_drive(Workspace(settings), order, answer))
 
 

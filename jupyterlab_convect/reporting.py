@@ -61,7 +61,7 @@ def _report(kind: str, name: str, value: Any, step: int | None) -> None:
     path = os.environ.get("CONVECT_VALUES")
     if path:
         # One write of a whole line, so that parallel processes never mix theirs.
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, line)
         finally:

@@ -13,7 +13,9 @@ from typing import cast
 from .errors import Missing
 from .json_text import loads
 from .pipeline.plan import Json
+from .run_files import open_regular, read_regular, size_of_regular
 from .runs.attempts import SOURCE
+from .runs.files import plain
 from .runs.model import ENDED
 from .runs.store import Record, Store
 from .runtimes.base import Attempt, LogChunk
@@ -71,7 +73,7 @@ def read_log(results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
 def log_end(results: Results, size: int) -> int:
     """Where the last bytes of a log begin."""
     try:
-        return max(0, (results.folder / "log.txt").stat().st_size - size)
+        return max(0, size_of_regular(results.folder / "log.txt") - size)
     except OSError:
         return 0
 
@@ -95,7 +97,7 @@ def read_events(results: Results, offset: int = 0, limit: int = LIMIT) -> EventC
 def executed_notebook(results: Results) -> bytes:
     """The notebook with its output so far."""
     try:
-        return (results.folder / "executed.ipynb").read_bytes()
+        return read_regular(results.folder / "executed.ipynb")
     except OSError:
         name = results.attempt.step.id
         raise Missing(f"There is no executed notebook of step {name!r}.") from None
@@ -128,7 +130,7 @@ def source_notebook(results: Results, root: Path) -> bytes:
 def source_text(results: Results) -> str:
     """The script as it was when the attempt began."""
     try:
-        return (results.folder / SOURCE).read_bytes().decode("utf-8", "replace")
+        return read_regular(results.folder / SOURCE).decode("utf-8", "replace")
     except OSError:
         name = results.attempt.step.id
         raise Missing(f"The source of step {name!r} was not kept.") from None
@@ -137,7 +139,7 @@ def source_text(results: Results) -> str:
 def manifest(results: Results) -> Json:
     """What the runtime was asked for, in its own words; None when it keeps no record of it."""
     try:
-        return cast(Json, json.loads((results.folder / MANIFEST).read_bytes()))
+        return cast(Json, json.loads(read_regular(results.folder / MANIFEST)))
     except (OSError, ValueError):
         return None
 
@@ -145,7 +147,7 @@ def manifest(results: Results) -> Json:
 def cluster_record(results: Results) -> Json:
     """What the cluster knew of the pod, with its events; None where there was none."""
     try:
-        return cast(Json, json.loads((results.folder / CLUSTER).read_bytes()))
+        return cast(Json, json.loads(read_regular(results.folder / CLUSTER)))
     except (OSError, ValueError):
         return None
 
@@ -153,22 +155,26 @@ def cluster_record(results: Results) -> Json:
 def list_files(results: Results) -> list[dict[str, Json]]:
     """The declared output files; with digests once the attempt has ended."""
     try:
-        outcome = loads((results.folder / "outputs.json").read_bytes())
+        outcome = loads(read_regular(results.folder / "outputs.json"))
         return [
             {"path": file["path"], "size": file["size"], "digest": file.get("digest")}
             for file in outcome.get("files", ())
         ]
     except (OSError, ValueError):
         folder = results.folder / "files"
-        found = (Path(place, name) for place, _, names in os.walk(folder) for name in sorted(names))
         return [
-            {
-                "path": file.relative_to(folder).as_posix(),
-                "size": file.lstat().st_size,
-                "digest": None,
-            }
-            for file in found
+            {"path": file.relative_to(folder).as_posix(), "size": size, "digest": None}
+            for place, _, names in os.walk(folder)
+            for file in (Path(place, name) for name in sorted(names))
+            if (size := _size(file)) is not None
         ]
+
+
+def _size(file: Path) -> int | None:
+    try:
+        return size_of_regular(file)
+    except OSError:
+        return None
 
 
 def _unexecuted(cell: dict[str, Json]) -> dict[str, Json]:
@@ -185,11 +191,13 @@ def _unexecuted(cell: dict[str, Json]) -> dict[str, Json]:
 def _read(file: Path, offset: int, limit: int) -> tuple[bytes, bool]:
     """At most `limit` bytes from `offset`, and whether the file ends there."""
     try:
-        with file.open("rb") as source:
+        with open_regular(file) as source:
             source.seek(offset)
             data = source.read(limit + 1)
     except FileNotFoundError:
         return b"", True
+    except OSError as error:
+        raise Missing(f"{file.name} cannot be read: {plain(error)}.") from None
     return data[:limit], len(data) <= limit
 
 

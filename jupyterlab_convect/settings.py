@@ -10,11 +10,11 @@ import os
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Dict, Float, Int, List, TraitError, Unicode, default
+from traitlets import Dict, Enum, Float, Int, List, TraitError, Unicode, default
 from traitlets.config import Config, Configurable
 
 from .errors import ConvectError
-from .places import local_folder
+from .filesystems import local_folder
 
 FILE = "jupyter_jupyterlab_convect_config"
 
@@ -23,6 +23,15 @@ class Settings(Configurable):
     runs_dir = Unicode(
         help="""The folder of the runs. On a volume that pods see as well, they see the same runs.
         The environment variable CONVECT_RUNS_DIR has the same meaning."""
+    ).tag(config=True)
+
+    share_runs = Enum(
+        ("", "group"),
+        "",
+        help="""Who reads the runs beside their owner: nobody, or the group of the runs folder. With
+        "group" new run folders are set-group-ID and readable by the group, and a runs folder that
+        does not exist yet is made so that the members of its group keep their runs in it. Nobody
+        ever executes, stops or deletes the runs of another user.""",
     ).tag(config=True)
 
     index_dir = Unicode(

@@ -34,6 +34,7 @@ from .pipeline.resolve import plan_for_file, raise_first_error, resolve
 from .pipeline.types import Document
 from .pipeline.validate import validate
 from .results import LIMIT, Results, read_log
+from .run_files import PRIVATE, SHARED, make_runs_folder
 from .runs.engine import Engine
 from .runs.foresight import foresee
 from .runs.index import Index
@@ -129,8 +130,9 @@ class Workspace:
     @functools.cached_property
     def store(self) -> Store:
         folder = Path(self.settings.runs_dir).expanduser().absolute()
+        shared = self.settings.share_runs == "group"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_runs_folder(folder, shared=shared)
         except OSError as error:
             raise ConvectError(
                 f"The runs folder {folder} cannot be made: {error.strerror}.",
@@ -138,7 +140,7 @@ class Workspace:
             ) from None
         name = hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
         index = Index(Path(self.settings.index_dir).expanduser() / f"{name}.sqlite")
-        return Store(folder, index)
+        return Store(folder, index, SHARED if shared else PRIVATE)
 
     @functools.cached_property
     def engine(self) -> Engine:

@@ -16,6 +16,7 @@ from tornado.web import HTTPError
 from ..errors import ConvectError
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
+from ..run_files import open_regular
 from ..runs.model import Request, Run
 from ..runs.store import Record
 from ..workspace import Workspace
@@ -182,7 +183,7 @@ def encode(value: Json) -> bytes:
 
 def read_chunks(file: Path, size: int) -> Iterator[bytes]:
     """The first `size` bytes of a file that may be growing."""
-    with file.open("rb") as source:
+    with open_regular(file) as source:
         while size > 0 and (data := source.read(min(CHUNK, size))):
             size -= len(data)
             yield data

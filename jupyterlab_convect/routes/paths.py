@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from ..errors import ConvectError, Missing
+from ..run_files import size_of_regular
 
 
 def inside(root: Path, path: str) -> str:
@@ -36,4 +37,14 @@ def existing(root: Path, path: str) -> Path:
     file = root / inside(root, path)
     if not file.is_file():
         raise Missing(f"There is no file {path!r}.")
+    return file
+
+
+def kept(folder: Path, path: str) -> Path:
+    """The regular file, and no link, that `path` names inside a folder of a run."""
+    file = folder / inside(folder, path)
+    try:
+        size_of_regular(file)
+    except OSError:
+        raise Missing(f"There is no file {path!r}.") from None
     return file

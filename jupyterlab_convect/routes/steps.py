@@ -12,7 +12,7 @@ from .. import results
 from ..results import Results
 from ..runs.store import Record
 from .base import Polled
-from .paths import existing
+from .paths import kept
 
 RESOURCE = "jupyterlab-convect:runs"
 MOST = 1 << 22
@@ -36,7 +36,7 @@ class Log(StepHandler):
     async def get(self, run_id: str, step: str, attempt: str) -> None:
         found = await self.results(run_id, step, attempt)
         if self.flag("download"):
-            log = existing(found.folder, "log.txt")
+            log = kept(found.folder, "log.txt")
             await self.stream_file(log, f"{run_id}-{step}-{attempt}.log")
             return
         offset, limit = self.whole("offset", 0), self.whole("limit", results.LIMIT, most=MOST)
@@ -105,7 +105,7 @@ class File(StepHandler):
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str, step: str, attempt: str, path: str) -> None:
         found = await self.results(run_id, step, attempt)
-        file = await self.aside(existing, found.folder / "files", path)
+        file = await self.aside(kept, found.folder / "files", path)
         await self.stream_file(file, file.name)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..json_text import dumps, loads, number
+from ..run_files import append_to, open_regular
 from .masking import Mask
 from .outcome import StepFailed, size
 
@@ -65,7 +66,7 @@ class Record:
     def read_values(self) -> None:
         """Take over what the step has reported since the last time."""
         try:
-            with self.values_path.open("rb") as file:
+            with open_regular(self.values_path) as file:
                 file.seek(self._values_read)
                 content = file.read()
         except OSError:
@@ -135,7 +136,7 @@ class _Lines:
     def __init__(self, record: Record, path: Path, limit: int) -> None:
         self.limit = limit
         self._record = record
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = append_to(path)
         self._room = limit
         self._full = False
 

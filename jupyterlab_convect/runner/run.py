@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from ..errors import ConvectError
 from ..json_text import dumps
+from ..run_files import read_regular, write_new
 from . import files
 from .identity import identify
 from .limits import limiting
@@ -228,7 +229,7 @@ class _Stop:
     def _read(self) -> Outcome:
         """Who stops an attempt may say why in `stop.json`: `{"state", "reason"}`."""
         try:
-            data = json.loads((self._folder / "stop.json").read_bytes())
+            data = json.loads(read_regular(self._folder / "stop.json"))
             reason = str(data.get("reason") or "Stopped.")
             return Outcome("failed" if data.get("state") == "failed" else "cancelled", reason)
         except (OSError, ValueError, AttributeError):
@@ -241,7 +242,7 @@ class _Reserve:
     def __init__(self, folder: Path) -> None:
         self._path = folder / ".reserve"
         with contextlib.suppress(OSError):
-            self._path.write_bytes(bytes(RESERVE))
+            write_new(self._path, bytes(RESERVE))
 
     def free(self) -> None:
         with contextlib.suppress(OSError):
@@ -253,13 +254,12 @@ def _claim(folder: Path) -> None:
     content = json.dumps(identify(os.getpid())).encode()
     draft = folder / f".runner.{os.getpid()}"
     try:
-        draft.write_bytes(content)
+        write_new(draft, content)
         os.link(draft, folder / "runner.json")
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
             raise
-        with (folder / "runner.json").open("xb") as file:
-            file.write(content)
+        write_new(folder / "runner.json", content)
     finally:
         draft.unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ConvectError
 from ..json_text import loads
+from ..run_files import read_regular
 
 KINDS = ("notebook", "script", "command", "component")
 
@@ -52,7 +53,7 @@ class StepSpec:
 def read_step(path: Path) -> StepSpec:
     """Read `step.json`; a ConvectError says what is wrong with it."""
     try:
-        data = loads(path.read_bytes())
+        data = loads(read_regular(path))
     except OSError as error:
         raise ConvectError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json, Step
+from ..run_files import make_folder
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
 from .attempts import Verdict, describe, judge, keep_source, working_folder
 from .endings import conclusion, skipped_because
@@ -306,7 +307,7 @@ class Driver:
     def _write_step(self, ready: Ready) -> None:
         attempt = ready.attempt
         upstream = self._results.upstream(attempt.step)
-        attempt.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(attempt.folder)
         content = describe(
             self.run, attempt.step, attempt.number, attempt.folder, upstream, ready.expected
         )

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 
 from ..errors import ConvectError
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
+from ..run_files import append_to, open_regular, read_regular, size_of_regular, write_whole
 
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write the file so that a reader sees the old or the new one, never a part."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
+__all__ = ["Journal", "plain", "read_json", "remove_drafts", "write_json", "write_whole"]
 
 
 def remove_drafts(folder: Path) -> None:
@@ -40,7 +30,7 @@ def write_json(path: Path, value: Json) -> None:
 def read_json(path: Path) -> dict[str, Json]:
     """The object in a JSON file; ConvectError when there is none that can be read."""
     try:
-        value = loads(path.read_bytes())
+        value = loads(read_regular(path))
     except FileNotFoundError:
         raise ConvectError(f"{path.name} is missing.", code="damaged") from None
     except OSError as error:
@@ -70,8 +60,7 @@ class Journal:
 
         What a killed writer left of a line is closed off first.
         """
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
-        file = os.open(self.path, flags, 0o644)
+        file = append_to(self.path, os.O_RDWR)
         try:
             size = os.lseek(file, 0, os.SEEK_END)
             if size:
@@ -91,14 +80,14 @@ class Journal:
     def read(self) -> list[bytes] | None:
         """The lines since the last time; None when the file is not the one it was."""
         try:
-            size = self.path.stat().st_size
+            size = size_of_regular(self.path)
         except FileNotFoundError:
             return [] if self.offset == 0 else None
         if size == self.offset:
             return []
         if size < self.offset:
             return None
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             file.seek(self.offset)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]

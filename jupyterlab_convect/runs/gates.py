@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..run_files import read_regular
 from .lease import Lease
 
 AT_ONCE = 64
@@ -92,7 +93,7 @@ class Gates:
 def limit_of(folder: Path) -> int:
     """How many runs the sweep in this folder allows at a time."""
     try:
-        limit = json.loads((folder / "sweep.json").read_bytes()).get("concurrency")
+        limit = json.loads(read_regular(folder / "sweep.json")).get("concurrency")
     except (OSError, ValueError, AttributeError):
         return AT_ONCE
     return limit if isinstance(limit, int) and limit > 0 else AT_ONCE

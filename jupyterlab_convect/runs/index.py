@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -20,9 +21,10 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 from ..errors import ConvectError
+from ..filesystems import local_folder
+from ..run_files import append_to, make_folder
 from .index_tables import Entry, Page, Query, Result, drop, find, prepare, put, rebuild
 from .model import ENDED, State
-from .places import local_place
 
 __all__ = ["Entry", "Index", "Page", "Query", "Result"]
 
@@ -45,7 +47,7 @@ class Index:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = local_place(path)
+        self.path = local_folder(path.parent, "jupyterlab-convect") / path.name
         self.generation = 0
         """Grows when all that was known is lost and has to be read from the folders again."""
         self._closed = False
@@ -184,17 +186,17 @@ class Index:
 
         One process at a time: nobody removes a file that another has just made.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         with _alone(self.path):
             if damaged is not None and _identity(self.path) == damaged:
                 _remove(self.path)
             try:
-                database = _connect(str(self.path))
+                database = _connect_file(self.path)
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
                 _remove(self.path)
-                database = _connect(str(self.path))
+                database = _connect_file(self.path)
             self._file = _identity(self.path)
             return database
 
@@ -210,6 +212,16 @@ class Index:
     def _put_off(self) -> None:
         self._retry_at = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, RETRY_MOST)
+
+
+def _connect_file(path: Path) -> sqlite3.Connection:
+    # Made before SQLite does, which gives the files beside it the same mode.
+    descriptor = append_to(path)
+    try:
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    return _connect(str(path))
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -230,9 +242,12 @@ def _connect(path: str) -> sqlite3.Connection:
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from opening or removing the file at `path` meanwhile."""
-    with path.with_name(f"{path.name}.lock").open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    lock = append_to(path.with_name(f"{path.name}.lock"))
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

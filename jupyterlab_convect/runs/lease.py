@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from .files import write_whole
+from ..run_files import read_regular, write_new, write_whole
 
 EXPIRES = 30.0
 """Seconds without renewal after which an owner on another machine counts as dead."""
@@ -170,7 +170,7 @@ def _create(path: Path, data: bytes) -> bool:
     """Create the file, complete; False when there is one already."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        beside.write_bytes(data)
+        write_new(beside, data)
         path.hardlink_to(beside)
     except FileExistsError:
         return False
@@ -184,8 +184,7 @@ def _create(path: Path, data: bytes) -> bool:
 
 def _create_without_link(path: Path, data: bytes) -> bool:
     try:
-        with path.open("xb") as file:
-            file.write(data)
+        write_new(path, data)
     except FileExistsError:
         return False
     return True
@@ -202,7 +201,7 @@ def _path(folder: Path, number: int) -> Path:
 
 def _read(folder: Path, number: int) -> Owner | None:
     try:
-        return Owner(**json.loads(_path(folder, number).read_bytes()))
+        return Owner(**json.loads(read_regular(_path(folder, number))))
     except (OSError, ValueError, TypeError):
         return None
 

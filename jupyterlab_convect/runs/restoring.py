@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import shutil
 from pathlib import Path
 
+from ..run_files import copy_regular, open_regular, size_of_regular
 from .attempts import FileFact
 
 BLOCK = 1 << 20
@@ -16,7 +16,7 @@ def is_complete(attempt_folder: Path, files: list[FileFact]) -> bool:
     """Whether all files of a result are still there, by their size."""
     try:
         return all(
-            (attempt_folder / "files" / str(fact["path"])).stat().st_size == fact.get("size")
+            size_of_regular(attempt_folder / "files" / str(fact["path"])) == fact.get("size")
             for fact in files
         )
     except OSError:
@@ -32,7 +32,7 @@ def restore(attempt_folder: Path, files: list[FileFact], folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}")
         try:
-            shutil.copy2(attempt_folder / "files" / str(fact["path"]), beside)
+            copy_regular(attempt_folder / "files" / str(fact["path"]), beside)
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -43,7 +43,7 @@ def _is_same(path: Path, fact: FileFact) -> bool:
         if path.stat().st_size != fact.get("size"):
             return False
         digest = hashlib.sha256()
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while block := file.read(BLOCK):
                 digest.update(block)
     except OSError:

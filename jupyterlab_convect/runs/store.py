@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import to_json
+from ..run_files import PRIVATE, make_folder
 from .events import Event, RunChange, StopAsk
 from .files import plain, write_json
 from .index import Entry, Index, Page, Query
@@ -49,8 +50,10 @@ class Record(NamedTuple):
 class Store:
     """Processes of one machine may share `index`, and machines may share `folder`."""
 
-    def __init__(self, folder: Path, index: Index) -> None:
+    def __init__(self, folder: Path, index: Index, folder_mode: int = PRIVATE) -> None:
         self.folder = folder
+        self.folder_mode = folder_mode
+        """Of the folders of new runs; what is in them has the same rights."""
         self.index = index
         self._lock = threading.RLock()
         self._open: OrderedDict[str, OpenRun] = OrderedDict()
@@ -63,7 +66,7 @@ class Store:
         folder = self.run_folder(run.id)
         beside = self.folder / f".new-{run.id}"
         try:
-            beside.mkdir(parents=True)
+            make_folder(beside, self.folder_mode)
             write_json(beside / "run.json", to_json(run))
             beside.rename(folder)
         except OSError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from ..errors import ConvectError, Missing
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json, from_json, to_json
+from ..run_files import make_folder
 from .best import best_of, parse_select
 from .engine import Engine
 from .files import Journal, plain, read_json, write_json
@@ -277,7 +279,8 @@ class Sweeps:
     def _write(self, sweep: Sweep, points: list[Point]) -> None:
         beside = self._folder / f".new-{sweep.id}"
         try:
-            beside.mkdir(parents=True)
+            make_folder(self._folder, stat.S_IMODE(self.store.folder.stat().st_mode))
+            make_folder(beside, self.store.folder_mode)
             write_json(beside / "sweep.json", to_json(sweep))
             Journal(beside / "events.ndjson").append(_line({"type": "points", "points": points}))
             beside.rename(self._folder / sweep.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 
+from ..run_files import open_regular
 from ..runs.model import Progress
 from .base import Attempt
 
@@ -22,7 +23,7 @@ class Progresses:
         key = attempt.key
         offset = self._offsets.get(key, 0)
         try:
-            with (attempt.folder / "events.ndjson").open("rb") as file:
+            with open_regular(attempt.folder / "events.ndjson") as file:
                 file.seek(offset)
                 data = file.read(LARGEST_READ)
         except OSError:

@@ -11,7 +11,6 @@ from jupyterlab_convect.runs import index as index_module
 from jupyterlab_convect.runs import index_tables
 from jupyterlab_convect.runs.index import Entry, Index, Query
 from jupyterlab_convect.runs.model import new_id
-from jupyterlab_convect.runs.places import _is_network
 
 BEGAN = 1_800_000_000.0
 
@@ -329,19 +328,6 @@ def test_without_a_place_to_write_memory_does(tmp_path):
     put(index, summary(0))
     assert index.find(Query()).total == 1
     index.close()
-
-
-def test_network_disks_are_told_from_local_ones():
-    from pathlib import Path
-
-    mounts = (
-        "/dev/sda1 / ext4 rw 0 0\n"
-        "server:/h /home nfs4 rw 0 0\n"
-        "tmpfs /home/a/my\\040disk tmpfs rw 0 0\n"
-    )
-    assert _is_network(Path("/home/a/.cache/x.sqlite"), mounts)
-    assert not _is_network(Path("/home/a/my disk/x.sqlite"), mounts)
-    assert not _is_network(Path("/var/cache/x.sqlite"), mounts)
 
 
 def test_names_that_are_not_unicode_do_no_harm(index):

@@ -297,13 +297,14 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
 
     The first descriptor is closed when the outcome is written, some time before the end.
     """
+    from jupyterlab_convect.run_files import append_to
     from jupyterlab_convect.runner.forked import ForkedSpare
     from jupyterlab_convect.runner.run import run
 
     set_environment(order["env"])
     folder = Path(order["folder"])
     with contextlib.suppress(OSError):
-        log = os.open(folder / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        log = append_to(folder / "log.txt")
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)

@@ -22,11 +22,11 @@ from ...errors import Refused
 from ...pipeline.plan import Json, Plan, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
+from ...run_files import append_to, open_regular, read_regular, write_whole
 from ...runner.forked import describes, own_launch
 from ...runner.identity import identify, is_alive, is_here
 from ...runner.kernelspecs import find
 from ...runner.outcome import StepFailed
-from ...runner.saving import write_whole
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
 from ..progress import Progresses
 from . import machine
@@ -173,7 +173,7 @@ class LocalRuntime(StepRuntime):
 
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         """In the step's working folder, with its variables, but outside of its process."""
-        step = json.loads((attempt.folder / "step.json").read_bytes())
+        step = json.loads(read_regular(attempt.folder / "step.json"))
         words = list(command) or [os.environ.get("SHELL") or "/bin/sh"]
         try:
             return subprocess.call(words, cwd=step["folder"], env={**os.environ, **step["env"]})
@@ -254,7 +254,7 @@ class LocalRuntime(StepRuntime):
             os.close(written)
 
     def _start_cold(self, attempt: Attempt, env: Mapping[str, str]) -> int:
-        with (attempt.folder / "log.txt").open("ab") as log:
+        with os.fdopen(append_to(attempt.folder / "log.txt"), "ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "jupyterlab_convect.runner", str(attempt.folder)],
                 stdin=subprocess.DEVNULL,
@@ -314,7 +314,7 @@ def _key(attempt: Attempt) -> str:
 def _identity(attempt: Attempt) -> dict[str, Any] | None:
     """Who executes it. What the runner itself wrote counts more than what was started."""
     try:
-        found: dict[str, Any] = json.loads((attempt.folder / "runner.json").read_bytes())
+        found: dict[str, Any] = json.loads(read_regular(attempt.folder / "runner.json"))
         return found
     except (OSError, ValueError):
         return dict(attempt.handle) if attempt.handle else None
@@ -322,7 +322,7 @@ def _identity(attempt: Attempt) -> dict[str, Any] | None:
 
 def _outcome(attempt: Attempt) -> StepStatus | None:
     try:
-        data = json.loads((attempt.folder / "outputs.json").read_bytes())
+        data = json.loads(read_regular(attempt.folder / "outputs.json"))
         return StepStatus(attempt.key, data["state"], data.get("reason"))
     except FileNotFoundError:
         return None
@@ -332,7 +332,7 @@ def _outcome(attempt: Attempt) -> StepStatus | None:
 
 def _explain_death(attempt: Attempt) -> StepStatus:
     try:
-        word = json.loads((attempt.folder / "stop.json").read_bytes())
+        word = json.loads(read_regular(attempt.folder / "stop.json"))
         return StepStatus(attempt.key, word["state"], word["reason"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
@@ -354,7 +354,7 @@ def _trouble_writing(folder: Path) -> str | None:
     """What keeps a runner from writing down that it begins."""
     probe = folder / ".probe"
     try:
-        probe.write_bytes(bytes(4096))
+        write_whole(probe, bytes(4096))
     except OSError as error:
         return (error.strerror or str(error)).lower()
     finally:
@@ -385,7 +385,7 @@ def _launch_of(attempt: Attempt) -> dict[str, Any] | None:
     if step.kind != "notebook":
         return None
     try:
-        data = json.loads((attempt.folder / "step.json").read_bytes())
+        data = json.loads(read_regular(attempt.folder / "step.json"))
         name = data.get("kernel")
         if not name:
             notebook = json.loads(Path(data["source"]).read_bytes())
@@ -398,7 +398,7 @@ def _launch_of(attempt: Attempt) -> dict[str, Any] | None:
 def _read_log(attempt: Attempt, offset: int, limit: int) -> LogChunk:
     ended = (attempt.folder / "outputs.json").exists()
     try:
-        with (attempt.folder / "log.txt").open("rb") as file:
+        with open_regular(attempt.folder / "log.txt") as file:
             file.seek(offset)
             data = file.read(limit)
             more = bool(file.read(1))

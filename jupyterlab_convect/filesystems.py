@@ -17,7 +17,7 @@ _MOUNTS = Path("/proc/self/mounts")
 
 def local_folder(wanted: Path, name: str) -> Path:
     """`wanted`, or a private folder in the temporary one when `wanted` is on a network."""
-    return private_folder(name) if is_remote(wanted, _read(_MOUNTS)) else wanted
+    return private_folder(name) if is_remote(wanted.absolute(), _read(_MOUNTS)) else wanted
 
 
 def is_remote(path: Path, mounts: str) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyterlab_convect import places
-from jupyterlab_convect.places import file_system, is_remote, private_folder
+from jupyterlab_convect import filesystems
+from jupyterlab_convect.filesystems import file_system, is_remote, private_folder
 from jupyterlab_convect.settings import Settings
 
 MOUNTS = """\
@@ -49,7 +49,7 @@ def test_the_index_leaves_a_home_on_a_network(
 ) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/home {tmp_path}/home nfs4 rw 0 0\n")
-    monkeypatch.setattr(places, "_MOUNTS", mounts)
+    monkeypatch.setattr(filesystems, "_MOUNTS", mounts)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delenv("CONVECT_INDEX_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home/.cache"))
