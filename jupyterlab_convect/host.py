@@ -41,7 +41,11 @@ def hand_over(settings: Settings) -> None:
 def take_up(workspace: Workspace) -> int:
     """Have runs whose driver was killed driven on by a process of its own; how many there are."""
     store = workspace.store
-    abandoned = [each for each in store.live_runs() if is_abandoned(store.run_folder(each))]
+    abandoned = [
+        each
+        for each in store.live_runs()
+        if store.is_own_folder(store.run_folder(each)) and is_abandoned(store.run_folder(each))
+    ]
     if abandoned:
         _start(workspace.settings, {"after": None})
     return len(abandoned)

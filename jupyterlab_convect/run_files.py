@@ -126,13 +126,29 @@ def is_shared(folder: Path) -> bool:
         return False
 
 
-def is_own(path: Path) -> bool:
-    """Whether it is a file or folder of this user's, and no link."""
+def owner_of_new_files(folder: Path) -> int:
+    """Whom the file system says that files belong to which this user makes in the folder.
+
+    That is the user, unless the file system knows no users, as some network shares do not.
+    """
+    probe = folder / f".owner.{secrets.token_hex(4)}"
+    try:
+        write_new(probe, b"")
+        return probe.lstat().st_uid
+    except OSError:
+        return os.geteuid()
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
+def owner_of(path: Path) -> int | None:
+    """Whom a file or folder belongs to; None when there is none, or a link."""
     try:
         status = path.lstat()
     except OSError:
-        return False
-    return status.st_uid == os.geteuid() and not stat.S_ISLNK(status.st_mode)
+        return None
+    return None if stat.S_ISLNK(status.st_mode) else status.st_uid
 
 
 def _open(path: Path, flags: int, mode: int = 0o600) -> int:

@@ -232,6 +232,8 @@ class Engine:
             if state.state in ENDED:
                 self._leave_gate(run)
                 return False
+            if not (asked or self.store.is_own(run_id)):
+                return False  # what others may have written is shown, and never executed
             self._runtime(run.runtime)
             if not self._may_begin(run, state, asked):
                 return False

@@ -9,9 +9,17 @@ from pathlib import Path
 from ..errors import ConvectError
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
-from ..run_files import append_to, open_regular, read_regular, size_of_regular, write_whole
+from ..run_files import append_to, open_regular, size_of_regular, write_whole
 
-__all__ = ["Journal", "plain", "read_json", "remove_drafts", "write_json", "write_whole"]
+__all__ = [
+    "Journal",
+    "plain",
+    "read_json",
+    "read_owned_json",
+    "remove_drafts",
+    "write_json",
+    "write_whole",
+]
 
 
 def remove_drafts(folder: Path) -> None:
@@ -29,8 +37,15 @@ def write_json(path: Path, value: Json) -> None:
 
 def read_json(path: Path) -> dict[str, Json]:
     """The object in a JSON file; ConvectError when there is none that can be read."""
+    return read_owned_json(path)[0]
+
+
+def read_owned_json(path: Path) -> tuple[dict[str, Json], int]:
+    """The same, and whom the file belongs to that was read."""
     try:
-        value = loads(read_regular(path))
+        with open_regular(path) as file:
+            owner = os.fstat(file.fileno()).st_uid
+            value = loads(file.read())
     except FileNotFoundError:
         raise ConvectError(f"{path.name} is missing.", code="damaged") from None
     except OSError as error:
@@ -39,7 +54,7 @@ def read_json(path: Path) -> dict[str, Json]:
         raise ConvectError(f"{path.name} is damaged: {error}.", code="damaged") from None
     if not isinstance(value, dict):
         raise ConvectError(f"{path.name} is damaged: it is not a JSON object.", code="damaged")
-    return value
+    return value, owner
 
 
 def plain(error: OSError) -> str:
@@ -54,6 +69,8 @@ class Journal:
         self.path = path
         self.offset = 0
         """Bytes read so far, always at the start of a line."""
+        self.owners: set[int] = set()
+        """Whom the files belong to that were read."""
 
     def append(self, data: bytes) -> bool:
         """Add whole lines; True when that makes them read as well, because nothing was unread.
@@ -88,6 +105,7 @@ class Journal:
         if size < self.offset:
             return None
         with open_regular(self.path) as file:
+            self.owners.add(os.fstat(file.fileno()).st_uid)
             file.seek(self.offset)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]

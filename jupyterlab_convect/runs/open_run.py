@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import digest_of, from_json
+from ..run_files import owner_of
 from .events import Event, Fold, StepEnd, decode, encode
-from .files import Journal, read_json
+from .files import Journal, read_owned_json
 from .index import Entry, Result
 from .model import Run, RunState
 from .views import summary
@@ -19,9 +21,11 @@ ASKED = "changes.ndjson"
 
 
 class OpenRun:
-    def __init__(self, folder: Path, run: Run) -> None:
+    def __init__(self, folder: Path, run: Run, owner: int | None = None) -> None:
+        """`owner` is whom the `run.json` belongs to that was read; None when it was not."""
         self.folder = folder
         self.run = run
+        self._owner = owner
         self._fold = Fold(run)
         self._happened = Journal(folder / HAPPENED)
         self._asked = Journal(folder / ASKED)
@@ -31,6 +35,12 @@ class OpenRun:
     @property
     def state(self) -> RunState:
         return self._fold.state
+
+    @property
+    def owners(self) -> set[int | None]:
+        """Whom all belongs to that the state was made from, and the leases."""
+        read = {self._owner} - {None} | self._happened.owners | self._asked.owners
+        return read | {owner_of(path) for path in (self.folder, *self.folder.glob("lease-*.json"))}
 
     def catch_up(self) -> bool:
         """Read what is new; False when the files are not what they were."""
@@ -98,14 +108,17 @@ def place_of(run: Run) -> str:
 def open_run(folder: Path) -> OpenRun:
     """Read a run folder; Missing, or Conflict when it is damaged."""
     try:
-        run = from_json(Run, read_json(folder / "run.json"))
-        opened = OpenRun(folder, run)
+        value, owner = read_owned_json(folder / "run.json")
+        run = from_json(Run, value)
+        opened = OpenRun(folder, run, owner)
         if run.id != folder.name:
             raise ConvectError("run.json is that of another run.")
         opened.catch_up()
     except ConvectError as error:
         if not folder.is_dir():
             raise Missing(f"There is no run {folder.name}.") from None
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise Missing(f"The run {folder.name} is not shared with you.") from None
         raise _damaged(folder, error.sentence) from None
     except (TypeError, ValueError, AttributeError, KeyError, OSError, RecursionError) as error:
         raise _damaged(folder, f"run.json does not describe a run: {error}.") from None

@@ -97,6 +97,8 @@ class Results:
     def at(self, place: str, step_id: str) -> tuple[Path, Outcome] | None:
         """The good result of a step at `<run id>/<attempt>`, unless something of it is gone."""
         run_id, _, attempt = place.partition("/")
+        if not self._store.is_own_folder(self._store.run_folder(run_id)):
+            return None
         folder = self._store.attempt_folder(run_id, step_id, int(attempt))
         try:
             outcome = read_outcome(folder)

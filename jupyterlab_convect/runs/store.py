@@ -7,6 +7,7 @@ look, do not touch.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import to_json
-from ..run_files import PRIVATE, make_folder
+from ..run_files import PRIVATE, make_folder, owner_of, owner_of_new_files
 from .events import Event, RunChange, StopAsk
 from .files import plain, write_json
 from .index import Entry, Index, Page, Query
@@ -152,6 +153,7 @@ class Store:
 
     def delete(self, run_id: str) -> None:
         """Remove the run and all that it left. Conflict while it runs."""
+        self._require_own(run_id)
         self._refuse_while_running(run_id)
         self.withdraw(run_id)
 
@@ -223,6 +225,18 @@ class Store:
         with self._lock:
             self._opened(run_id).state.reason = reason
 
+    def is_own(self, run_id: str) -> bool:
+        """Whether the run belongs to this user, by all that was read of it.
+
+        Nobody else's is driven, changed or deleted, whatever the rights of its files allow.
+        """
+        with self._lock:
+            return self._opened(run_id).owners == {self._owner}
+
+    def is_own_folder(self, folder: Path, owners: Iterable[int] = ()) -> bool:
+        """Whether a folder is this user's, and so are all `owners` of what was read from it."""
+        return {owner_of(folder), *owners} == {self._owner}
+
     def run_ids(self) -> Iterator[str]:
         """The ids of all run folders, in no order."""
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as found:
@@ -253,6 +267,7 @@ class Store:
         return opened
 
     def _ask(self, run_id: str, *events: Event) -> RunState:
+        self._require_own(run_id)
         with self._lock:
             opened = self._opened(run_id)
             try:
@@ -264,6 +279,18 @@ class Store:
             self._dirty[run_id] = opened
             self.flush()
             return opened.state
+
+    @functools.cached_property
+    def _owner(self) -> int:
+        return owner_of_new_files(self.folder)
+
+    def _require_own(self, run_id: str) -> None:
+        folder = self.run_folder(run_id)
+        if folder.is_dir() and not self.is_own_folder(folder):
+            raise Conflict(
+                f"The run {run_id} belongs to another user, and only they can change it.",
+                code="not-own",
+            )
 
     def _refuse_while_running(self, run_id: str) -> None:
         try:

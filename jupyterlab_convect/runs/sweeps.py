@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from ..errors import ConvectError, Missing
+from ..errors import Conflict, ConvectError, Missing
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json, from_json, to_json
 from ..run_files import make_folder
 from .best import best_of, parse_select
 from .engine import Engine
-from .files import Journal, plain, read_json, write_json
+from .files import Journal, plain, read_owned_json, write_json
 from .index import Query
 from .model import ENDED, GOOD, Request, Run, Selection, State, new_id
 from .points import MOST, Mode, Point, points_of
@@ -128,7 +128,7 @@ class Sweeps:
 
     async def stop(self, sweep_id: str) -> None:
         """Stop all runs that have not ended; points without a run get none."""
-        sweep, progress = self._read(sweep_id)
+        sweep, progress = self._read(sweep_id, own=True)
         self._note(sweep_id, {"type": "stop"})
         for run_id, run in self._runs(sweep, progress).items():
             if run["state"] not in ENDED:
@@ -136,7 +136,7 @@ class Sweeps:
 
     async def rerun(self, sweep_id: str) -> list[str]:
         """Run the points again whose last run ended without success; the new runs' ids."""
-        sweep, progress = self._read(sweep_id)
+        sweep, progress = self._read(sweep_id, own=True)
         runs = self._runs(sweep, progress)
         again: list[str] = []
         for number, point in enumerate(progress.points):
@@ -164,7 +164,7 @@ class Sweeps:
 
         Points that are there already are not added again.
         """
-        sweep, progress = self._read(sweep_id)
+        sweep, progress = self._read(sweep_id, own=True)
         known = {json.dumps(point, sort_keys=True) for point in progress.points}
         chance = len(progress.points) if seed is None else seed
         points = [
@@ -183,12 +183,13 @@ class Sweeps:
         """Make the runs that a killed host did not come to. Call after `Engine.resume`."""
         for sweep_id in self._ids():
             try:
-                sweep, progress = self._read(sweep_id)
+                sweep, progress = self._read(sweep_id, own=True)
                 unmade = not progress.stopped and progress.made < len(progress.points)
                 if unmade and sweep_id not in self._filling:
                     await self._fill(sweep)
             except ConvectError as error:
-                self.engine.log.warning("The sweep %s cannot go on: %s", sweep_id, error)
+                if error.code != "not-own":
+                    self.engine.log.warning("The sweep %s cannot go on: %s", sweep_id, error)
 
     async def wait(self, sweep_id: str, timeout: float | None = None) -> dict[str, Json]:
         """The view when all runs have ended."""
@@ -266,15 +267,24 @@ class Sweeps:
         names = (path.name for path in self._folder.iterdir())
         return sorted((name for name in names if ID.fullmatch(name)), reverse=True)
 
-    def _read(self, sweep_id: str) -> tuple[Sweep, Progress]:
+    def _read(self, sweep_id: str, *, own: bool = False) -> tuple[Sweep, Progress]:
+        """What was asked and what came of it; with `own`, Conflict when it is somebody else's."""
         folder = self._folder / sweep_id
         if not ID.fullmatch(sweep_id) or not folder.is_dir():
             raise Missing(f"There is no sweep {sweep_id!r}.")
         try:
-            sweep = from_json(Sweep, read_json(folder / "sweep.json"))
+            value, owner = read_owned_json(folder / "sweep.json")
+            sweep = from_json(Sweep, value)
         except (TypeError, ValueError, AttributeError) as error:
             raise ConvectError(f"The sweep {sweep_id} is damaged: {error}.") from None
-        return sweep, _fold(Journal(folder / "events.ndjson").read() or [])
+        journal = Journal(folder / "events.ndjson")
+        lines = journal.read() or []
+        if own and not self.store.is_own_folder(folder, {owner, *journal.owners}):
+            raise Conflict(
+                f"The sweep {sweep_id} belongs to another user, and only they can change it.",
+                code="not-own",
+            )
+        return sweep, _fold(lines)
 
     def _write(self, sweep: Sweep, points: list[Point]) -> None:
         beside = self._folder / f".new-{sweep.id}"
