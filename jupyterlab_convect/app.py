@@ -122,4 +122,4 @@ class Convect(ExtensionApp, Settings):
     async def _refresh_catalogs(self) -> None:
         """Look for changes in the catalogs that want it; users take them by choice."""
         await asyncio.sleep(CATALOG_PAUSE)
-        await run_in("catalogs", self.workspace.catalog.refresh_due)
+        await run_in("refreshing", self.workspace.catalog.refresh_due)

@@ -10,11 +10,17 @@ from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
-Pool = Literal["reading", "starting", "watching", "catalogs"]
+Pool = Literal["reading", "starting", "watching", "catalogs", "refreshing"]
 """What the threads of a pool are for: answers to requests, starting and stopping steps,
-asking how steps are, and fetching components from far away."""
+asking how steps are, answers about catalogs, and fetching components from far away."""
 
-SIZES: dict[Pool, int] = {"reading": 8, "starting": 8, "watching": 4, "catalogs": 4}
+SIZES: dict[Pool, int] = {
+    "reading": 8,
+    "starting": 8,
+    "watching": 4,
+    "catalogs": 4,
+    "refreshing": 8,
+}
 
 
 @functools.cache

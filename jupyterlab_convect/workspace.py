@@ -302,8 +302,9 @@ class Workspace:
         key = (root, paths)
         known = self._commits.get(key)
         if known is None or known[0] < time.monotonic() - SAME_TIME:
-            self._commits = {key: (time.monotonic(), git_of(Path(root), paths))}
-        return self._commits[key][1]
+            known = (time.monotonic(), git_of(Path(root), paths))
+            self._commits = {key: known}
+        return known[1]
 
     async def resume(self) -> None:
         """Go on with every run and sweep that nobody drives."""

@@ -7,11 +7,11 @@ import os
 import time
 from pathlib import Path
 
-from ..errors import Refused
-from ..pipeline.plan import Json, Plan
+from ..errors import ConvectError, Refused
+from ..pipeline.plan import Plan
 from .definition import component_from_json
 from .engines import container_engine
-from .files import read_json, write_json
+from .files import write_json
 from .model import Component, executable_digests
 from .shipped import digests
 
@@ -24,25 +24,34 @@ def store_folder(runs: Path) -> Path:
 class Approvals:
     """An approval is given for commands, not for names: nobody can slip in others.
 
-    Of a graph it is given for each part.
+    Of a graph it is given for each part. Each is a file of its own, so that two who
+    approve at the same time do not lose each other's.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "approvals.json"
+        self.folder = folder / "approvals"
 
     def has(self, component: Component) -> bool:
         """Whether somebody approved it, or it ships with the product."""
-        return executable_digests(component) <= {*self._read(), *digests()}
+        shipped = digests()
+        return all(
+            digest in shipped or self._path(digest).exists()
+            for digest in executable_digests(component)
+        )
 
     def give(self, component: Component, user: str | None = None) -> None:
         given = {"name": component.name, "time": time.time(), "user": user}
-        approvals = dict.fromkeys(executable_digests(component), given)
-        write_json(self.path, self._read() | approvals)
+        for digest in executable_digests(component):
+            write_json(self._path(digest), given)
 
     def withdraw(self, component: Component) -> None:
-        withdrawn = executable_digests(component)
-        left = {key: given for key, given in self._read().items() if key not in withdrawn}
-        write_json(self.path, left)
+        for digest in executable_digests(component):
+            try:
+                self._path(digest).unlink(missing_ok=True)
+            except OSError as error:
+                raise ConvectError(
+                    f"The approval of “{component.name}” cannot be withdrawn: {error.strerror}."
+                ) from None
 
     def require(self, plan: Plan) -> None:
         """Refuse a plan whose components would run without a container and may not."""
@@ -55,9 +64,8 @@ class Approvals:
         if missing and container_engine(os.environ) is None:
             raise refuse_unapproved(missing[0])
 
-    def _read(self) -> dict[str, Json]:
-        value = read_json(self.path)
-        return value if isinstance(value, dict) else {}
+    def _path(self, digest: str) -> Path:
+        return self.folder / digest.removeprefix("sha256:")
 
 
 def refuse_unapproved(component: Component) -> Refused:

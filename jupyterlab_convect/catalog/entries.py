@@ -119,6 +119,8 @@ def check_catalog(catalog: Catalog) -> None:
         )
     if len(catalog.urls) > MAX_FILES:
         raise ConvectError(f"A catalog has at most {MAX_FILES} addresses.")
+    if re.search(r"[\x00-\x1f\x7f]", catalog.path or ""):
+        raise ConvectError("The path of a catalog contains a control character.")
     if catalog.kind == "url":
         for url in (*catalog.urls, *catalog.replacements.values()):
             check_url(url)

@@ -9,8 +9,10 @@ becomes the form in which they are given.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +22,7 @@ from urllib.parse import urljoin
 
 from ..errors import ConvectError, Missing
 from ..pipeline.plan import Json
-from .fetch import PARALLEL, Fetcher, check_url
+from .fetch import PARALLEL, Fetcher, check_url, shorten
 from .model import Unreadable
 from .read import Fetch
 from .repositories import Folder, files_in_zip, folder_of, plain_address
@@ -191,8 +193,8 @@ def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]
 def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
     """A file, or every component in a folder and the folders in it."""
     root = Path(catalog.path or "")
-    if not catalog.path or not root.exists():
-        raise ConvectError(f"{catalog.path or 'The folder'} is not there.")
+    if not catalog.path or not os.path.exists(root):  # noqa: PTH110 false for impossible names
+        raise ConvectError(f"{shorten(catalog.path or 'The folder')} is not there.")
     if root.is_file():
         listed = addresses_in(_bytes(root), "")
         yield from _from_list(catalog, fetcher, root, listed) if listed else _texts(root, [root])
@@ -220,7 +222,7 @@ def reader(catalog: Catalog, fetcher: Fetcher) -> Fetch:
     if catalog.kind not in ("file", "folder"):
         return fetcher.many
     root = Path(catalog.path or "").resolve()
-    folder = root if root.is_dir() else root.parent
+    folder = root if os.path.isdir(root) else root.parent  # noqa: PTH112
 
     def fetch(addresses: Sequence[str]) -> Mapping[str, bytes | ConvectError]:
         web = [address for address in addresses if "://" in address]
@@ -231,10 +233,15 @@ def reader(catalog: Catalog, fetcher: Fetcher) -> Fetch:
 
 
 def _beside(folder: Path, name: str) -> bytes | ConvectError:
-    path = (folder / name).resolve()
-    if folder not in path.parents or not path.is_file():
-        return Missing(f"There is no file {name} in the folder of the catalog.")
-    return _bytes(path)
+    try:
+        path = (folder / name).resolve()
+        return _bytes(path) if folder in path.parents else _not_beside(name)
+    except (OSError, ValueError):
+        return _not_beside(name)
+
+
+def _not_beside(name: str) -> Missing:
+    return Missing(f"There is no file {shorten(name)} in the folder of the catalog.")
 
 
 def fingerprint(catalog: Catalog) -> str | None:
@@ -242,7 +249,8 @@ def fingerprint(catalog: Catalog) -> str | None:
     if catalog.kind not in ("file", "folder", "shipped"):
         return None
     root = FOLDER if catalog.kind == "shipped" else Path(catalog.path or "")
-    paths = [root] if root.is_file() else component_files(root)
+    is_file = os.path.isfile(root)  # noqa: PTH113 false for impossible names
+    paths = [root] if is_file else component_files(root)
     found = []
     for path in paths:
         try:
@@ -316,12 +324,12 @@ def _from_list(
     urls = tuple(item for item in listed if "://" in item)
     folder = root.parent.resolve()
     for name in listed:
-        path = (folder / name).resolve()
         if name in urls:
             continue
+        path = (folder / name).resolve()
         if folder not in path.parents:
             yield Unreadable(name, 0, "It lies outside of the folder of its list.")
-        elif not path.is_file():
+        elif not os.path.isfile(path):  # noqa: PTH113 false for impossible names
             yield Unreadable(name, 0, "It is not there.")
         else:
             yield from _texts(folder, [path])
@@ -338,6 +346,8 @@ def hosts_of(catalog: Catalog) -> frozenset[str]:
 
 
 def _bytes(path: Path) -> bytes:
-    """No more than what `read` refuses anyway."""
-    with path.open("rb") as file:
+    """No more than what `read` refuses anyway, and never waiting for somebody to write it."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
         return file.read(MAX_BYTES + 1)

@@ -5,7 +5,7 @@
   catalogs/<id>.json    how the catalog is configured, and what is in it
   texts/<digest>        every text that was imported, as it came
   components/<digest>   what was read from it, complete: a graph with all of its parts
-  approvals.json        which commands may run without a container
+  approvals/<digest>    the commands that may run without a container
 ```
 Nothing is fetched when it is read, so it works offline. Files are replaced
 whole; the newest writer wins.
@@ -156,6 +156,8 @@ class CatalogStore:
                 self.progress[catalog_id] = Progress(number, max(total, number))
         except ConvectError as error:
             failure = error
+        except OSError as error:
+            failure = ConvectError(f"{catalog.path} cannot be read: {error.strerror}.")
         finally:
             self.progress.pop(catalog_id, None)
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import sys
 from dataclasses import asdict
@@ -157,7 +158,7 @@ def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
     if not web and len(sources) > 1:
         raise ConvectError("Give one file or folder; a folder can hold many components.")
     path = None if web else Path(sources[0]).absolute()
-    if path is not None and not path.exists():
+    if path is not None and not os.path.exists(path):  # noqa: PTH110 false for impossible names
         raise ConvectError(f"There is no file or folder “{sources[0]}”.")
     name = options.name or name_from(sources[0])
     taken = (shelf.catalog.id for shelf in store.catalogs())
@@ -210,7 +211,12 @@ def _list(options: argparse.Namespace) -> int:
     if rows:
         output.say(output.table(rows, ("name", "digest", "catalog", "description")))
     else:
-        output.note("There is none. Import some with: convect component add URL")
+        asked = options.text or options.catalog or options.category
+        output.note(
+            "No component matches."
+            if asked
+            else "There is none. Import some with: convect component add URL"
+        )
     return 0
 
 

@@ -248,9 +248,11 @@ async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> i
         record = workspace.store.read(run_id)
         if options.json:
             output.say_json(views.view(*record))
+        elif options.step is None:
+            output.say(f"{record.state.name}: {record.state.state}")
         else:
-            state = record.state.steps[options.step] if options.step else record.state
-            output.say(f"{options.step or record.state.name}: {state.state}")
+            for step in record.run.plan.steps_of(options.step):
+                output.say(f"{step}: {record.state.steps[step].state}")
         return 0
     finally:
         await workspace.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Iterator
 from http.client import responses
 from pathlib import Path
@@ -89,9 +90,12 @@ class Handler(APIHandler):
     def number(self, name: str) -> float | None:
         given = self.text(name)
         try:
-            return None if given is None else float(given)
+            number = None if given is None else float(given)
         except ValueError:
-            raise ConvectError(f"`{name}` must be a number, not {given!r}.") from None
+            number = math.nan
+        if number is not None and math.isnan(number):
+            raise ConvectError(f"`{name}` must be a number, not {given!r}.")
+        return number
 
     def make(self, request: Request) -> Run:
         """A run of what was asked, all of whose files lie inside its root. Call it `aside`."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
@@ -19,16 +21,22 @@ from ..catalog.sources import Catalog, kinds, options_schemas
 from ..catalog.store import CatalogStore
 from ..errors import ConvectError
 from ..pipeline.plan import Json, to_json
+from ..pools import run_in
 from .base import Handler, Polled
 from .paths import inside
 
 RESOURCE = "jupyterlab-convect:catalogs"
+
+T = TypeVar("T")
 
 _refreshing: set[asyncio.Task[None]] = set()
 """Refreshes under way; somebody has to hold on to them."""
 
 
 class CatalogHandler(Handler):
+    async def aside(self, work: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+        return await run_in("catalogs", work, *arguments, **keywords)
+
     @property
     def store(self) -> CatalogStore:
         return self.workspace.catalog
@@ -76,7 +84,7 @@ class CatalogHandler(Handler):
 
         async def refresh() -> None:
             try:
-                await self.aside(self.store.refresh, catalog_id)
+                await run_in("refreshing", self.store.refresh, catalog_id)
             except ConvectError as error:
                 self.log.warning("The catalog %s: %s", catalog_id, error.sentence)
             finally:

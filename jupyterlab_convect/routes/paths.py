@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePosixPath
 
 from ..errors import ConvectError, Missing
 from ..run_files import size_of_regular
+
+LONGEST_NAME, LONGEST_PATH = 255, 4000
+"""Bytes that file systems take."""
 
 
 def inside(root: Path, path: str) -> str:
@@ -20,6 +24,9 @@ def inside(root: Path, path: str) -> str:
             code="path-outside",
             hint="Give a path relative to the root folder, without `..`.",
         )
+    lengths = [len(part.encode("utf-8", "surrogatepass")) for part in plain.parts]
+    if max(lengths) > LONGEST_NAME or sum(lengths) + len(lengths) > LONGEST_PATH:
+        raise ConvectError(f"{path[:80] + '…'!r} is too long for a path.", code="path-too-long")
     base = root.resolve()
     try:
         target = (base / plain).resolve()
@@ -35,7 +42,7 @@ def inside(root: Path, path: str) -> str:
 def existing(root: Path, path: str) -> Path:
     """The file that `path` names inside `root`."""
     file = root / inside(root, path)
-    if not file.is_file():
+    if not os.path.isfile(file):  # noqa: PTH113 which is false for what cannot be looked at
         raise Missing(f"There is no file {path!r}.")
     return file
 

@@ -92,8 +92,8 @@ class Stop(Handler):
     @authorized("execute", resource=RESOURCE)
     async def post(self, run_id: str) -> None:
         step = self.body("StopBody").get("step")
-        _, state = await self.aside(self.workspace.store.read, run_id)
-        if step is not None and step not in state.steps:
+        run, _ = await self.aside(self.workspace.store.read, run_id)
+        if step is not None and not run.plan.steps_of(step):
             raise Missing(f"Run {run_id} has no step {step!r}.", code="no-such-step")
         await self.workspace.engine.stop(run_id, step)
         await self.answer_run(run_id)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import time
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from jupyterlab_convect.catalog.approvals import Approvals
 from jupyterlab_convect.catalog.entries import catalog_from_json, new_catalog_id
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.repositories import Folder, folder_of, plain_address
@@ -456,3 +459,55 @@ def test_a_catalog_is_looked_at_again_when_its_time_has_come(
     assert entry.digest == before.entries[0].digest
     assert entry.update not in (None, entry.digest)
     assert store.refresh_due() == []
+
+
+@pytest.mark.parametrize("path", ["z" * 300, "/" + "a/" * 3000, "a\0b", "a\nb"])
+def test_a_path_that_cannot_be_spoils_no_other_catalog(
+    store: CatalogStore, tmp_path: Path, path: str
+) -> None:
+    """Not even when it was stored by somebody who did not look."""
+    stored = {"catalog": {"id": "odd", "name": "odd", "kind": "folder", "path": path}}
+    (store.folder / "catalogs").mkdir(parents=True, exist_ok=True)
+    (store.folder / "catalogs" / "odd.json").write_text(json.dumps(stored))
+    odd = next(shelf for shelf in store.catalogs() if shelf.catalog.id == "odd")
+    assert odd.error is not None
+    assert store.entries("split rows")
+    store.remove("odd")
+    assert [shelf.catalog.id for shelf in store.catalogs()] == ["shipped"]
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "component.yaml"])
+def test_a_pipe_in_a_folder_holds_nobody_up(store: CatalogStore, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    os.mkfifo(folder / name)
+    store.add(Catalog(id="pipes", name="pipes", kind="folder", path=str(folder)))
+    (entry,) = store.catalog("pipes").entries
+    assert entry.error is not None
+    assert "not a regular file" in entry.error["message"]
+
+
+def test_a_file_that_must_not_be_read_is_an_error_of_its_catalog(
+    store: CatalogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "list.yaml").write_text("x")
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("jupyterlab_convect.catalog.sources._bytes", refuse)
+    store.add(Catalog(id="one", name="one", kind="file", path=str(tmp_path / "list.yaml")))
+    error = store.catalog("one").error
+    assert error is not None
+    assert "Permission denied" in error["message"]
+
+
+def test_approvals_given_at_the_same_time_are_all_kept(
+    tmp_path: Path, component: Callable[..., Component]
+) -> None:
+    components = [component([str(number)]) for number in range(40)]
+    approvals = [Approvals(tmp_path) for _ in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        for number, each in enumerate(components):
+            pool.submit(approvals[number % 4].give, each)
+    assert all(approvals[0].has(each) for each in components)

@@ -196,3 +196,41 @@ def test_a_graph_is_approved_part_by_part(call: Call, folder: Path) -> None:
     assert approved()
     call("approve", "Graph", "--withdraw")
     assert not approved()
+
+
+def test_a_list_without_a_match_says_so(work: Path, convect: Any) -> None:
+    code, out, err = convect("component", "list", "xyzzy")
+    assert (code, out) == (0, "")
+    assert "No component matches." in err
+
+
+def test_a_source_of_an_impossible_name_is_refused(work: Path, convect: Any) -> None:
+    code, _, err = convect("component", "add", "z" * 300)
+    assert code == 2
+    assert "There is no file or folder" in err
+
+
+def test_the_steps_of_a_graph_are_stopped_together(
+    work: Path, convect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONVECT_CONTAINER_ENGINE", "")
+    task = {
+        "componentRef": {
+            "spec": {
+                "name": "Echo",
+                "implementation": {"container": {"image": "alpine", "command": ["true"]}},
+            }
+        }
+    }
+    spec = {"name": "Two", "implementation": {"graph": {"tasks": {"a": task, "b": task}}}}
+    (work / "two.yaml").write_text(json.dumps(spec))
+    assert convect("component", "add", "two.yaml")[0] == 0
+    assert convect("component", "approve", "--yes", "Two")[0] == 0
+    code, out, err = convect("component", "run", "--json", "Two")
+    assert code == 0, err
+    run = json.loads(out)["id"]
+    code, out, err = convect("runs", "stop", run, "two")
+    assert (code, out) == (0, "two.a: succeeded\ntwo.b: succeeded\n"), err
+    code, out, err = convect("runs", "stop", run, "three")
+    assert (code, out) == (2, "")
+    assert "has no step" in err

@@ -207,3 +207,30 @@ async def test_the_server_looks_for_changes_by_itself(
     assert view["counts"]["updates"] == 1
     _, view = await api("PATCH", "catalogs/my-catalog", {"refresh": None})
     assert view["refresh"] is None
+
+
+async def test_slow_catalogs_hold_nobody_up(
+    api: Any, site: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than any pool has threads."""
+    site.slow |= {f"/{number}" for number in range(20)}
+    for number in range(20):
+        url = site.put(f"/{number}", "x", content_length="5000")
+        status, _ = await api("POST", "catalogs", {"name": f"slow {number}", "urls": [url]})
+        assert status == 201
+    await eventually(lambda: len(site.asked) >= 8)
+    for path in ("runs", "catalogs", "components"):
+        status, _ = await api("GET", path)
+        assert status == 200
+    _, found = await api("GET", "catalogs")
+    assert all(item["progress"] for item in found["catalogs"] if item["id"] != "shipped")
+    site.closing.set()
+
+
+async def test_a_path_that_is_too_long_is_refused_and_breaks_nothing(api: Any) -> None:
+    body = {"name": "mine", "kind": "file", "path": "z" * 300}
+    status, error = await api("POST", "catalogs", body)
+    assert (status, error["code"]) == (400, "path-too-long")
+    status, found = await api("GET", "catalogs")
+    assert status == 200
+    assert [item["id"] for item in found["catalogs"]] == ["shipped"]

@@ -34,6 +34,13 @@ def test_links_are_followed_before_they_are_trusted(tmp_path: Path) -> None:
         existing(root, "none")
 
 
+@pytest.mark.parametrize("path", ["z" * 300, "数" * 86, "a/" * 3000 + "b"])
+def test_paths_that_no_disk_takes_are_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ConvectError) as caught:
+        existing(tmp_path, path)
+    assert caught.value.code == "path-too-long"
+
+
 def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a").write_text("x")

@@ -100,3 +100,11 @@ async def test_an_elyra_pipeline_is_converted_and_nothing_written(
     assert sorted(jp_root_dir.iterdir()) == before
     for body in ({}, {"path": 1}, {"path": "old.pipeline", "to": "x"}):
         assert (await api("POST", "pipelines/import", body))[0] == 400
+
+
+async def test_names_that_are_too_long_are_refused(api: Any) -> None:
+    path = "z" * 300 + ".ipynb"
+    answers = [await api("GET", "discover", path=path)]
+    for place in ("validate", "describe", "import"):
+        answers.append(await api("POST", f"pipelines/{place}", {"path": path}))
+    assert {(status, error["code"]) for status, error in answers} == {(400, "path-too-long")}

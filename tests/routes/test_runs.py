@@ -348,3 +348,18 @@ async def test_a_query_that_makes_no_sense_is_refused(api: Any, query: dict[str,
     status, error = await api("GET", "runs", **query)
     assert status == 400
     assert error["message"]
+
+
+@pytest.mark.parametrize("name", ["since", "until"])
+async def test_times_that_are_no_numbers_are_refused(api: Any, name: str) -> None:
+    for value in ("nan", "-NaN", "x"):
+        status, error = await api("GET", "runs", **{name: value})
+        assert (status, error["code"]) == (400, "malformed"), value
+    for value in ("inf", "-inf", "1e300"):
+        assert (await api("GET", "runs", **{name: value}))[0] == 200
+
+
+async def test_a_search_out_of_proportion_is_refused(api: Any) -> None:
+    status, error = await api("GET", "runs", text="a " * 1000)
+    assert (status, error["code"]) == (400, "too-large")
+    assert (await api("GET", "runs"))[0] == 200
