@@ -110,7 +110,8 @@ def sweep(
 ) -> SweepHandle:
     """Run it once for each point of `space`: `{"lr": [0.1, 0.2], "depth": {"from": 1, "to": 4}}`.
 
-    `select`, such as `max:accuracy` or `min:loss`, says which run is `best`.
+    `select`, such as `max:accuracy`, `min:loss` or `none`, says which run is `best`; without
+    it, that is told by itself where the declared metrics make it plain.
     """
     request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
     session = _session()

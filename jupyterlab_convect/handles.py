@@ -211,9 +211,14 @@ class SweepHandle:
 
     @property
     def best(self) -> RunHandle | None:
-        """The run that `select` chose among those that succeeded."""
+        """The run that `select` chose among those that succeeded with a finite number."""
         best = self.view()["best"]
         return None if best is None else RunHandle(self._session, best)
+
+    def mark(self, select: str | None) -> RunHandle | None:
+        """Choose anew which run is the `best`: `max:accuracy`, or None for none."""
+        self._session.workspace.sweeps.mark(self.id, select)
+        return self.best
 
     def view(self) -> dict[str, Json]:
         """All that is known, as the REST API gives it."""

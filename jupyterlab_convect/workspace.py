@@ -28,6 +28,7 @@ from .git import git_of
 from .pipeline.discovery import kind_of
 from .pipeline.document import parse, read_file
 from .pipeline.files import FileCache
+from .pipeline.metrics import Reported, reported_by, suggest
 from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
 from .pipeline.resolve import plan_for_file, raise_first_error, resolve
@@ -35,6 +36,7 @@ from .pipeline.types import Document
 from .pipeline.validate import validate
 from .results import LIMIT, Results, read_log
 from .run_files import PRIVATE, SHARED, make_runs_folder
+from .runs.best import settle
 from .runs.engine import Engine
 from .runs.foresight import foresee
 from .runs.index import Index
@@ -221,11 +223,15 @@ class Workspace:
         """Start a sweep, `how` as `Sweeps.create` takes it; its id.
 
         The run of the first point, made by `make`, has to be one that could be submitted.
+        Without `select`, the best run is told by itself where that is plain.
         """
         chance = {key: how[key] for key in ("mode", "samples", "seed") if key in how}
         first = points_of(space, **chance)[0]
         at_first = replace(request, parameters={**request.parameters, **first})
-        await self.refuse(await asyncio.to_thread(make or self.make, at_first))
+        run = await asyncio.to_thread(make or self.make, at_first)
+        await self.refuse(run)
+        reported = await asyncio.to_thread(reported_by, run.plan, FileCache(Path(request.root)))
+        how["select"] = settle(how.get("select"), reported)
         return await self.sweeps.create(request, space, **how)
 
     def again(
@@ -262,6 +268,18 @@ class Workspace:
         errors = [problem for problem in odd if problem.severity == "error"]
         odd = [problem for problem in odd if problem not in errors]
         return [*(errors or found), *odd, *([] if errors else reused)]
+
+    def metrics(self, request: Request) -> dict[str, Json]:
+        """What it is known to report, and by what a sweep would tell the best. Reads files."""
+        try:
+            reported = reported_by(self.plan(request), FileCache(Path(request.root)))
+        except ConvectError:
+            reported = Reported(complete=False)
+        return {
+            "names": list(reported.names),
+            "complete": reported.complete,
+            "best": suggest(reported),
+        }
 
     def _reused(self, request: Request, plan: Plan) -> list[Problem]:
         """What would be taken over from earlier runs."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..errors import ConvectError, Missing
 from ..runs.index import Query
 from ..runs.store import ID, Store
+from ..runs.sweeps import Sweeps
 
 LATEST = "latest"
 
@@ -15,12 +18,24 @@ def find_run(store: Store, word: str) -> str:
         return latest_run(store)
     if ID.fullmatch(word):
         return store.read(word).run.id
-    found = sorted(run for run in store.run_ids() if run.startswith(word) or run.endswith(word))
+    return _only(word, "run", store.run_ids())
+
+
+def find_sweep(sweeps: Sweeps, word: str) -> str:
+    """The same for a sweep."""
+    known: list[str] = [sweep["id"] for sweep in sweeps.all()]
+    if word == LATEST and known:
+        return known[0]
+    return _only(word, "sweep", known)
+
+
+def _only(word: str, kind: str, known: Iterable[str]) -> str:
+    found = sorted(each for each in known if each.startswith(word) or each.endswith(word))
     if not found:
-        raise Missing(f"There is no run “{word}”.", hint="“convect runs list” shows them.")
+        raise Missing(f"There is no {kind} “{word}”.", hint="“convect runs list” shows the runs.")
     if len(found) > 1:
         raise ConvectError(
-            f"“{word}” can mean {len(found)} runs.",
+            f"“{word}” can mean {len(found)} {kind}s.",
             code="ambiguous",
             hint=f"{', '.join(found[:3])}{'…' if len(found) > 3 else ''}",
         )

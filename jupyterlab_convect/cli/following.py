@@ -12,9 +12,11 @@ from typing import Any
 
 from ..host import hand_over
 from ..json_text import shown
+from ..pipeline.metrics import larger_is_better
 from ..pipeline.plan import Json
 from ..results import read_log, results_of
 from ..runs import views
+from ..runs.best import parse_select
 from ..runs.model import GOOD, Request
 from ..runs.store import Record
 from ..workspace import Workspace
@@ -67,7 +69,7 @@ async def follow_sweep(
         if as_json:
             output.say_json(view)
         else:
-            _tell_sweep(view)
+            tell_sweep(view)
         return 130 if interrupted else 0 if view["state"] in GOOD else 1
     finally:
         await workspace.close()
@@ -162,7 +164,7 @@ def _outputs(record: Record) -> dict[str, Json]:
     return found
 
 
-def _tell_sweep(view: dict[str, Json]) -> None:
+def tell_sweep(view: dict[str, Json]) -> None:
     runs = {run["id"]: run for run in view["runs"]}
     names = sorted({name for point in view["points"] for name in point["parameters"]})
     metrics = sorted({name for run in view["runs"] for name in run["metrics"]} - set(names))
@@ -179,6 +181,20 @@ def _tell_sweep(view: dict[str, Json]) -> None:
             ]
         )
     output.say(output.table(rows, ("", *names, "state", *metrics, "run")))
+    _tell_best(view, metrics)
+
+
+def _tell_best(view: dict[str, Json], metrics: list[str]) -> None:
+    """By what the best is told or, where nobody could know, how to say it."""
+    if view["select"] is not None:
+        largest, metric = parse_select(view["select"])
+        goal = f"the {'highest' if largest else 'lowest'} {metric}"
+        marked = f"* has {goal}." if view["best"] else f"No run succeeded with a finite {metric}."
+        output.note(marked)
+    elif metrics:
+        example = next((name for name in metrics if larger_is_better(name) is not None), metrics[0])
+        goal = "min" if larger_is_better(example) is False else "max"
+        output.note(f"Mark the best with: convect runs best {view['id']} {goal}:{example}")
 
 
 def number(value: Json) -> str:

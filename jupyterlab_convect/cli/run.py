@@ -52,7 +52,11 @@ def add(subparsers: Any) -> None:
     sweep.add_argument("--samples", type=int, metavar="N", help="how many, when random")
     sweep.add_argument("--seed", type=int, metavar="N", help="for the same choice again (0)")
     sweep.add_argument("--concurrency", type=int, metavar="N", help="how many at once")
-    sweep.add_argument("--select", metavar="max:METRIC", help="which run is the best")
+    sweep.add_argument(
+        "--select",
+        metavar="max:METRIC",
+        help="which run is the best, or `none`; by itself where the metrics make it plain",
+    )
     part = parser.add_argument_group("a part of a pipeline")
     one = part.add_mutually_exclusive_group()
     one.add_argument("--only", metavar="NODE", help="this node alone")
@@ -169,7 +173,10 @@ async def _dry_run(
     workspace: Workspace, request: Request, sweep: dict[str, Any] | None, as_json: bool
 ) -> int:
     """The plan, and what would keep it from running; nothing is written."""
+    from ..pipeline.files import FileCache
+    from ..pipeline.metrics import reported_by
     from ..pipeline.plan import to_json
+    from ..runs.best import settle
     from ..runs.sweeps import points_of
 
     plan = workspace.plan(request)
@@ -178,6 +185,7 @@ async def _dry_run(
     if sweep is not None:
         how = {key: sweep[key] for key in ("mode", "samples", "seed") if key in sweep}
         points = points_of(sweep["space"], **how)
+        settle(sweep.get("select"), reported_by(plan, FileCache(Path(request.root))))
     if as_json:
         found = {"plan": to_json(plan), "problems": [to_json(item) for item in problems]}
         output.say_json(found if points is None else {**found, "points": points})

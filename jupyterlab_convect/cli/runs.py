@@ -66,6 +66,12 @@ def add(subparsers: Any) -> None:
     add_json(rerun)
     rerun.set_defaults(handler=_rerun)
 
+    best = verbs.add_parser("best", help="show a sweep, and choose which of its runs is the best")
+    best.add_argument("sweep", help="the id of a sweep, a beginning or end of it, or `latest`")
+    best.add_argument("select", nargs="?", metavar="max:METRIC", help="or min:METRIC, or none")
+    add_json(best)
+    best.set_defaults(handler=_best)
+
     download = verbs.add_parser("download", help="save all that a run left as a zip")
     download.add_argument("run", help=RUN)
     download.add_argument("-o", "--output", type=Path, help="the file to write (<run id>.zip)")
@@ -276,6 +282,23 @@ def _rerun(options: argparse.Namespace) -> int:
     if options.detach:
         return leave_to_host(workspace, request, None, options.json)
     return asyncio.run(follow_run(workspace, request, options.follow, options.json))
+
+
+def _best(options: argparse.Namespace) -> int:
+    from ..runs.best import NONE
+    from .finding import find_sweep
+    from .following import tell_sweep
+
+    sweeps = _workspace().sweeps
+    sweep_id = find_sweep(sweeps, options.sweep)
+    if options.select is not None:
+        sweeps.mark(sweep_id, None if options.select == NONE else options.select)
+    view = sweeps.view(sweep_id)
+    if options.json:
+        output.say_json(view)
+    else:
+        tell_sweep(view)
+    return 0
 
 
 def _download(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from . import python_code
 from .document import read_file
 from .expressions import type_of
 from .plan import Json
-from .python_code import Assignment
+from .python_code import Assignment, foreign_modules
 
 MAX_BYTES = 256 * 2**20
 
@@ -97,6 +97,38 @@ def too_large(name: str) -> ConvectError:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """The metrics and outputs that a notebook or script reports, with the modules it imports."""
+
+    metrics: tuple[str, ...]
+    outputs: tuple[str, ...] | None
+    complete: bool
+    """All metrics are named: none comes from code that cannot be seen."""
+
+
+def reports(path: Path, data: bytes) -> Reports:
+    """What a file of this content at `path` reports, by itself and by local modules."""
+    found = discover_content(path.name, data)
+    if found.language != "python":
+        return Reports((), found.outputs, complete=False)
+    own = _sources(path, data)
+    modules = [path.parent / name for name in _local_files(path, found.language, data)]
+    sources = [own, *([file.read_text("utf-8", "replace")] for file in modules if file.is_file())]
+    calls = [call for cells in sources for call in python_code.reporting_calls(cells, "metric")]
+    metrics = _unique(call for call in calls if call is not None)
+    local = {name.stem for name in modules} | {file.parent.name for file in modules}
+    foreign = {name for cells in sources for cell in cells for name in foreign_modules(cell)}
+    return Reports(
+        metrics,
+        found.outputs,
+        complete=None not in calls
+        and not any(python_code.other_code(cell) for cells in sources for cell in cells)
+        # Where a notebook reports something itself, libraries rarely report more.
+        and bool(metrics or found.outputs or not foreign - local),
+    )
+
+
 def kind_of(name: str) -> Literal["notebook", "script"]:
     """Whether a file is a notebook or a script, by its suffix."""
     found = _SUFFIXES.get(PurePosixPath(name).suffix.lower())
@@ -123,7 +155,7 @@ def _script(language: str, source: str) -> Discovery:
     if language == "python":
         reads = python_code.environment_reads(source)
         if "CONVECT_VALUES" not in source:
-            outputs = _unique(python_code.output_calls([source]))
+            outputs = _named([source], "output")
     elif language == "r":
         reads = (match[1] for match in _R_READS.finditer(source))
     else:
@@ -151,7 +183,7 @@ def _notebook(name: str, data: bytes) -> Discovery:
         )
     parameters = () if tagged is None else python_code.assignments(tagged)
     outputs = [name for source in giving for name in python_code.assigned_names(source)]
-    outputs += python_code.output_calls([source for source, _ in cells])
+    outputs += _named([source for source, _ in cells], "output")
     open_ended = any("CONVECT_VALUES" in source for source, _ in cells)
     return Discovery(
         "notebook",
@@ -286,12 +318,15 @@ def _local_files(path: Path, language: str | None, data: bytes) -> list[str]:
     return sorted(file.relative_to(folder).as_posix() for file in found)
 
 
-def _imported_files(file: Path, folder: Path, language: str | None, data: bytes) -> Iterator[Path]:
+def _sources(file: Path, data: bytes) -> list[str]:
+    """The code of a notebook cell by cell, of a script in one piece."""
     if file.suffix == ".ipynb":
-        sources = [source for source, _ in code_cells(read_notebook(file.name, data))]
-    else:
-        sources = [data.decode("utf-8", "replace")]
-    for source in sources:
+        return [source for source, _ in code_cells(read_notebook(file.name, data))]
+    return [data.decode("utf-8", "replace")]
+
+
+def _imported_files(file: Path, folder: Path, language: str | None, data: bytes) -> Iterator[Path]:
+    for source in _sources(file, data):
         if language == "r":
             for match in _R_SOURCES.finditer(source):
                 if _is_inside(target := folder / match[1], folder) and target.is_file():
@@ -327,6 +362,11 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 def _dict(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
+
+
+def _named(sources: list[str], function: Literal["output", "metric"]) -> tuple[str, ...]:
+    calls = python_code.reporting_calls(sources, function)
+    return _unique(name for name in calls if name is not None)
 
 
 def _unique(names: Iterator[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from ..errors import ConvectError
-from .discovery import MAX_BYTES, Discovery, discover_content, too_large
+from .discovery import MAX_BYTES, Discovery, Reports, discover_content, reports, too_large
 from .document import read_file, unreadable
 
 MAX_MATCHES = 10_000
@@ -81,6 +81,13 @@ class FileCache:
         if isinstance(found, ConvectError):
             raise found
         return found
+
+    def reports(self, path: str) -> Reports:
+        """What a notebook or script reports; nothing that is known when it cannot be read."""
+        try:
+            return reports(self.root / path, self._content(path))
+        except (ConvectError, OSError):
+            return Reports((), None, complete=False)
 
     def expand(self, pattern: str) -> list[str]:
         """The files that a glob, a file name or a folder name stands for, sorted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,15 @@ _MAGIC = re.compile(
 )
 
 
+_TRANSPARENT = re.compile(r"\s*%%(?:time|timeit|capture|prun)\b.*(?:\n|$)")
+_OTHER_CODE = re.compile(
+    r"^[ \t]*(?:!|%%(?!time|timeit|capture|prun)|%(?:run|load|sx|system)\b)|=[ \t]*!|CONVECT_VALUES"
+    r"|(?<![.\w])(?:exec|eval)\(|\b(?:import_module|__import__|runpy|subprocess)\b"
+    r"|\bos\.(?:system|popen|exec|spawn)",
+    re.M,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """`name: annotation = value  # comment`, where all but the name may be missing."""
@@ -41,7 +51,9 @@ class Assignment:
 def parse(source: str) -> ast.Module | None:
     """The syntax tree of a cell or module, magics passed over; None when it has none."""
     if source.lstrip().startswith("%%"):
-        source = ""
+        # Some magics execute the cell as it is.
+        runs = _TRANSPARENT.match(source)
+        source = "\n" * runs[0].count("\n") + source[runs.end() :] if runs else ""
     for text in (
         source,
         _MAGIC.sub(lambda match: f"{match['indent'] or match['asked']}pass", source),
@@ -103,8 +115,11 @@ def assigned_names(source: str) -> list[str]:
     return list(names)
 
 
-def output_calls(sources: Sequence[str]) -> Iterator[str]:
-    """Names given as texts to `jupyterlab_convect.output` in cells that share their names."""
+def reporting_calls(sources: Sequence[str], function: str) -> Iterator[str | None]:
+    """Names given to `jupyterlab_convect.output` or `metric` in cells that share their names.
+
+    None where the function is used in a way that does not tell the name.
+    """
     if not any("jupyterlab_convect" in source for source in sources):
         return
     modules, functions = set(), set()
@@ -114,18 +129,30 @@ def output_calls(sources: Sequence[str]) -> Iterator[str]:
             case ast.Import(names=names):
                 modules |= {a.asname or a.name for a in names if a.name == "jupyterlab_convect"}
             case ast.ImportFrom(module="jupyterlab_convect", names=names):
-                functions |= {a.asname or a.name for a in names if a.name == "output"}
-    for node in statements:
+                functions |= {a.asname or a.name for a in names if a.name == function}
+                if any(a.name == "*" for a in names):
+                    yield None
+
+    def is_meant(node: ast.AST) -> bool:
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(output)), *_]):
-                if name in functions:
-                    yield output
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="output"),
-                args=[ast.Constant(value=str(output)), *_],
-            ):
-                if name in modules:
-                    yield output
+            case ast.Name(id=name, ctx=ast.Load()):
+                return name in functions
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                return name in modules and attribute == function
+        return False
+
+    called = set()
+    for node in statements:
+        if isinstance(node, ast.Call) and is_meant(node.func):
+            called.add(node.func)
+            named = [word.value for word in node.keywords if word.arg == "name"]
+            match [*node.args, *named]:
+                case [ast.Constant(value=str(name)), *_]:
+                    yield name
+                case _:
+                    yield None
+    if any(node not in called and is_meant(node) for node in statements):
+        yield None
 
 
 def environment_reads(source: str) -> Iterator[str]:
@@ -160,6 +187,17 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
                     for alias in names
                     if alias.name != "*"
                 )
+
+
+def other_code(source: str) -> bool:
+    """Whether the code executes code that is not in sight."""
+    return _OTHER_CODE.search(source) is not None
+
+
+def foreign_modules(source: str) -> set[str]:
+    """Top-level modules that the code imports and that are not Python's own."""
+    found = {name.partition(".")[0] for level, name in imports(source) if level == 0}
+    return found - sys.stdlib_module_names - {"jupyterlab_convect"}
 
 
 def _walk(source: str) -> Iterator[ast.AST]:

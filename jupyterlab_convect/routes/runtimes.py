@@ -28,7 +28,8 @@ class Check(Handler):
         body = self.body("RequestBody") | {"runtime": name}
         request = request_of(body, self.root)
         problems = await self.workspace.check(request)
-        self.answer({"problems": [to_json(problem) for problem in problems]})
+        metrics = await self.aside(self.workspace.metrics, request)
+        self.answer({"problems": [to_json(problem) for problem in problems], "metrics": metrics})
 
 
 def describe_runtimes(workspace: Workspace) -> list[dict[str, Json]]:

@@ -46,6 +46,14 @@ class Sweep(SweepHandler):
     async def get(self, sweep_id: str) -> None:
         await self.answer_sweep(sweep_id)
 
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def patch(self, sweep_id: str) -> None:
+        change = self.body("SweepEditBody")
+        await self.aside(self.workspace.sweeps.mark, sweep_id, change["select"])
+        self.app.tell_sweep(sweep_id)
+        await self.answer_sweep(sweep_id)
+
 
 class Stop(SweepHandler):
     @authenticated

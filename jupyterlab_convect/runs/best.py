@@ -7,8 +7,12 @@ import re
 from collections.abc import Mapping
 
 from ..errors import ConvectError
+from ..pipeline.metrics import Reported, require, suggest
 from ..pipeline.plan import Json
 from .model import GOOD
+
+NONE = "none"
+"""What to ask for when no run is to be marked."""
 
 
 def parse_select(select: str) -> tuple[bool, str]:
@@ -17,9 +21,23 @@ def parse_select(select: str) -> tuple[bool, str]:
     if match is None:
         raise ConvectError(
             f"{select!r} does not say which run is the best.",
-            hint="For example max:accuracy or min:loss.",
+            hint="For example max:accuracy, min:loss, or none.",
         )
     return match[1] == "max", match[2].strip()
+
+
+def settle(select: str | None, reported: Reported) -> str | None:
+    """How the best run of a sweep is told: as asked, or by itself where that is plain.
+
+    `none` asks for none. Refused when there cannot be such a metric.
+    """
+    if select is None:
+        return suggest(reported)
+    if select.strip() == NONE:
+        return None
+    largest, metric = parse_select(select)
+    require(metric, reported)
+    return f"{'max' if largest else 'min'}:{metric}"
 
 
 def best_of(select: str | None, runs: Mapping[str, Mapping[str, Json]]) -> str | None:

@@ -19,7 +19,7 @@ from ..errors import Conflict, ConvectError, Missing
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json, from_json, to_json
 from ..run_files import make_folder
-from .best import best_of, parse_select
+from .best import NONE, best_of, parse_select
 from .engine import Engine
 from .files import Journal, plain, read_owned_json, write_json
 from .index import Query
@@ -57,6 +57,8 @@ class Progress:
     made: int = 0
     """Points that have had a run for sure."""
     stopped: bool = False
+    select: str | None = None
+    """What was chosen since the sweep was made, if anything."""
 
 
 class Sweeps:
@@ -125,6 +127,13 @@ class Sweeps:
             with contextlib.suppress(ConvectError):
                 found.append(self._summary(sweep_id))
         return found
+
+    def mark(self, sweep_id: str, select: str | None) -> None:
+        """Choose anew which run is the best: `max:accuracy`, or None for no mark."""
+        if select is not None:
+            parse_select(select)
+        self._read(sweep_id, own=True)
+        self._note(sweep_id, {"type": "select", "select": select or NONE})
 
     async def stop(self, sweep_id: str) -> None:
         """Stop all runs that have not ended; points without a run get none."""
@@ -318,6 +327,8 @@ def _summary(
         counts[run["state"]] = counts.get(run["state"], 0) + 1
     ends = [run["ended"] for run in runs.values() if run["ended"] is not None]
     state = _state(progress, counts)
+    select = progress.select or sweep.select
+    select = None if select == NONE else select
     return {
         "id": sweep.id,
         "name": sweep.name,
@@ -329,11 +340,11 @@ def _summary(
         "mode": sweep.mode,
         "space": sweep.space,
         "concurrency": sweep.concurrency,
-        "select": sweep.select,
+        "select": select,
         "total": len(progress.points),
         "done": sum(n for name, n in counts.items() if name in ENDED),
         "counts": counts,
-        "best": best_of(sweep.select, runs),
+        "best": best_of(select, runs),
     }
 
 
@@ -372,6 +383,8 @@ def _fold(lines: list[bytes]) -> Progress:
                 progress.made = max(progress.made, event["count"])
             elif kind == "stop":
                 progress.stopped = True
+            elif kind == "select":
+                progress.select = event["select"]
         except (ValueError, KeyError, TypeError):
             continue
     return progress

@@ -261,6 +261,32 @@ def test_a_run_that_diverges_says_so_and_is_never_the_best(
     assert deep == [{"$numberDouble": "NaN"}, "NaN"]
 
 
+def test_the_best_is_marked_by_itself_and_can_be_chosen_anew(
+    train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", train, "--sweep", "lr=0.5,0.1,0.2"]
+    assert main([*arguments, "--select", "max:acuracy"]) == 2
+    refused = capsys.readouterr().err
+    assert "There is no metric “acuracy”: what is reported is accuracy." in refused
+    assert "Did you mean “accuracy”?" in refused
+    assert main([*arguments, "--select", "max:acuracy", "--dry-run"]) == 2
+    assert main(["runs", "list"]) == 0
+    assert capsys.readouterr().out == ""
+
+    assert main(arguments) == 0
+    captured = capsys.readouterr()
+    [best] = [line.split() for line in captured.out.splitlines() if line.startswith("*")]
+    assert best[1] == "0.1"
+    assert "* has the highest accuracy." in captured.err
+    assert main(["runs", "best", "latest", "min:accuracy"]) == 0
+    [best] = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("*")]
+    assert best[1] == "0.5"
+    assert main(["runs", "best", "latest", "none"]) == 0
+    captured = capsys.readouterr()
+    assert "*" not in captured.out
+    assert "Mark the best with: convect runs best" in captured.err
+
+
 def test_a_step_hands_on_nan_as_the_number_it_is(
     work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,25 @@ async def ended(api: Any, sweep_id: str) -> Any:
     raise AssertionError(f"sweep {sweep_id} goes on and on")
 
 
+async def test_the_best_is_told_by_itself_and_chosen_anew(api: Any, train: str) -> None:
+    body: dict[str, Any] = {"request": {"path": train}, "space": {"lr": [0.2, 0.1]}}
+    status, refused = await api("POST", "sweeps", {**body, "select": "max:acuracy"})
+    assert (status, refused["code"]) == (422, "no-such-metric")
+    _, checked = await api("POST", "runtimes/local/check", {"path": train})
+    assert checked["metrics"] == {"names": ["accuracy"], "complete": True, "best": "max:accuracy"}
+    _, sweep = await api("POST", "sweeps", body)
+    sweep = await ended(api, sweep["id"])
+    assert sweep["select"] == "max:accuracy"
+    first = sweep["best"]
+    status, sweep = await api("PATCH", f"sweeps/{sweep['id']}", {"select": "min:accuracy"})
+    assert (status, sweep["select"]) == (200, "min:accuracy")
+    assert sweep["best"] not in (None, first)
+    _, sweep = await api("PATCH", f"sweeps/{sweep['id']}", {"select": None})
+    assert (sweep["select"], sweep["best"]) == (None, None)
+    status, _ = await api("PATCH", f"sweeps/{sweep['id']}", {"select": "best"})
+    assert status == 400
+
+
 async def test_a_sweep_runs_and_grows(api: Any, train: str) -> None:
     body = {
         "request": {"path": train},
