@@ -11,7 +11,7 @@ from .errors import Missing
 from .json_text import shown
 from .pipeline.plan import Json
 from .results import Results, list_files, results_of
-from .runs import views
+from .runs import environments, views
 from .runs.model import ENDED, GOOD, Selection, State, StepState
 from .runs.store import Record
 
@@ -104,7 +104,16 @@ class RunHandle:
 
     def view(self) -> dict[str, Json]:
         """All that is known, as the REST API gives it."""
-        return views.view(*self._record())
+        return environments.view(self._session.workspace.store, self._record())
+
+    @property
+    def environment(self) -> dict[str, Json]:
+        """Python, packages, host, image and commit, as `GET runs/{id}/environment` gives them."""
+        return environments.describe(self._session.workspace.store, self._record())
+
+    def compare_environment(self, other: RunHandle) -> dict[str, list[environments.Change]]:
+        """How the environment of each step of `other` differs from that of the same step here."""
+        return environments.compare(self.environment, other.environment)
 
     def wait(self, timeout: float | None = None) -> RunHandle:
         """Return when it has ended. TimeoutError."""

@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from traitlets import TraitError
 
 from .background import Health
+from .drift import drift
 from .errors import ConvectError, Missing, Refused
-from .git import git_of
+from .git import git_of, keep_difference
 from .pipeline.discovery import kind_of
 from .pipeline.document import parse, read_file
 from .pipeline.files import FileCache
@@ -127,7 +129,7 @@ class Workspace:
         self.logger = log or logging.getLogger("jupyterlab_convect")
         self.health = Health(self.logger)
         self.runtimes = Runtimes(settings, self.logger, self.health)
-        self._commits: dict[tuple[str, tuple[str, ...]], tuple[float, Git | None]] = {}
+        self._commits: dict[tuple[Path, tuple[Path, ...]], tuple[float, Git | None]] = {}
 
     @functools.cached_property
     def store(self) -> Store:
@@ -201,7 +203,7 @@ class Workspace:
             plan=plan,
             request=request,
             user=user or system_user(),
-            git=self._git(request.root, tuple(step.path for step in plan.steps if step.path)),
+            git=self._git(request, plan),
         )
 
     async def submit(self, run: Run) -> RunState:
@@ -260,6 +262,8 @@ class Workspace:
             await asyncio.to_thread(self._require_approval, request, plan)
             found = await runtime.check(plan)
             reused = await asyncio.to_thread(self._reused, request, plan)
+            would_be = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
+            reused += await asyncio.to_thread(drift, self.store, would_be)
         except Missing:
             raise
         except ConvectError as error:
@@ -315,14 +319,24 @@ class Workspace:
                 return await runtime.logs(results.attempt, offset, limit)
         return await asyncio.to_thread(read_log, results, offset, limit)
 
-    def _git(self, root: str, paths: tuple[str, ...]) -> Git | None:
+    def _git(self, request: Request, plan: Plan) -> Git | None:
         """The commit, looked up once for runs that are made at the same time."""
-        key = (root, paths)
-        known = self._commits.get(key)
-        if known is None or known[0] < time.monotonic() - SAME_TIME:
-            known = (time.monotonic(), git_of(Path(root), paths))
-            self._commits = {key: known}
-        return known[1]
+        root = Path(request.root)
+        paths = tuple(root / step.path for step in plan.steps if step.path)
+        folder = (root / request.path if request.path else next(iter(paths), root / "x")).parent
+        known = self._commits.get((folder, paths))
+        if known is not None and known[0] > time.monotonic() - SAME_TIME:
+            return known[1]
+        git = git_of(folder, paths)
+        if git is not None and git.difference is not None:
+            self._behind.submit(keep_difference, self.store.folder, folder, git)
+        self._commits = {(folder, paths): (time.monotonic(), git)}
+        return git
+
+    @functools.cached_property
+    def _behind(self) -> ThreadPoolExecutor:
+        """For what nobody waits for; it is done before the process ends."""
+        return ThreadPoolExecutor(1, thread_name_prefix="convect-behind")
 
     async def resume(self) -> None:
         """Go on with every run and sweep that nobody drives."""
@@ -338,6 +352,8 @@ class Workspace:
             await runtime.close()
         if "store" in made:
             self.store.close()
+        if "_behind" in made:
+            await asyncio.to_thread(self._behind.shutdown)
 
     def prune(self, *, dry_run: bool = False) -> list[str]:
         """Delete what the settings do not want kept."""

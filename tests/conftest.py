@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import shutil
 import tempfile
 import threading
 import time
+import venv
 from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import ipykernel
 import pytest
 from jupyter_server.serverapp import ServerApp
 from openapi_core import OpenAPI
@@ -129,6 +133,46 @@ def eventually() -> Callable[..., Any]:
             await asyncio.sleep(0.02)
 
     return wait
+
+
+class OtherPython:
+    """A Python of its own that borrows ipykernel, with an installer as simple as can be.
+
+    Its kernel is called `other`.
+    """
+
+    def __init__(self, folder: Path, jupyter: Path) -> None:
+        venv.create(folder, with_pip=False)
+        (self.packages,) = folder.glob("lib/python*/site-packages")
+        (self.packages / "borrowed.pth").write_text(str(Path(ipykernel.__file__).parent.parent))
+        self.path = str(folder / "bin" / "python")
+        spec = jupyter / "kernels" / "other" / "kernel.json"
+        spec.parent.mkdir(parents=True)
+        argv = [self.path, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec.write_text(json.dumps({"argv": argv, "display_name": "o", "language": "python"}))
+
+    def install(self, name: str, version: str, origin: Any = None) -> None:
+        for earlier in self.packages.glob(f"{name}-*.dist-info"):
+            shutil.rmtree(earlier)
+        (self.packages / f"{name}.py").write_text(f"__version__ = {version!r}")
+        folder = self.packages / f"{name}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nName: not this one\n"
+        )
+        if origin is not None:
+            (folder / "direct_url.json").write_text(json.dumps(origin))
+
+    def settle(self) -> None:
+        """Let it be as if nothing had happened to it for a while."""
+        for path in (Path(self.path), self.packages, *self.packages.iterdir()):
+            os.utime(path, (1e9, 1e9))
+
+
+@pytest.fixture
+def other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OtherPython:
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    return OtherPython(tmp_path / "other python", tmp_path / "jupyter")
 
 
 class Api:

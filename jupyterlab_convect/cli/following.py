@@ -15,7 +15,7 @@ from ..json_text import shown
 from ..pipeline.metrics import larger_is_better
 from ..pipeline.plan import Json
 from ..results import read_log, results_of
-from ..runs import views
+from ..runs import environments, views
 from ..runs.best import parse_select
 from ..runs.model import GOOD, Request
 from ..runs.store import Record
@@ -43,7 +43,7 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
                 await _show(workspace, engine.wait(run.id), lambda: step_rows(store.read(run.id)))
         record = store.read(run.id)
         if as_json:
-            output.say_json(views.view(*record))
+            output.say_json(environments.view(store, record))
         else:
             _tell_end(workspace, record)
         return 130 if interrupted else 0 if record.state.state in GOOD else 1

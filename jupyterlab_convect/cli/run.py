@@ -205,5 +205,6 @@ async def _dry_run(
             output.say("  " + ", ".join(f"{name}={value}" for name, value in point.items()))
         for problem in problems:
             place = f"{problem.node}: " if problem.node else ""
-            output.say(f"{problem.severity}: {place}{problem.message}")
+            hint = f" {problem.hint}" if problem.hint else ""
+            output.say(f"{problem.severity}: {place}{problem.message}{hint}")
     return 2 if any(problem.severity == "error" for problem in problems) else 0

@@ -20,6 +20,7 @@ from .run import add_following, leave_to_host
 from .shell import add_shell
 
 if TYPE_CHECKING:
+    from ..runs.environments import Change
     from ..runs.store import Store
     from ..workspace import Workspace
 
@@ -38,6 +39,17 @@ def add(subparsers: Any) -> None:
     show.add_argument("run", help=RUN)
     add_json(show)
     show.set_defaults(handler=_show)
+
+    environment = verbs.add_parser(
+        "environment", help="list what a run was executed with, or how two runs differ in it"
+    )
+    environment.add_argument("run", help=RUN)
+    environment.add_argument("other", nargs="?", help="another run, to compare with the first")
+    environment.add_argument(
+        "--difference", action="store_true", help="print how the files differed from the commit"
+    )
+    add_json(environment)
+    environment.set_defaults(handler=_environment)
 
     logs = verbs.add_parser("logs", help="print what the steps printed")
     logs.add_argument("run", help=RUN)
@@ -177,13 +189,14 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from ..runs import views
+    from ..runs import environments
+    from ..runs.store import Record
     from .finding import find_run
     from .progress import seconds
 
     store = _store()
     run, state = store.read(find_run(store, options.run))
-    view = views.view(run, state)
+    view = environments.view(store, Record(run, state))
     if options.json:
         output.say_json(view)
         return 0
@@ -196,6 +209,7 @@ def _show(options: argparse.Namespace) -> int:
         ("took", None if view["ended"] is None else seconds(view["ended"] - view["created"])),
         ("user", view["user"]),
         ("commit", run.git and run.git.commit[:12] + (" (changed)" if run.git.dirty else "")),
+        *(("environment", _in_short(each)) for each in view["environments"]),
         ("parameters", _pairs(view["parameters"])),
         ("metrics", _pairs(view["metrics"])),
         ("labels", _pairs(view["labels"])),
@@ -215,6 +229,85 @@ def _show(options: argparse.Namespace) -> int:
     ]
     output.say()
     output.say(output.table(rows, ("step", "state", "attempts", "took", "reason")))
+    return 0
+
+
+def _in_short(found: dict[str, Any]) -> str:
+    """`Python 3.12.3 with 176 packages on node-7, image …`."""
+    python, packages, language = (found[name] for name in ("python", "packages", "language"))
+    what = f"Python {python} with {packages} packages" if python else language or "no Python"
+    where = f"{what} on {found['host']}"
+    return f"{where}, image {found['image']}" if found["image"] else where
+
+
+def _environment(options: argparse.Namespace) -> int:
+    from ..runs import environments
+    from .finding import find_run
+
+    store = _workspace().store
+
+    def described(word: str) -> dict[str, Any]:
+        return environments.describe(store, store.read(find_run(store, word)))
+
+    found = described(options.run)
+    if options.other is not None:
+        changes = environments.compare(found, described(options.other))
+        return _say_changes(changes, options.json)
+    if options.json:
+        output.say_json(found)
+    elif options.difference:
+        difference = (found["git"] or {}).get("difference") or {}
+        output.say(difference.get("text") or "")
+        if difference.get("cut"):
+            output.note("The rest was too long to be kept.")
+    elif not found["steps"]:
+        raise Missing(f"The environment of run “{options.run}” was not recorded.")
+    else:
+        _say_environments(found)
+    return 0
+
+
+def _say_environments(found: dict[str, Any]) -> None:
+    for step_id, step in found["steps"].items():
+        environment = found["environments"].get(step["digest"], {})
+        python = environment and f"{environment['implementation']} {environment['python']}"
+        host = step["host"]
+        facts = [
+            ("python", python),
+            ("language", step["language"]),
+            ("interpreter", step["interpreter"]),
+            ("kernel", step["kernel"]),
+            ("platform", environment.get("platform")),
+            ("host", step["node"] or host.get("name")),
+            ("system", host.get("system")),
+            ("processors", host.get("cpus")),
+            ("gpus", ", ".join(map(str, host.get("gpus") or ()))),
+            ("image", step["image"]),
+            ("digest", step["digest"]),
+        ]
+        output.say(output.paint(step_id, "bold"))
+        output.say(output.table([[f"  {name}", str(fact)] for name, fact in facts if fact]))
+    for digest, environment in found["environments"].items():
+        output.say()
+        if len(found["environments"]) > 1:
+            output.say(f"# {digest}")
+        for name, version in environment["packages"].items():
+            number, mark, origin = version.partition(" @ ")
+            output.say(f"{name} @ {origin}" if mark else f"{name}=={number}")
+
+
+def _say_changes(changes: dict[str, list[Change]], as_json: bool) -> int:
+    if as_json:
+        output.say_json({step: [asdict(each) for each in found] for step, found in changes.items()})
+        return 0
+    if not changes:
+        output.note("They have no step whose environment is known in both.")
+    for step_id, found in changes.items():
+        same = "" if found else ": the same environment"
+        output.say(f"{output.paint(step_id, 'bold')}{same}")
+        rows = [[f"  {each.name}", each.before or "-", each.after or "-"] for each in found]
+        if rows:
+            output.say(output.table(rows))
     return 0
 
 
@@ -243,7 +336,7 @@ def _stop(options: argparse.Namespace) -> int:
 
 
 async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> int:
-    from ..runs import views
+    from ..runs import environments
     from .finding import find_run
 
     try:
@@ -253,7 +346,7 @@ async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> i
             await workspace.engine.wait(run_id)
         record = workspace.store.read(run_id)
         if options.json:
-            output.say_json(views.view(*record))
+            output.say_json(environments.view(workspace.store, record))
         elif options.step is None:
             output.say(f"{record.state.name}: {record.state.state}")
         else:

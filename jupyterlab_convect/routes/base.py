@@ -110,11 +110,14 @@ class Handler(APIHandler):
         """Start a run and answer with it."""
         run = await self.aside(self.make, request)
         state = await self.workspace.submit(run)
-        self.answer(shown(Record(run, state), self.root), 201)
+        await self._answer_record(Record(run, state), 201)
 
     async def answer_run(self, run_id: str) -> None:
         record = await self.aside(self.workspace.store.read, run_id)
-        self.answer(shown(record, self.root))
+        await self._answer_record(record)
+
+    async def _answer_record(self, record: Record, status: int = 200) -> None:
+        self.answer(await self.aside(shown, self.workspace.store, record, self.root), status)
 
     async def aside(self, work: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
         """Do blocking work without holding up the server."""

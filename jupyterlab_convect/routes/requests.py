@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json, from_json
-from ..runs import views
+from ..runs import environments
 from ..runs.model import Request
-from ..runs.store import Record
+from ..runs.store import Record, Store
 from .paths import inside
 
 
@@ -22,9 +22,9 @@ def request_of(body: dict[str, Json], root: Path, default_runtime: str = "local"
     return from_json(Request, given)
 
 
-def shown(record: Record, root: Path) -> dict[str, Json]:
+def shown(store: Store, record: Record, root: Path) -> dict[str, Json]:
     """`RunView` whose `request` can be sent again as it is, to the server with this root."""
-    view = views.view(*record)
+    view = environments.view(store, record)
     return {**view, "request": resendable(view["request"], root)}
 
 

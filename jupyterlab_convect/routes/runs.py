@@ -9,6 +9,7 @@ from tornado.web import authenticated
 
 from ..archive import archive
 from ..errors import ConvectError, Missing
+from ..runs import environments
 from ..runs.index import Query
 from ..runs.model import Selection, State
 from .base import Handler, Polled
@@ -109,6 +110,15 @@ class Rerun(Handler):
         await self.submit(request)
 
 
+class Environment(Handler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str) -> None:
+        store = self.workspace.store
+        record = await self.aside(store.read, run_id)
+        self.answer(await self.aside(environments.describe, store, record))
+
+
 class Archive(Handler):
     @authenticated
     @authorized("read", resource=RESOURCE)
@@ -130,5 +140,6 @@ routes = [
     ("runs/([^/]+)", Run),
     ("runs/([^/]+)/stop", Stop),
     ("runs/([^/]+)/rerun", Rerun),
+    ("runs/([^/]+)/environment", Environment),
     ("runs/([^/]+)/archive", Archive),
 ]

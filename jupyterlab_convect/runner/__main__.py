@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from .outcome import USAGE
+from .outcome import TAKEN, USAGE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,9 +17,14 @@ def main(arguments: list[str] | None = None) -> int:
     if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.stderr.write(f"{__doc__}\n")
         return USAGE
+    from .environment import record
     from .run import run
 
-    return run(Path(arguments[0]))
+    folder = Path(arguments[0]).absolute()
+    code = run(folder)
+    if code != TAKEN:
+        record(folder)
+    return code
 
 
 if __name__ == "__main__":

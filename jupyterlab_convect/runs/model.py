@@ -39,6 +39,8 @@ class Git:
     commit: str
     branch: str | None = None
     dirty: bool = False
+    difference: str | None = None
+    """Under which digest it is kept how the files differ from the commit."""
 
 
 @dataclass(frozen=True, slots=True)

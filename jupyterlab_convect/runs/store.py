@@ -21,10 +21,11 @@ from typing import NamedTuple
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import to_json
 from ..run_files import PRIVATE, make_folder, owner_of, owner_of_new_files
+from .environments import remove_unused
 from .events import Event, RunChange, StopAsk
 from .files import plain, write_json
 from .index import Entry, Index, Page, Query
-from .model import ENDED, Run, RunState
+from .model import ENDED, Run, RunState, StepState
 from .open_run import OpenRun, bytes_written, damaged_entry, open_run
 from .retention import created_of, outlived, size_of, stale_leftovers
 
@@ -144,12 +145,14 @@ class Store:
     def result_folder(self, run_id: str, step_id: str) -> Path | None:
         """The folder of the attempt that has the step's result, also when it was taken over."""
         step = self.read(run_id).state.steps.get(step_id)
-        if step is None or not (step.source or step.attempts):
-            return None
-        if step.source is None:
-            return self.attempt_folder(run_id, step_id, len(step.attempts))
-        source_run, _, attempt = step.source.partition("/")
-        return self.attempt_folder(source_run, step_id, int(attempt))
+        return None if step is None else self.folder_of(run_id, step)
+
+    def folder_of(self, run_id: str, step: StepState) -> Path | None:
+        """`result_folder` of a step whose state is at hand."""
+        if step.source is not None:
+            source_run, _, attempt = step.source.partition("/")
+            return self.attempt_folder(source_run, step.id, int(attempt))
+        return self.attempt_folder(run_id, step.id, len(step.attempts)) if step.attempts else None
 
     def delete(self, run_id: str) -> None:
         """Remove the run and all that it left. Conflict while it runs."""
@@ -197,6 +200,7 @@ class Store:
                 deleted.append(run_id)
         for leftover in stale_leftovers(self.folder, self._is_empty_sweep):
             shutil.rmtree(leftover, ignore_errors=True)
+        remove_unused(self)
         return deleted
 
     def flush(self) -> None:

@@ -37,7 +37,7 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
 
 
 def view(run: Run, state: RunState) -> dict[str, Json]:
-    """`RunView` of docs/rest.md."""
+    """`RunView` of docs/rest.md, without what lies in the folders of the attempts."""
     return {
         **summary(run, state),
         "stopping": state.stopping,

@@ -71,7 +71,16 @@ const SENTENCES = [
   trans.__('Permission was denied.'),
   trans.__('The network file system has lost the file.'),
   trans.__('The disk reported an error.'),
-  trans.__('It cannot start now: %1 Trying again.')
+  trans.__('It cannot start now: %1 Trying again.'),
+  trans.__('%1 is %2 here; the last successful run used %3.'),
+  trans.__('%1 is %2 here; the last successful run did not have it.'),
+  trans.__('%1 is not installed here; the last successful run used %2.'),
+  trans.__('The image %1 had %2 %3; here it is not installed.'),
+  trans.__('The image %1 had %2 %3; here it is %4.'),
+  trans.__('The image %1 did not have %2; here it is %3.'),
+  trans.__('There are %1 more differences.'),
+  trans.__('There is 1 more difference.'),
+  trans.__('Stop it first.')
 ];
 
 /** Sentences that end in another one. */

@@ -11,11 +11,13 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import ipykernel
 import pytest
 
 from jupyterlab_convect.cli import main
 from jupyterlab_convect.cli.runs import size, when
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.runner import environment
 
 Write = Callable[..., Path]
 
@@ -49,6 +51,46 @@ def three(made: Path, work: Path) -> list[str]:
     runs = Path(os.environ["CONVECT_RUNS_DIR"])
     shutil.copytree(made / "runs", runs)
     return sorted(path.name for path in runs.glob("2*"))
+
+
+def recorded(runs: Path, run_id: str) -> None:
+    """Wait for the record of the environment, which comes after the end."""
+    deadline = time.monotonic() + 60
+    while not (runs / run_id / "steps" / "step" / "1" / "environment.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_the_environment_is_listed_and_compared(
+    three: list[str], made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = Path(os.environ["CONVECT_RUNS_DIR"])
+    for run_id in three:
+        recorded(made / "runs", run_id)
+    shutil.rmtree(runs)
+    shutil.copytree(made / "runs", runs)
+    version = sys.version.split()[0]
+    assert main(["runs", "show", three[0]]) == 0
+    assert f"Python {version} with " in capsys.readouterr().out
+    assert main(["runs", "environment", three[0]]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"ipykernel=={ipykernel.__version__}" in lines
+    assert main(["runs", "environment", three[0], three[1]]) == 0
+    assert capsys.readouterr().out == "step: the same environment\n"
+    folder = runs / "environments"
+    file = runs / three[2] / "steps" / "step" / "1" / "environment.json"
+    found = json.loads(file.read_text())
+    changed = environment.read(folder, found["digest"])
+    assert changed is not None
+    changed["packages"]["ipykernel"] = "0.1"
+    file.write_text(json.dumps({**found, "digest": environment.keep(folder, changed)}))
+    assert main(["runs", "environment", three[0], three[2]]) == 0
+    shown = capsys.readouterr().out.split()
+    assert shown == ["step", "ipykernel", ipykernel.__version__, "0.1"]
+    assert main(["runs", "environment", three[0], three[2], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "step": [{"name": "ipykernel", "before": ipykernel.__version__, "after": "0.1"}]
+    }
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:

@@ -84,3 +84,7 @@ def test_it_runs_where_only_papermill_is(bench, tmp_path, bare_python, kind):
         assert ended.outputs["values"]["rows"] == 3
         assert ended.notebook.metadata.papermill.parameters == {"lr": 0.5}
     assert json.loads((folder / "outputs.json").read_text())["state"] == "succeeded"
+    recorded = json.loads((folder / "environment.json").read_text())
+    packages = recorded["content"]["packages"]
+    assert "papermill" in packages
+    assert "jupyterlab-convect" not in packages

@@ -33,6 +33,7 @@ PAUSE = 0.2
 NOTEBOOK_PAUSE = 2.0
 GROWING = ("log.txt", "events.ndjson")
 NOTEBOOK, OUTCOME = "executed.ipynb", "outputs.json"
+ENVIRONMENT = "environment.json"
 
 
 class Sender:
@@ -180,6 +181,8 @@ def bring_home(folder: Path, sender: Sender) -> None:
     ]
     wanted = [name for name in (NOTEBOOK, *files) if (folder / name).exists()]
     missing = [name for name in wanted if not sender.whole(name, most=sender.left - 2 * PIECE)]
+    if (folder / ENVIRONMENT).exists():
+        sender.whole(ENVIRONMENT, most=sender.left - 2 * PIECE)
     if (folder / OUTCOME).exists():
         if missing:
             _note_missing(folder / OUTCOME, missing)

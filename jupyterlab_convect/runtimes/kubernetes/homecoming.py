@@ -15,10 +15,12 @@ import zlib
 from pathlib import Path
 
 from ...pipeline.plan import Json
+from ...runner import environment
 from ...runner.saving import write_whole
 from .carrier import GROWING, MARK
 from .fingerprints import Fingerprints
 
+WHOLE = ("executed.ipynb", "outputs.json", environment.FILE)
 RECOGNISED = 200
 NOT_WHOLE = b"\n[The beginning of the log was thrown away; lines may come twice.]\n"
 UNCERTAIN = 20
@@ -108,7 +110,7 @@ class Homecoming:
                 self._draft(frame, data)
         elif name in GROWING:
             self._grow(name, int(frame["at"]), data)
-        elif name in ("executed.ipynb", "outputs.json") or _is_below(name, "files"):
+        elif name in WHOLE or _is_below(name, "files"):
             self._draft(frame, data)
 
     def _grow(self, name: str, at: int, data: bytes) -> None:
@@ -134,6 +136,8 @@ class Homecoming:
         path.parent.mkdir(parents=True, exist_ok=True)
         if frame["file"] == "outputs.json":
             content = self._with_files(content)
+        elif frame["file"] == environment.FILE:
+            content = environment.settle(self.folder, content)
         write_whole(path, content)
 
     def _with_files(self, content: bytes) -> bytes:

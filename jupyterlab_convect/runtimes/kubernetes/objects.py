@@ -104,6 +104,7 @@ def record_of(pod: Object, events: Iterable[Object]) -> Json:
     return {
         "pod": pod["metadata"]["name"],
         "node": pod["spec"].get("nodeName"),
+        "image": step_status(pod).get("imageID") or None,
         "status": pod.get("status"),
         "events": [
             {

@@ -47,6 +47,7 @@ KERNEL_MODULES = (
 )
 RUNNER_MODULES = (
     "jupyterlab_convect.runner.run",
+    "jupyterlab_convect.runner.environment",
     "jupyterlab_convect.runner.execution",
     "jupyterlab_convect.runner.forked",
     "asyncio.subprocess",
@@ -298,7 +299,9 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
     The first descriptor is closed when the outcome is written, some time before the end.
     """
     from jupyterlab_convect.run_files import append_to
+    from jupyterlab_convect.runner.environment import record
     from jupyterlab_convect.runner.forked import ForkedSpare
+    from jupyterlab_convect.runner.outcome import TAKEN
     from jupyterlab_convect.runner.run import run
 
     set_environment(order["env"])
@@ -319,6 +322,8 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
     os.close(done)
     if offer is not None:
         offer.discard()
+    if code != TAKEN:
+        record(folder)
     sys.stdout.flush()
     sys.stderr.flush()
     return code

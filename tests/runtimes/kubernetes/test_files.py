@@ -13,6 +13,7 @@ import pytest
 
 from jupyterlab_convect.errors import Refused
 from jupyterlab_convect.pipeline.plan import Plan, SourceFile, Step
+from jupyterlab_convect.runner import environment
 from jupyterlab_convect.runtimes.kubernetes import bundles, carrier
 from jupyterlab_convect.runtimes.kubernetes.homecoming import Homecoming, PlainLog
 from jupyterlab_convect.runtimes.kubernetes.shares import covering, share_from_config, take_over
@@ -178,6 +179,23 @@ def test_all_comes_home(wire: Wire, tmp_path: Path) -> None:
     assert everything(wire.home) == everything(tmp_path / "there")
     assert json.loads((wire.home / "outputs.json").read_text())["state"] == "succeeded"
     assert (tmp_path / "work" / "data" / "x").exists()
+
+
+def test_the_environment_comes_home_and_is_kept_among_the_runs(tmp_path: Path) -> None:
+    there, home = tmp_path / "there", tmp_path / "runs" / "r" / "steps" / "s" / "1"
+    for folder in (there, home):
+        folder.mkdir(parents=True)
+    (home.parents[2] / "run.json").touch()
+    facts = {"python": "3.12.3", "implementation": "CPython", "platform": "linux-x86_64"}
+    content = {**facts, "packages": {"pandas": "2.1.0"}}
+    sent = {"digest": None, "host": {"name": "pod"}, "content": content}
+    (there / environment.FILE).write_text(json.dumps(sent))
+    lines: list[str] = []
+    carrier.bring_home(there, carrier.Sender(there, 1_000_000, lines.append))
+    Homecoming(home).take("".join(lines).encode())
+    recorded = json.loads((home / environment.FILE).read_text())
+    assert recorded["host"] == {"name": "pod"}
+    assert environment.read(tmp_path / "runs" / environment.FOLDER, recorded["digest"]) == content
 
 
 def test_a_log_can_be_read_again_and_from_anywhere(wire: Wire, tmp_path: Path) -> None:
