@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import glob
-import hashlib
+import fnmatch
 import os
 import shutil
-from collections.abc import Iterable
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..run_files import copy_regular, make_folder
 from .outcome import StepFailed
 from .step import Input
-
-BLOCK = 1 << 20
 
 
 def place(inputs: Iterable[Input], folder: Path) -> None:
@@ -31,57 +30,125 @@ def place(inputs: Iterable[Input], folder: Path) -> None:
             raise StepFailed(f"Input {item.to} could not be placed: {why}.") from error
 
 
-def collect(patterns: Iterable[str], folder: Path, into: Path, *, strict: bool) -> list[Any]:
+def collect(
+    patterns: Iterable[str],
+    folder: Path,
+    into: Path,
+    *,
+    strict: bool,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Any]:
     """Copy the declared outputs below `into`; each as its path, size and digest.
 
-    With `strict`, a pattern that matches nothing fails the step.
+    Only what lies in `folder` is copied, and only regular files, with their modes; a link to
+    such a file counts as a copy of it. `say` hears what is left out, a sentence each. With
+    `strict`, a pattern that matches nothing fails the step.
     """
-    found: dict[str, None] = {}
+    found: dict[str, Path] = {}
+    left_out: dict[str, str] = {}
     for pattern in patterns:
-        matches = list(_matches(pattern, folder))
+        matches = _matches(pattern, folder, left_out)
         if strict and not matches:
             raise StepFailed(f"Declared output {pattern} was not produced.")
-        found.update(dict.fromkeys(matches))
-    return [_take(folder, path, into) for path in sorted(found)]
+        found |= matches
+    for name, why in sorted(left_out.items()):
+        say(f"[{name} is not kept as an output: it {why}.]\n")
+    return [_take(name, found[name], into) for name in sorted(found)]
 
 
-def _matches(pattern: str, folder: Path) -> Iterable[str]:
+def _matches(pattern: str, folder: Path, left_out: dict[str, str]) -> dict[str, Path]:
+    """The files that a pattern means, each by its name with where its content lies."""
     literal = _inside(folder, pattern, "Declared output")
-    names = [pattern] if literal.exists() else _glob(pattern, folder)
-    for name in names:
-        path = folder / name
-        if path.is_dir():
-            yield from (
-                os.path.relpath(Path(place, file), folder)
-                for place, _, files in os.walk(path)
-                for file in files
-            )
-        elif path.is_file():
-            yield os.path.relpath(path, folder)
+    named = os.path.lexists(literal)
+    root = folder.resolve()
+    found: dict[str, Path] = {}
+    for name in [pattern] if named else _expand(folder, "", pattern.split("/")):
+        for path in _below(folder / name, follow=named, left_out=left_out, folder=folder):
+            relative = os.path.relpath(path, folder)
+            try:
+                found[relative] = _content(path, root)
+            except _LeftOut as error:
+                left_out[relative] = str(error)
+    return found
 
 
-def _glob(pattern: str, folder: Path) -> list[str]:
-    # Not Path.glob: before Python 3.13 its `**` finds folders only.
-    return glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207
+def _expand(folder: Path, place: str, parts: list[str]) -> Iterator[str]:
+    """The names that match, as `glob` finds them; `**` follows no links, so that it ends."""
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _expand(folder, place, rest) if rest else [place or "."]
+        for entry in _entries(folder / place):
+            if not entry.name.startswith("."):
+                name = _join(place, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _expand(folder, name, parts)
+                elif not rest:
+                    yield name
+        return
+    for entry in _entries(folder / place):
+        is_hidden = entry.name.startswith(".") and not part.startswith(".")
+        if not is_hidden and fnmatch.fnmatchcase(entry.name, part):
+            name = _join(place, entry.name)
+            if not any(rest):
+                yield name
+            elif (folder / name).is_dir():
+                yield from _expand(folder, name, rest)
 
 
-def _take(folder: Path, name: str, into: Path) -> dict[str, Any]:
-    target = into / name
-    digest = hashlib.sha256()
-    count = 0
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with (folder / name).open("rb") as source, target.open("wb") as copy:
-            while block := source.read(BLOCK):
-                digest.update(block)
-                count += copy.write(block)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _join(place: str, name: str) -> str:
+    return f"{place}/{name}" if place else name
+
+
+def _below(path: Path, *, follow: bool, left_out: dict[str, str], folder: Path) -> Iterator[Path]:
+    """The path, or all files below it. A link to a folder is followed when it was named."""
+    if not path.is_dir():
+        yield path
+    elif path.is_symlink() and not follow:
+        left_out[os.path.relpath(path, folder)] = "is a link to a folder"
+    elif not path.resolve().is_relative_to(folder.resolve()):
+        left_out[os.path.relpath(path, folder)] = "leads out of the working folder"
+    else:
+        for place, folders, files in os.walk(path):
+            for name in folders:
+                if Path(place, name).is_symlink():
+                    left_out[os.path.relpath(Path(place, name), folder)] = "is a link to a folder"
+            yield from (Path(place, name) for name in files)
+
+
+class _LeftOut(Exception):
+    """Why something is no output, as the rest of a sentence."""
+
+
+def _content(path: Path, root: Path) -> Path:
+    """Where the content of an output lies."""
+    try:
+        real = path.resolve(strict=True)
+        status = real.stat()
+    except (OSError, RuntimeError):
+        raise _LeftOut("is a link that leads nowhere") from None
+    if not real.is_relative_to(root):
+        raise _LeftOut("leads out of the working folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise _LeftOut("is not a regular file")
+    return real
+
+
+def _take(name: str, source: Path, into: Path) -> dict[str, Any]:
+    target = into / name
+    try:
+        make_folder(target.parent)
+        count, digest = copy_regular(source, target)
     except OSError as error:
         raise StepFailed(f"Declared output {name} could not be kept: {error.strerror}.") from error
-    return {
-        "path": Path(name).as_posix(),
-        "size": count,
-        "digest": f"sha256:{digest.hexdigest()}",
-    }
+    return {"path": Path(name).as_posix(), "size": count, "digest": digest}
 
 
 def _inside(folder: Path, name: str, what: str) -> Path:

@@ -112,7 +112,9 @@ async def _attempt(
     strict = outcome.state == "succeeded"
     try:
         into = record.folder / "files"
-        report["files"] = files.collect(step.outputs, step.folder, into, strict=strict)
+        report["files"] = files.collect(
+            step.outputs, step.folder, into, strict=strict, say=record.log
+        )
     except StepFailed as failure:
         if strict:
             outcome = Outcome("failed", failure.reason, failure.error)

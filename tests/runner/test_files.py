@@ -1,6 +1,8 @@
 """Inputs are placed, outputs are kept; the working folder has walls."""
 
 import hashlib
+import os
+import stat
 
 import pytest
 
@@ -45,6 +47,102 @@ def test_an_output_that_was_not_produced(folder, tmp_path):
     with pytest.raises(StepFailed, match=r"^Declared output data/\*.parquet was not produced.$"):
         collect(["data/*.parquet"], folder, tmp_path / "files", strict=True)
     assert collect(["data/*.parquet"], folder, tmp_path / "files", strict=False) == []
+
+
+def paths(patterns, folder, into, left_out):
+    found = collect(patterns, folder, into, strict=False, say=left_out.append)
+    return [fact["path"] for fact in found]
+
+
+@pytest.mark.parametrize("pattern", ["out", "out/", "out/*", "out/**", "**"])
+def test_what_is_no_file_is_left_out_and_said(tmp_path, pattern):
+    out = tmp_path / "work" / "out"
+    out.mkdir(parents=True)
+    (out / "x.csv").write_text("1")
+    (out / "latest").symlink_to("gone")
+    (out / "round").symlink_to("round")
+    (out / "secret").symlink_to(tmp_path / "secret")
+    (tmp_path / "secret").write_text("secret")
+    (out / "elsewhere").symlink_to(tmp_path, target_is_directory=True)
+    (out / "up").symlink_to("..", target_is_directory=True)
+    os.mkfifo(out / "pipe")
+    os.mknod(out / "socket", stat.S_IFSOCK | 0o600)
+    said = []
+    assert paths([pattern], tmp_path / "work", tmp_path / "files", said) == ["out/x.csv"]
+    assert said == [
+        "[out/elsewhere is not kept as an output: it is a link to a folder.]\n",
+        "[out/latest is not kept as an output: it is a link that leads nowhere.]\n",
+        "[out/pipe is not kept as an output: it is not a regular file.]\n",
+        "[out/round is not kept as an output: it is a link that leads nowhere.]\n",
+        "[out/secret is not kept as an output: it leads out of the working folder.]\n",
+        "[out/socket is not kept as an output: it is not a regular file.]\n",
+        "[out/up is not kept as an output: it is a link to a folder.]\n",
+    ]
+
+
+def test_links_inside_the_folder_count_as_what_they_lead_to(tmp_path):
+    work = tmp_path / "work"
+    (work / "run3").mkdir(parents=True)
+    (work / "run3" / "model.bin").write_text("3")
+    (work / "latest").symlink_to("run3", target_is_directory=True)
+    (work / "best.bin").symlink_to("latest/model.bin")
+    (work / "real").symlink_to(work / "run3" / "model.bin")
+    said = []
+    patterns = ["best.bin", "latest", "real"]
+    found = paths(patterns, work, tmp_path / "files", said)
+    assert found == ["best.bin", "latest/model.bin", "real"]
+    for name in found:
+        kept = tmp_path / "files" / name
+        assert kept.read_text() == "3"
+        assert not kept.is_symlink()
+    assert paths(["latest/*.bin"], work, tmp_path / "more", said) == ["latest/model.bin"]
+    assert said == []
+
+
+def test_a_named_link_that_leads_out_is_left_out(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x").write_text("secret")
+    (work / "data").symlink_to("../data", target_is_directory=True)
+    said = []
+    for number, pattern in enumerate(("data", "data/x", "data/*", "*/x")):
+        assert paths([pattern], work, tmp_path / f"files{number}", said) == []
+    assert all("leads out of the working folder" in each for each in said)
+    assert len(said) == 4
+
+
+def test_a_loop_gives_one_copy(tmp_path):
+    out = tmp_path / "work" / "out"
+    out.mkdir(parents=True)
+    (out / "x").write_text("1")
+    for name in ("loop", "loop2"):
+        (out / name).symlink_to("..", target_is_directory=True)
+    assert paths(["**/x"], tmp_path / "work", tmp_path / "files", []) == ["out/x"]
+
+
+def test_modes_are_kept(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    modes = {"key": 0o600, "go": 0o755, "seen": 0o644, "once": 0o444}
+    for name, mode in modes.items():
+        (work / name).write_text(name)
+        (work / name).chmod(mode)
+    paths(list(modes), work, tmp_path / "files", [])
+    kept = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("files/*")}
+    assert kept == modes
+    assert stat.S_IMODE((tmp_path / "files").stat().st_mode) == 0o700
+
+
+def test_a_step_that_leaves_a_fifo_ends_and_says_so(bench):
+    ended = bench.script(
+        "import os\nos.mkdir('out')\nos.mkfifo('out/p')\nos.symlink('gone', 'out/latest')\n"
+        "open('out/x', 'w').write('1')",
+        outputs=["out"],
+    )
+    assert ended.code == 0
+    assert [fact["path"] for fact in ended.outputs["files"]] == ["out/x"]
+    assert "[out/p is not kept as an output: it is not a regular file.]" in ended.log
 
 
 @pytest.mark.parametrize("pattern", ["../x", "data/../../x", "/etc/passwd"])
