@@ -177,7 +177,8 @@ def test_runs_and_index_are_private_unless_they_are_shared(
     workspace.store.change(run.id, note="x")
     folder = workspace.store.run_folder(run.id)
     assert mode_of(folder) == folder_mode
-    assert {mode_of(each) for each in folder.iterdir()} == {file_mode}
+    for each in folder.rglob("*"):
+        assert mode_of(each) == (folder_mode if each.is_dir() else file_mode)
     assert mode_of(tmp_path / "index") == 0o700
     assert {mode_of(each) for each in (tmp_path / "index").iterdir()} == {0o600}
     workspace.store.close()

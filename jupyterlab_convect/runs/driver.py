@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -21,10 +22,10 @@ from ..run_files import make_folder
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
 from .attempts import Verdict, describe, judge, keep_source, working_folder
 from .endings import conclusion, skipped_because
-from .events import AttemptEnd, AttemptStart, Event, RunStart, StepEnd, StepWait
+from .events import AttemptEnd, AttemptStart, Event, RunEnd, RunStart, StepEnd, StepWait
 from .files import plain, remove_drafts, write_json
 from .lease import Lease
-from .model import ENDED, GOOD, AttemptState, Run, StepState
+from .model import ENDED, GOOD, AttemptState, Run, State, StepState
 from .restoring import restore
 from .results import Results
 from .selection import Choice
@@ -46,8 +47,15 @@ class Driver:
     """The host calls the public methods inside `guarded`."""
 
     def __init__(
-        self, host: Host, run: Run, runtime: StepRuntime, lease: Lease, choice: Choice
+        self,
+        host: Host,
+        run: Run,
+        runtime: StepRuntime,
+        lease: Lease,
+        choice: Choice,
+        hopeless: str | None = None,
     ) -> None:
+        """`hopeless` says why nobody can go on with the run: what runs is stopped, and it ends."""
         self.run = run
         self.runtime = runtime
         self.lease = lease
@@ -58,6 +66,7 @@ class Driver:
         self.actives: dict[str, Active] = {}
         self._host = host
         self._choice = choice
+        self._hopeless = hopeless
         self._results = Results(host.store, run, choice.leave)
         self._steps = {step.id: step for step in run.plan.steps}
         self._followers: dict[str, list[str]] = {}
@@ -80,7 +89,8 @@ class Driver:
             now = time.time()
             leave = [step.id for step in plan.steps if step.id in self._choice.leave]
             not_asked = [StepEnd(now, step_id, "skipped", "Not asked for.") for step_id in leave]
-            self.commit(RunStart(now), *not_asked)
+            chosen = (sorted(self._choice.execute), self._choice.reuse) if self._is_partial else ()
+            self.commit(RunStart(now, *chosen), *not_asked)
         self._left = sum(step.state not in ENDED for step in steps.values())
         for step in plan.steps:
             self._missing[step.id] = sum(
@@ -104,12 +114,15 @@ class Driver:
         asked = [
             step
             for step in self.state.steps.values()
-            if (self.state.stopping or step.stopping) and step.state not in ENDED
+            if (self._hopeless or self.state.stopping or step.stopping) and step.state not in ENDED
         ]
+        end: tuple[State, str] = ("cancelled", "Stopped.")
+        if self._hopeless:
+            end = ("skipped", self._hopeless)
         now = time.time()
         idle = [step.id for step in asked if step.id not in self.actives]
         if idle:
-            self._end_steps(*(StepEnd(now, step_id, "cancelled", "Stopped.") for step_id in idle))
+            self._end_steps(*(StepEnd(now, step_id, *end) for step_id in idle))
         for step in asked:
             if active := self.actives.get(step.id):
                 self._supervisor.stop(active, "asked")
@@ -187,7 +200,13 @@ class Driver:
             self._host.unwatch(active)
             self.runtime.release(active.attempt)
 
+    @property
+    def _is_partial(self) -> bool:
+        return len(self._choice.execute) < len(self.run.plan.steps)
+
     def commit(self, *events: Event) -> None:
+        if not self.lease.is_sure():
+            raise OSError(errno.ESTALE, "Somebody else drives the run now")
         self.state = self._host.store.append(self.run.id, *events)
         self._host.changed(self.run.id)
 
@@ -196,7 +215,12 @@ class Driver:
         while self._due:
             self._make_ready(self._due.popleft())
         if self._left == 0 and not self.gone:
-            self.commit(conclusion(self.run, self.state, time.time()))
+            now = time.time()
+            self.commit(
+                RunEnd(now, "failed", self._hopeless)
+                if self._hopeless
+                else conclusion(self.run, self.state, now)
+            )
             self.gone = True
             self._host.finished(self)
 
@@ -396,9 +420,15 @@ class Driver:
         left = list(self._followers.get(culprit, ()))
         while left:
             step_id = left.pop()
-            if step_id not in ends and steps[step_id].state not in ENDED:
+            step = steps[step_id]
+            if step_id not in ends and step.state not in ENDED and not is_under_way(step):
                 ends[step_id] = StepEnd(now, step_id, "skipped", reason)
                 left += self._followers.get(step_id, ())
         if ends:
             self.commit(*ends.values())
             self._left -= len(ends)
+
+
+def is_under_way(step: StepState) -> bool:
+    """Whether an attempt at it has been started that has not ended."""
+    return bool(step.attempts) and step.attempts[-1].state not in ENDED

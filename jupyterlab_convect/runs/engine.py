@@ -16,14 +16,14 @@ from ..pools import run_in
 from ..runtimes.base import Runtime, StepRuntime
 from .admission import Queue
 from .driver import Driver, Ready
-from .events import RunEnd, RunWait, StepEnd
+from .events import RunWait
 from .files import plain
 from .gates import Gates
 from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
 from .news import Listener, News
 from .open_run import place_of
-from .selection import Choice, choose
+from .selection import Choice, choose, choose_all
 from .store import Store
 from .supervisor import Active
 from .watching import Watch
@@ -213,7 +213,7 @@ class Engine:
     def _choose(self, run: Run) -> Choice:
         select, of = run.request.select, run.request.of
         if select.mode == "all":
-            return choose(run.plan, select, None, lambda _: None)
+            return choose_all(run.plan)
         self.store.flush()
 
         def last(step_id: str) -> str | None:
@@ -222,6 +222,14 @@ class Engine:
 
         earlier = None if of is None else (of, self.store.read(of).state)
         return choose(run.plan, select, earlier, last)
+
+    def _chosen(self, run: Run, state: RunState) -> Choice:
+        """What was chosen when the run began, or else what to choose now."""
+        if state.execute is None:
+            return self._choose(run)
+        everything = {step.id for step in run.plan.steps}
+        leave = frozenset(everything - state.execute - state.reuse.keys())
+        return Choice(state.execute, state.reuse, leave)
 
     def _adopt(self, run_id: str, choice: Choice | None = None, *, asked: bool = False) -> bool:
         """Drive a run, unless it has ended, has to wait or is driven by somebody else."""
@@ -276,32 +284,25 @@ class Engine:
     def _drive(self, run: Run, lease: Lease, choice: Choice | None) -> None:
         if self._beating is None:
             self._beating = self.spawn(forever("Watching over runs", self._beat, self.health))
+        hopeless = None
         try:
-            if self.store.read(run.id).state.state in ENDED:
+            state = self.store.read(run.id).state
+        except ConvectError as error:  # It is gone, or cannot be read any more.
+            self.log.warning("%s", error.sentence)
+            state = None
+        if state is None or state.state in ENDED:
+            with contextlib.suppress(OSError):
                 lease.end()
-                self._leave_gate(run)
-                return
-            chosen = choice or self._choose(run)
-        except ConvectError as error:
-            self._end_hopeless(run, lease, error.sentence)
+            self._leave_gate(run)
             return
-        driver = Driver(self, run, self._runtime(run.runtime), lease, chosen)
+        try:
+            chosen = choice or self._chosen(run, state)
+        except ConvectError as error:
+            chosen, hopeless = choose_all(run.plan), error.sentence
+        driver = Driver(self, run, self._runtime(run.runtime), lease, chosen, hopeless)
         self._drivers[run.id] = driver
         with self.guarded(driver):
             driver.begin()
-
-    def _end_hopeless(self, run: Run, lease: Lease, sentence: str) -> None:
-        """End a run that nobody can go on with."""
-        now = time.time()
-        steps = self.store.read(run.id).state.steps.values()
-        left = [
-            StepEnd(now, step.id, "skipped", sentence) for step in steps if step.state not in ENDED
-        ]
-        with contextlib.suppress(OSError):
-            self.store.append(run.id, *left, RunEnd(now, "failed", sentence))
-            lease.end()
-        self.changed(run.id)
-        self._leave_gate(run)
 
     def _hold(self, driver: Driver, error: Exception) -> None:
         """Let go of a run that cannot go on now, and take it up again from its folder later."""

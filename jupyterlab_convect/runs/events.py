@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -34,6 +34,10 @@ class RunWait(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunStart(Event):
+    """The run begins; of a partial run also which steps it executes and takes over."""
+
+    execute: Sequence[str] | None = None
+    reuse: Mapping[str, str] = field(default_factory=dict)
     type: ClassVar[str] = "run.start"
 
 
@@ -239,6 +243,8 @@ class Fold:
     def _run_start(self, event: RunStart) -> None:
         self.state.state, self.state.reason = "running", None
         self.state.started = self.state.started or event.time
+        if event.execute is not None:
+            self.state.execute, self.state.reuse = frozenset(event.execute), dict(event.reuse)
 
     def _run_end(self, event: RunEnd) -> None:
         self.state.state, self.state.reason = event.state, event.reason
@@ -280,6 +286,8 @@ class Fold:
         if attempt := self._attempt(event.step, event.attempt):
             attempt.state, attempt.reason = event.state, event.reason
             attempt.detail = event.detail
+            if event.state == "running":
+                attempt.running = attempt.running or event.time
             step = self.state.steps[event.step]
             step.state, step.reason = event.state, event.reason
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 
 from ..errors import ConvectError
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
-from ..run_files import append_to, open_regular, size_of_regular, write_whole
+from ..run_files import (
+    append_to,
+    make_folder,
+    open_regular,
+    size_of_regular,
+    write_new,
+    write_whole,
+)
 
 __all__ = [
+    "Changes",
     "Journal",
+    "create_whole",
     "plain",
     "read_json",
     "read_owned_json",
@@ -20,6 +30,30 @@ __all__ = [
     "write_json",
     "write_whole",
 ]
+
+
+def create_whole(path: Path, data: bytes) -> bool:
+    """Create the file, complete; False when there is one already."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        write_new(beside, data)
+        path.hardlink_to(beside)
+    except FileExistsError:
+        return False
+    except OSError:
+        # A disk without links, on which a reader may find the file empty for a moment.
+        return _create_without_link(path, data)
+    finally:
+        beside.unlink(missing_ok=True)
+    return True
+
+
+def _create_without_link(path: Path, data: bytes) -> bool:
+    try:
+        write_new(path, data)
+    except FileExistsError:
+        return False
+    return True
 
 
 def remove_drafts(folder: Path) -> None:
@@ -87,11 +121,13 @@ class Journal:
             written = os.write(file, data)
             if written != len(data):
                 os.write(file, data[written:])  # Says what is wrong: no space, most likely.
+            end = os.lseek(file, 0, os.SEEK_CUR)
         finally:
             os.close(file)
-        if size != self.offset:
+        # Somebody may have written in between, before or after the look at the size.
+        if end != self.offset + len(data):
             return False
-        self.offset += len(data)
+        self.offset = end
         return True
 
     def read(self) -> list[bytes] | None:
@@ -111,3 +147,39 @@ class Journal:
         whole = data[: data.rfind(b"\n") + 1]
         self.offset += len(whole)
         return whole.splitlines()
+
+
+class Changes:
+    """A folder to which anybody adds: one numbered file per change, read in their order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+        """Files read so far."""
+        self.owners: set[int] = set()
+        """Whom they and their folder belong to."""
+
+    def add(self, data: bytes) -> None:
+        """Add whole lines under the next number that is free."""
+        make_folder(self.folder)
+        number = self.count + 1
+        while not create_whole(self._path(number), data):
+            number += 1
+
+    def read(self) -> list[bytes]:
+        """The lines since the last time."""
+        lines: list[bytes] = []
+        while True:
+            try:
+                with open_regular(self._path(self.count + 1)) as file:
+                    data, owner = file.read(), os.fstat(file.fileno()).st_uid
+            except FileNotFoundError:
+                return lines
+            if not data.endswith(b"\n") and not self._path(self.count + 2).exists():
+                return lines  # It is just being written.
+            self.count += 1
+            self.owners |= {owner, self.folder.lstat().st_uid}
+            lines += data.splitlines()
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number}.ndjson"

@@ -16,14 +16,18 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from time import monotonic
 
-from ..run_files import read_regular, write_new, write_whole
+from ..run_files import read_regular, write_whole
+from ..runner.identity import boot
+from .files import create_whole
 
 EXPIRES = 30.0
-"""Seconds without renewal after which an owner on another machine counts as dead."""
-
+"""Seconds of watching it without a renewal after which an owner out of sight counts as dead."""
+LONG_AGO = 3600.0
+"""Seconds since a renewal that no difference between clocks explains."""
 RENEW = 10.0
 
 
@@ -37,6 +41,14 @@ class Owner:
     token: str
     free: bool = False
     """Given back: anybody may take it at once."""
+    boot: str = ""
+    processes: str = ""
+    """The namespace in which `process` counts."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where `process` can be looked up. Machines may share a name, containers a boot."""
+        return (self.boot or self.host, self.processes)
 
 
 class Lease:
@@ -47,6 +59,8 @@ class Lease:
         self._number = number
         self._owner = owner
         self._lock = threading.Lock()
+        self._sure = monotonic()
+        """When it was ours for certain."""
         self._over = False
         """Let go of: whatever a renewal under way finds, nothing is written any more."""
 
@@ -54,10 +68,10 @@ class Lease:
     def take(cls, folder: Path) -> Lease | None:
         """The lease of the run in this folder, or None while somebody else has it."""
         number = max(_numbers(folder), default=0)
-        if number and is_held(_read(folder, number)):
+        if number and _holder(folder, number) is not None:
             return None
         mine = cls(folder, number + 1, _myself())
-        if not _create(_path(folder, mine._number), _encode(mine._owner)):
+        if not create_whole(_path(folder, mine._number), _encode(mine._owner)):
             return None
         numbers = _numbers(folder)
         if max(numbers) != mine._number:
@@ -73,14 +87,23 @@ class Lease:
         with self._lock:
             if self._over or not self.is_mine():
                 return False
+            now = monotonic()
             self._write(replace(self._owner, renewed=time.time()))
+            self._sure = now
             return True
+
+    def is_sure(self) -> bool:
+        """Whether nobody can have taken it; looked up only when it was not renewed in time."""
+        return monotonic() - self._sure < EXPIRES - RENEW or self.renew()
 
     def is_mine(self) -> bool:
         if max(_numbers(self._folder), default=0) != self._number:
             return False
-        owner = _read(self._folder, self._number)
-        return owner is not None and owner.token == self._owner.token
+        try:
+            owner = _decode(read_regular(_path(self._folder, self._number)))
+            return owner.token == self._owner.token
+        except (FileNotFoundError, ValueError, TypeError, AttributeError):
+            return False
 
     def give_back(self) -> None:
         """Let another owner go on with the run at once."""
@@ -113,26 +136,48 @@ def renew_all(leases: Mapping[str, Lease]) -> tuple[list[str], Exception | None]
 
 
 def owner_of(folder: Path) -> Owner | None:
-    """Who drives the run in this folder now."""
+    """Who drives the run in this folder now, as far as can be seen from here."""
     number = max(_numbers(folder), default=0)
-    owner = _read(folder, number) if number else None
-    return owner if owner is not None and is_held(owner) else None
+    return _holder(folder, number) if number else None
 
 
 def is_abandoned(folder: Path) -> bool:
     """Whether somebody drove the run in this folder, and nobody does now."""
     number = max(_numbers(folder), default=0)
-    return bool(number) and not is_held(_read(folder, number))
+    return bool(number) and _holder(folder, number) is None
 
 
-def is_held(owner: Owner | None) -> bool:
-    """Whether the owner is alive, as far as can be seen from here."""
-    if owner is None or owner.free:
-        return False
-    if owner.host == host_name():
+def _holder(folder: Path, number: int) -> Owner | None:
+    """The owner of that lease, unless it was given back, is damaged or its owner is dead."""
+    path = _path(folder, number)
+    try:
+        data = read_regular(path)
+        owner = _decode(data)
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        return None
+    if owner.free:
+        return None
+    if owner.place == _place():
         born = process_birth(owner.process)
-        return born is not None and born == owner.born
-    return time.time() - owner.renewed < EXPIRES
+        return owner if born is not None and born == owner.born else None
+    return None if _is_silent(path, data, owner) else owner
+
+
+_observed: dict[Path, tuple[bytes, float]] = {}
+"""The leases of owners out of sight: what was read, and when that was new, by our own clock."""
+
+
+def _is_silent(path: Path, data: bytes, owner: Owner) -> bool:
+    """Whether an owner out of sight has not renewed for so long that it counts as dead.
+
+    Clocks of machines differ. What counts is how long we have seen no change ourselves.
+    """
+    now = monotonic()
+    known, since = _observed.get(path, (None, now))
+    if known != data:
+        _observed[path] = (data, now)
+        since = now
+    return now - since >= EXPIRES or time.time() - owner.renewed > LONG_AGO
 
 
 @functools.cache
@@ -163,31 +208,28 @@ def _birth_elsewhere(process: int) -> str | None:
 def _myself() -> Owner:
     process = os.getpid()
     born = process_birth(process)
-    return Owner(host_name(), process, born, time.time(), secrets.token_hex(8))
+    boot_id, processes = boot(), _process_namespace()
+    return Owner(
+        host_name(),
+        process,
+        born,
+        time.time(),
+        secrets.token_hex(8),
+        boot=boot_id,
+        processes=processes,
+    )
 
 
-def _create(path: Path, data: bytes) -> bool:
-    """Create the file, complete; False when there is one already."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+def _place() -> tuple[str, str]:
+    return (boot() or host_name(), _process_namespace())
+
+
+@functools.cache
+def _process_namespace() -> str:
     try:
-        write_new(beside, data)
-        path.hardlink_to(beside)
-    except FileExistsError:
-        return False
+        return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
-        # A disk without links: a reader may find it empty for a moment, and takes it for free.
-        return _create_without_link(path, data)
-    finally:
-        beside.unlink(missing_ok=True)
-    return True
-
-
-def _create_without_link(path: Path, data: bytes) -> bool:
-    try:
-        write_new(path, data)
-    except FileExistsError:
-        return False
-    return True
+        return ""
 
 
 def _numbers(folder: Path) -> list[int]:
@@ -199,11 +241,12 @@ def _path(folder: Path, number: int) -> Path:
     return folder / f"lease-{number}.json"
 
 
-def _read(folder: Path, number: int) -> Owner | None:
-    try:
-        return Owner(**json.loads(read_regular(_path(folder, number))))
-    except (OSError, ValueError, TypeError):
-        return None
+def _decode(data: bytes) -> Owner:
+    given = json.loads(data)
+    return Owner(**{name: value for name, value in given.items() if name in _FIELDS})
+
+
+_FIELDS = {item.name for item in fields(Owner)}
 
 
 def _encode(owner: Owner) -> bytes:

@@ -115,6 +115,8 @@ class AttemptState:
     """Digests of all that the result depends on, by what they are digests of."""
     stopping: Literal["asked", "timeout"] | None = None
     """Why it is being stopped, once it is."""
+    running: float | None = None
+    """Since when it runs: the time it was queued and started does not count as running time."""
 
 
 @dataclass(slots=True)
@@ -151,6 +153,10 @@ class RunState:
     note: str = ""
     stopping: bool = False
     """Somebody asked to stop all of it."""
+    execute: frozenset[str] | None = None
+    """The steps that it was decided to execute when it began; None when that is all of them."""
+    reuse: dict[str, str] = field(default_factory=dict)
+    """Where the results lie that it was decided to take over, `<run id>/<attempt>`."""
     steps: dict[str, StepState] = field(default_factory=dict)
 
 

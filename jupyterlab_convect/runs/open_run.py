@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -9,15 +10,17 @@ from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import digest_of, from_json
 from ..run_files import owner_of
 from .events import Event, Fold, StepEnd, decode, encode
-from .files import Journal, read_owned_json
+from .files import Changes, Journal, read_owned_json
 from .index import Entry, Result
 from .model import Run, RunState
 from .views import summary
 
 HAPPENED = "events.ndjson"
 """What the holder of the lease writes."""
-ASKED = "changes.ndjson"
+ASKED = "changes"
 """What anybody asks for: names, labels, notes, stops."""
+ASKED_BEFORE = "changes.ndjson"
+"""Where it was written before each change had a file of its own."""
 
 
 class OpenRun:
@@ -28,7 +31,8 @@ class OpenRun:
         self._owner = owner
         self._fold = Fold(run)
         self._happened = Journal(folder / HAPPENED)
-        self._asked = Journal(folder / ASKED)
+        self._asked = Changes(folder / ASKED)
+        self._asked_before = Journal(folder / ASKED_BEFORE)
         self._succeeded: set[str] = set()
         """Steps whose result the index has not been told of."""
 
@@ -39,12 +43,13 @@ class OpenRun:
     @property
     def owners(self) -> set[int | None]:
         """Whom all belongs to that the state was made from, and the leases."""
-        read = {self._owner} - {None} | self._happened.owners | self._asked.owners
+        read = {self._owner} - {None} | self._happened.owners
+        read |= self._asked.owners | self._asked_before.owners
         return read | {owner_of(path) for path in (self.folder, *self.folder.glob("lease-*.json"))}
 
     def catch_up(self) -> bool:
         """Read what is new; False when the files are not what they were."""
-        for journal in (self._happened, self._asked):
+        for journal in (self._happened, self._asked_before, self._asked):
             lines = journal.read()
             if lines is None:
                 return False
@@ -54,27 +59,25 @@ class OpenRun:
         return True
 
     def happen(self, *events: Event) -> None:
-        self._write(self._happened, events)
+        if self._happened.append(b"".join(map(encode, events))):
+            for event in events:
+                self._apply(event)
+        else:
+            self.catch_up()
 
     def ask(self, *events: Event) -> None:
-        self._write(self._asked, events)
+        self._asked.add(b"".join(map(encode, events)))
+        self.catch_up()
 
     def entry(self) -> Entry:
         """What the index should know, with the results that it has not been `told` of."""
         results = tuple(filter(None, map(self._result, sorted(self._succeeded))))
-        seen = self._happened.offset + self._asked.offset
+        seen = self._happened.offset + self._asked_before.offset + self._asked.count
         return Entry(summary(self.run, self.state), seen, results)
 
     def told(self) -> None:
         """The index knows all that `entry` said."""
         self._succeeded.clear()
-
-    def _write(self, journal: Journal, events: tuple[Event, ...]) -> None:
-        if journal.append(b"".join(map(encode, events))):
-            for event in events:
-                self._apply(event)
-        else:
-            self.catch_up()
 
     def _apply(self, event: Event) -> None:
         self._fold.apply(event)
@@ -142,12 +145,12 @@ def damaged_entry(run_id: str, created: float, why: str) -> Entry:
     return Entry({**facts, **unknown, **empty, **steps}, seen=-1)
 
 
-def bytes_written(folder: Path) -> int:
-    """The size of the journals now."""
+def written(folder: Path) -> int:
+    """How much there is now, as `Entry.seen` counts it."""
     total = 0
-    for name in (HAPPENED, ASKED):
-        try:
+    for name in (HAPPENED, ASKED_BEFORE):
+        with contextlib.suppress(OSError):
             total += (folder / name).stat().st_size
-        except OSError:
-            continue
+    with contextlib.suppress(OSError):
+        total += sum(path.suffix == ".ndjson" for path in (folder / ASKED).iterdir())
     return total

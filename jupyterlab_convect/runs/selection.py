@@ -32,7 +32,7 @@ def choose(
     """
     everything = [step.id for step in plan.steps]
     if select.mode == "all":
-        return Choice(frozenset(everything), {}, frozenset())
+        return choose_all(plan)
     execute = _wanted(plan, select, of)
     reuse: dict[str, str] = {}
     for step_id in _upstream(plan, execute) - execute:
@@ -48,6 +48,10 @@ def choose(
                     hint=f"Run everything up to {step.id} instead.",
                 )
     return Choice(execute, reuse, frozenset(everything) - execute - reuse.keys())
+
+
+def choose_all(plan: Plan) -> Choice:
+    return Choice(frozenset(step.id for step in plan.steps), {}, frozenset())
 
 
 def place_in(run_id: str, state: RunState, step_id: str) -> str | None:

@@ -26,7 +26,7 @@ from .events import Event, RunChange, StopAsk
 from .files import plain, write_json
 from .index import Entry, Index, Page, Query
 from .model import ENDED, Run, RunState, StepState
-from .open_run import OpenRun, bytes_written, damaged_entry, open_run
+from .open_run import OpenRun, damaged_entry, open_run, written
 from .retention import created_of, outlived, size_of, stale_leftovers
 
 ID = re.compile(
@@ -355,7 +355,7 @@ class Store:
         self._index(
             run_id
             for run_id, seen in live.items()
-            if run_id not in self._dirty and bytes_written(self.folder / run_id) != seen
+            if run_id not in self._dirty and written(self.folder / run_id) != seen
         )
 
     def _entry(self, run_id: str) -> Entry:

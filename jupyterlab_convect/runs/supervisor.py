@@ -38,7 +38,6 @@ class Active:
     settled: bool = False
     """It has been started (or found again), so that it makes sense to poll."""
     over: bool = False
-    running_since: float | None = None
     progress_told: float = 0.0
 
     @property
@@ -77,8 +76,6 @@ class Supervisor:
 
     def find_again(self, active: Active) -> None:
         """Take up an attempt that an earlier driver started, or was about to start."""
-        if active.known.state == "running":
-            active.running_since = active.known.started
         self._runtime.admit(active.attempt)  # It has its room, whatever the answer is.
         self._host.watch(active)
         active.task = self._host.spawn(self._look_up(active))
@@ -93,14 +90,12 @@ class Supervisor:
 
     def check_time(self, active: Active, now: float) -> None:
         """Stop what has not ended by itself although its time is over."""
-        limit = active.attempt.step.timeout
-        if limit and active.running_since and now > active.running_since + limit + GRACE:
+        limit, since = active.attempt.step.timeout, active.known.running
+        if limit and since and now > since + limit + GRACE:
             self.stop(active, "timeout")
 
     def note(self, active: Active, status: StepStatus) -> None:
         """Write down what is new about an attempt that goes on."""
-        if status.state == "running" and active.running_since is None:
-            active.running_since = time.time()
         reason = status.reason
         if reason is None and status.state in ("queued", "waiting"):
             reason = "Waits for the runtime."

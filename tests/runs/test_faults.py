@@ -128,7 +128,7 @@ async def test_a_run_that_cannot_be_driven_is_not_left_behind(
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("jupyterlab_convect.runs.lease._create", full)
+    monkeypatch.setattr("jupyterlab_convect.runs.lease.create_whole", full)
     with pytest.raises(ConvectError, match="no space left"):
         await engine.submit(make_run(step("a")))
     assert list(store.folder.iterdir()) == []

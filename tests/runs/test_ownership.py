@@ -112,7 +112,7 @@ async def test_ones_own_abandoned_run_is_gone_on_with(shared: Path, tmp_path: Pa
 
 @needs_two_users
 @pytest.mark.parametrize(
-    "name", ["", "run.json", "events.ndjson", "changes.ndjson", "lease-1.json"]
+    "name", ["", "run.json", "events.ndjson", "changes", "changes/1.ndjson", "lease-1.json"]
 )
 async def test_one_strange_file_is_enough(
     store: Store, engine: Engine, make_run: MakeRun, name: str

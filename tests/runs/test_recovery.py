@@ -11,6 +11,7 @@ from inprocess import InProcess
 from jupyterlab_convect.runs import events as e
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.lease import Lease
+from jupyterlab_convect.runs.model import Selection
 from jupyterlab_convect.runtimes.base import StepStatus
 
 
@@ -212,8 +213,6 @@ async def test_an_unreadable_run_does_not_keep_others_from_going_on(store, engin
 async def test_a_partial_run_whose_source_is_gone_ends_with_a_reason(
     store, engine, finish, make_run, step
 ):
-    from jupyterlab_convect.runs.model import Selection
-
     first = make_run(step("a"), step("b", after=["a"]))
     await finish(first)
     second = make_run(step("a"), step("b", after=["a"]), select=Selection("only", "b"), of=first.id)
@@ -223,3 +222,114 @@ async def test_a_partial_run_whose_source_is_gone_ends_with_a_reason(
     state = await engine.wait(second.id, 5)
     assert state.state == "failed"
     assert first.id in state.reason
+
+
+class Endless(InProcess):
+    """Everything runs until it is stopped."""
+
+    def __init__(self):
+        super().__init__()
+        self.stopped = []
+
+    async def poll(self, attempts):
+        return [
+            StepStatus(attempt.key, "cancelled" if attempt.key in self.stopped else "running")
+            for attempt in attempts
+        ]
+
+    async def stop(self, attempt):
+        self.stopped.append(attempt.key)
+
+
+async def test_time_in_a_queue_is_no_running_time_after_a_restart(store, make_run, step):
+    run = make_run(step("a", timeout=60.0))
+    store.create(run)
+    now = time.time()
+    store.append(
+        run.id,
+        e.RunStart(now - 7200),
+        e.AttemptStart(now - 7200, "a", 1),
+        e.AttemptHandle(now - 7200, "a", 1, {"n": 1}),
+        e.AttemptChange(now - 3600, "a", 1, "queued", "Waits for quota."),
+        e.AttemptChange(now - 5, "a", 1, "running"),
+    )
+    outcome(store, run, "a", 1)
+    runtime, checked = Endless(), []
+    engine = Engine(store, {"inprocess": runtime}, beat=0.01)
+    real = engine.admit_soon
+    engine.admit_soon = lambda: (checked.append(1), real())
+    await engine.resume()
+    while len(checked) < 10:
+        await asyncio.sleep(0.01)
+    assert store.read(run.id).state.steps["a"].attempts[0].stopping is None
+    assert runtime.stopped == []
+    store.ask_stop(run.id)
+    await engine.wait(run.id, 30)
+    await engine.close()
+
+
+async def test_running_time_counts_on_after_a_restart(store, make_run, step):
+    run = make_run(step("a", timeout=60.0))
+    store.create(run)
+    now = time.time()
+    store.append(
+        run.id,
+        e.RunStart(now - 7200),
+        e.AttemptStart(now - 7200, "a", 1),
+        e.AttemptHandle(now - 7200, "a", 1, {"n": 1}),
+        e.AttemptChange(now - 3600, "a", 1, "running"),
+    )
+    outcome(store, run, "a", 1)
+    engine = Engine(store, {"inprocess": Endless()}, beat=0.01)
+    await engine.resume()
+    state = await engine.wait(run.id, 30)
+    assert state.steps["a"].reason == "Timed out after 60 s."
+    await engine.close()
+
+
+async def test_a_partial_run_goes_on_after_its_source_is_gone(
+    store, finish, make_run, step, runtime, engine
+):
+    """What it takes over was decided when it began."""
+    first = make_run(step("a"), step("b", after=["a"]), step("c", after=["b"]))
+    await finish(first)
+    steps = (step("a"), step("b", "sleep", "0.2", after=["a"]), step("c", after=["b"]))
+    second = make_run(*steps, select=Selection("from", "b"), of=first.id)
+    await engine.submit(second)
+    while not any(key[0] == second.id for key in runtime.started):
+        await asyncio.sleep(0.01)
+    await engine.close()
+    store.delete(first.id)
+    next_engine = Engine(store, {"inprocess": runtime}, beat=0.1)
+    assert await next_engine.resume() == [second.id]
+    state = await next_engine.wait(second.id, 30)
+    assert state.state == "succeeded"
+    assert [key[1] for key in runtime.started if key[0] == second.id] == ["b", "c"]
+    await next_engine.close()
+
+
+async def test_what_runs_is_stopped_before_a_run_is_given_up(store, make_run, step):
+    """A run that began before the choice was written down, and whose source is gone."""
+    run = make_run(
+        step("a"),
+        step("b", after=["a"]),
+        step("c", after=["b"]),
+        select=Selection("from", "b"),
+        of="20200101-000000000-abcdef",
+    )
+    store.create(run)
+    now = time.time()
+    store.append(
+        run.id, e.RunStart(now), e.AttemptStart(now, "b", 1), e.AttemptHandle(now, "b", 1, {"n": 1})
+    )
+    outcome(store, run, "b", 1)
+    runtime = Endless()
+    engine = Engine(store, {"inprocess": runtime}, beat=0.05)
+    await engine.resume()
+    state = await engine.wait(run.id, 30)
+    assert runtime.stopped == [(run.id, "b", 1)]
+    assert state.state == "failed"
+    assert "20200101-000000000-abcdef" in state.reason
+    assert {one.state for one in state.steps.values()} == {"skipped", "cancelled"}
+    assert not list(store.run_folder(run.id).glob("lease-*"))
+    await engine.close()

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
+from jupyterlab_convect.pipeline.plan import Step
 from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs.files import Changes, Journal
 from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.model import new_id
 from jupyterlab_convect.runs.retention import outlived
@@ -263,7 +267,7 @@ def test_asking_to_stop(store, make_run, step):
 def test_a_change_that_cannot_be_written_is_said_so(store, make_run):
     run = make_run()
     store.create(run)
-    (store.run_folder(run.id) / "changes.ndjson").mkdir()
+    (store.run_folder(run.id) / "changes").write_text("in the way")
     with pytest.raises(ConvectError, match=r"cannot be (changed|read)"):
         store.change(run.id, note="x")
 
@@ -298,3 +302,57 @@ def test_run_json_can_be_read_by_people(store, make_run):
     text = (store.run_folder(run.id) / "run.json").read_text()
     assert "名字" in text
     assert json.loads(text)["id"] == run.id
+
+
+def test_of_many_who_ask_at_once_everybody_is_heard(store, make_run, tmp_path):
+    """Also when each has a store of its own, as processes have."""
+    run = make_run(*(Step(f"s{n}", "command", f"s{n}") for n in range(40)))
+    store.create(run)
+    stores = [Store(store.folder, Index(tmp_path / f"index-{n}.sqlite")) for n in range(4)]
+
+    def ask(number):
+        stores[number % 4].ask_stop(run.id, f"s{number}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(40)))
+    for each in (store, *stores):
+        assert all(step.stopping for step in each.read(run.id).state.steps.values())
+    for each in stores:
+        each.close()
+
+
+def test_what_another_writes_in_between_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "events.ndjson"
+    journal, real = Journal(path), os.write
+    journal.append(b"1\n")
+
+    def write(file, data):
+        monkeypatch.undo()
+        with path.open("ab") as other:
+            other.write(b"other\n")
+        return real(file, data)
+
+    monkeypatch.setattr(os, "write", write)
+    assert not journal.append(b"a longer line\n")
+    assert journal.read() == [b"other", b"a longer line"]
+
+
+def test_changes_of_earlier_versions_are_read(store, make_run):
+    run = make_run()
+    store.create(run)
+    line = e.encode(e.RunChange(1.0, note="before"))
+    (store.run_folder(run.id) / "changes.ndjson").write_bytes(line)
+    assert store.read(run.id).state.note == "before"
+    assert store.change(run.id, name="after").name == "after"
+    assert store.read(run.id).state.note == "before"
+
+
+def test_a_change_that_is_just_being_written_is_waited_for(tmp_path):
+    """On a disk without links a reader may come too early."""
+    changes = Changes(tmp_path / "changes")
+    changes.add(b"one\n")
+    (tmp_path / "changes" / "2.ndjson").write_bytes(b"tw")
+    assert changes.read() == [b"one"]
+    (tmp_path / "changes" / "2.ndjson").write_bytes(b"two\n")
+    changes.add(b"three\n")
+    assert changes.read() == [b"two", b"three"]
