@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from .errors import Missing
-from .json_text import loads
+from .json_text import dumps, loads
 from .pipeline.plan import Json
 from .run_files import open_regular, read_regular, size_of_regular
 from .runs.attempts import SOURCE
@@ -21,6 +21,7 @@ from .runs.store import Record, Store
 from .runtimes.base import Attempt, LogChunk
 
 LIMIT = 1 << 20
+NESTED = 200
 MANIFEST, CLUSTER = "manifest.json", "cluster.json"
 
 
@@ -204,6 +205,8 @@ def _read(file: Path, offset: int, limit: int) -> tuple[bytes, bool]:
 def _event(line: bytes) -> dict[str, Json] | None:
     try:
         event = loads(line)
-    except ValueError:
+        if line.count(b"[") + line.count(b"{") > NESTED:
+            dumps(event)  # What is nested too deeply for an answer is none.
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and "type" in event and "time" in event else None

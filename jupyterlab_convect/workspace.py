@@ -11,6 +11,7 @@ import functools
 import getpass
 import hashlib
 import importlib
+import json
 import logging
 import os
 import threading
@@ -57,6 +58,8 @@ EMBEDDED = {"local": "jupyterlab_convect.runtimes.local:LocalRuntime"}
 
 ALL_OF_IT = Selection()
 
+LARGEST_PARAMETERS = 1 << 20
+"""Bytes of the parameters of a run, and of those of each step."""
 SAME_TIME = 2.0
 """Seconds within which a working copy is taken not to change."""
 
@@ -193,6 +196,7 @@ class Workspace:
     def make(self, request: Request, user: str | None = None) -> Run:
         """A run that can be submitted. Reads files: call it in a thread."""
         plan = self.plan(request)
+        _check_size(request, plan)
         self._require_approval(request, plan)
         now = time.time()
         return Run(
@@ -385,6 +389,18 @@ def _problems(request: Request, files: FileCache) -> list[Problem]:
     path = request.path or ""
     node = {"kind": kind_of(path), "path": path, "parameters": dict(request.parameters)}
     return validate({"convect": 1, "nodes": {Path(path).stem: node}}, files=files)
+
+
+def _check_size(request: Request, plan: Plan) -> None:
+    """Parameters are values, which every list of runs shows; data belongs into files."""
+    of_steps = ({**step.parameters, **step.env} for step in plan.steps)
+    for given in (dict(request.parameters), dict(plan.parameters), *of_steps):
+        if given and len(json.dumps(given)) > LARGEST_PARAMETERS:
+            raise ConvectError(
+                f"The parameters are larger than {LARGEST_PARAMETERS >> 20} MiB.",
+                code="too-large",
+                hint="Put data into a file, and give its path.",
+            )
 
 
 def read_pipeline(path: Path) -> Document:

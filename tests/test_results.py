@@ -7,6 +7,7 @@ import pytest
 
 from jupyterlab_convect.pipeline.plan import Step
 from jupyterlab_convect.results import Results, list_files, read_events, read_log
+from jupyterlab_convect.routes.base import encode
 from jupyterlab_convect.runtimes.base import Attempt
 
 
@@ -67,3 +68,12 @@ def test_files_are_listed_also_before_the_end(results: Results) -> None:
     (results.folder / "files" / "data").mkdir(parents=True)
     (results.folder / "files" / "data" / "x.csv").write_text("1,2")
     assert list_files(results) == [{"path": "data/x.csv", "size": 3, "digest": None}]
+
+
+@pytest.mark.parametrize("depth", [300, 900, 5000, 200_000])
+def test_an_event_that_is_nested_without_end_is_passed_over(results: Results, depth: int) -> None:
+    deep = b'{"type": "x", "time": 1, "value": ' + b"[" * depth + b"]" * depth + b"}\n"
+    (results.folder / "events.ndjson").write_bytes(deep + b'{"type": "good", "time": 2}\n')
+    events = read_events(results).events
+    assert encode(events)
+    assert events[-1] == {"type": "good", "time": 2}

@@ -14,7 +14,7 @@ from .check_graph import references_of
 from .check_values import expression_type, kinds_fit
 from .discovery import Discovery, kind_of
 from .document import shorten
-from .files import FileCache, join
+from .files import FileCache, join, path_fault
 from .problems import Problem, did_you_mean
 
 AROUND = frozenset(
@@ -37,15 +37,21 @@ def check_paths(nodes: Mapping[str, Mapping[str, Any]], folder: str) -> Iterator
     for name, node in nodes.items():
         path = node.get("path")
         if path is not None:
-            if join(folder, path) is None:
+            if fault := path_fault(path):
+                yield _bad(path, fault, name, "path")
+            elif join(folder, path) is None:
                 yield _outside(path, name, "path")
             yield from _check_suffix(path, name, node["kind"])
         home = home_of(node, folder)
         for index, pattern in enumerate(node.get("dependencies", ())):
-            if join(home, pattern) is None:
+            if fault := path_fault(pattern):
+                yield _bad(pattern, fault, name, "dependencies", index)
+            elif join(home, pattern) is None:
                 yield _outside(pattern, name, "dependencies", index)
         for key, file in input_files(node):
-            if join(folder, file) is None:
+            if fault := path_fault(file):
+                yield _bad(file, fault, name, "inputs", key)
+            elif join(folder, file) is None:
                 yield _outside(file, name, "inputs", key)
 
 
@@ -224,6 +230,10 @@ def _outside(path: str, node: str, *where: str | int) -> Problem:
         where,
         "Use a path inside it, without a leading “/”, or choose a larger root folder.",
     )
+
+
+def _bad(path: str, fault: str, node: str, *where: str | int) -> Problem:
+    return Problem("error", "bad-path", f"{shorten(path)} {fault}.", node, where)
 
 
 def _missing(path: str, files: FileCache, node: str, *where: str | int) -> Problem:

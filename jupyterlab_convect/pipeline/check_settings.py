@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .files import join
+from .document import shorten
+from .files import join, path_fault
 from .merge import merge
 from .plan import Json
 from .problems import Path, Problem
@@ -58,7 +59,9 @@ def check_settings(
         if fault:
             yield problem("bad-pattern", f"The pattern of “{metric}” {fault}.", "metrics", metric)
     for index, glob in enumerate(settings.get("outputs", ())):
-        if join("", glob) is None:
+        if fault := path_fault(glob):
+            yield problem("bad-path", f"{shorten(glob)} {fault}.", "outputs", index)
+        elif join("", glob) is None:
             yield problem(
                 "unreachable-output",
                 f"The output “{glob[:80]}” lies outside the working folder.",
@@ -67,7 +70,9 @@ def check_settings(
                 hint="Write it into the working folder, or onto a volume.",
             )
     work = settings.get("working_folder")
-    if work not in (None, "source", "isolated") and join(folder, work) is None:
+    if work not in (None, "source", "isolated") and (fault := path_fault(work)):
+        yield problem("bad-path", f"{shorten(work)} {fault}.", "working_folder")
+    elif work not in (None, "source", "isolated") and join(folder, work) is None:
         yield problem("outside-root", f"“{work[:80]}” lies outside the root.", "working_folder")
     yield from _check_volumes(settings.get("volumes", ()), problem)
     yield from _check_kubernetes(settings.get("kubernetes", {}), problem)

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import os
 import posixpath
+import re
 import stat
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from .discovery import MAX_BYTES, Discovery, Reports, discover_content, reports,
 from .document import read_file, unreadable
 
 MAX_MATCHES = 10_000
+LONGEST_NAME = 255
 _CHUNK = 1 << 20
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def join(folder: str, path: str) -> str | None:
@@ -24,6 +27,15 @@ def join(folder: str, path: str) -> str | None:
         return None
     joined = posixpath.normpath(posixpath.join(folder, path))
     return None if joined == ".." or joined.startswith("../") else joined
+
+
+def path_fault(path: str) -> str | None:
+    """Why no file can have this name, or match this pattern; None when one can."""
+    if _CONTROL.search(path):
+        return "contains a control character"
+    if any(len(part.encode("utf-8", "surrogatepass")) > LONGEST_NAME for part in path.split("/")):
+        return f"has a name longer than {LONGEST_NAME} bytes"
+    return None
 
 
 class FileCache:

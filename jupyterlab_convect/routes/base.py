@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 BYTES = "application/octet-stream"
 CHUNK = 1 << 18
+LARGEST_BODY = 32 << 20
+"""Bytes of a request: the largest pipeline there may be, and what goes with it."""
 
 CODES = {400: "malformed", 403: "forbidden", 404: "missing", 405: "no-such-verb", 413: "too-large"}
 
@@ -61,6 +63,10 @@ class Handler(APIHandler):
 
     def body(self, kind: str) -> dict[str, Json]:
         """The request's JSON, checked against the schema `kind` of the OpenAPI document."""
+        if len(self.request.body) > LARGEST_BODY:
+            raise ConvectError(
+                f"The request is larger than {LARGEST_BODY >> 20} MiB.", code="too-large"
+            )
         try:
             value = loads(self.request.body or b"{}", constant=_refuse_constant)
             json.dumps(value, ensure_ascii=False).encode()  # Refuses half a character.

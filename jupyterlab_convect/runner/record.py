@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 from ..json_text import dumps, loads, number
 from ..run_files import append_to, open_regular
 from .masking import Mask
-from .outcome import StepFailed, size
+from .outcome import size
+from .patterns import Patterns
 
 LARGEST_VALUE = 256 * 1024
-LONGEST_LINE = 64 * 1024
 
 
 class Record:
@@ -40,11 +39,10 @@ class Record:
         self.metrics: dict[str, float] = {}
         self.trouble: OSError | None = None
         self.values_path = folder / "values.ndjson"
-        self._patterns = _compile(patterns or {})
+        self._patterns = Patterns(patterns or {}, lambda note: self._log.write(note))
         self._events = _Lines(self, folder / "events.ndjson", event_limit)
         self._log = _Lines(self, folder / "log.txt", log_limit)
         self._held = ""
-        self._line = ""
         self._values_read = 0
 
     def event(self, kind: str, /, **data: Any) -> None:
@@ -54,7 +52,8 @@ class Record:
     def log(self, text: str) -> None:
         """Add to the log at once, except what may be the beginning of a secret."""
         if self._patterns:
-            self._find_metrics(text)
+            for name, found in self._patterns.find(text):
+                self.report("metric", name, found)
         if self.mask:
             text = self.mask(self._held + text)
             keep = len(text) - self.mask.unfinished(text)
@@ -110,24 +109,12 @@ class Record:
         """The end. What was reported is in the events now, masked, so its file goes."""
         self.read_values()
         self.values_path.unlink(missing_ok=True)
-        if self._line:
-            self._find_metrics("\n")
+        for name, found in self._patterns.finish():
+            self.report("metric", name, found)
         held, self._held = self._held, ""
         self._log.write(held)
         self._log.close()
         self._events.close()
-
-    def _find_metrics(self, text: str) -> None:
-        *lines, rest = re.split(r"[\r\n]+", self._line + text)
-        self._line = rest[-LONGEST_LINE:]
-        for line in lines:
-            for name, pattern in self._patterns.items():
-                for match in pattern.finditer(line):
-                    try:
-                        found = float(match.group(1 if pattern.groups else 0))
-                    except (TypeError, ValueError):
-                        continue
-                    self.report("metric", name, found)
 
 
 class _Lines:
@@ -157,15 +144,3 @@ class _Lines:
 
     def close(self) -> None:
         os.close(self._file)
-
-
-def _compile(patterns: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
-    compiled = {}
-    for name, pattern in patterns.items():
-        try:
-            compiled[name] = re.compile(pattern)
-        except re.error as error:
-            raise StepFailed(
-                f"The pattern of metric {name} is not a regular expression: {error}."
-            ) from error
-    return compiled

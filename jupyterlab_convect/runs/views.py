@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict
 
 from ..json_text import is_number, number
 from ..pipeline.plan import Json, to_json
 from .model import ENDED, AttemptState, Progress, Run, RunState, StepState
+
+BRIEF = 1000
+"""Characters of a parameter that a summary has."""
 
 
 def summary(run: Run, state: RunState) -> dict[str, Json]:
@@ -24,7 +28,7 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
         "started": work_began(state),
         "ended": state.ended,
         "user": run.user,
-        "parameters": dict(run.plan.parameters) or dict(run.request.parameters),
+        "parameters": {name: _brief(value) for name, value in parameters_of(run).items()},
         "metrics": metrics_of(run, state),
         "labels": dict(state.labels),
         "note": state.note,
@@ -36,10 +40,24 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
     }
 
 
+def parameters_of(run: Run) -> dict[str, Json]:
+    return dict(run.plan.parameters) or dict(run.request.parameters)
+
+
+def _brief(value: Json) -> Json:
+    """A value as lists show it: the beginning of what is long, as text."""
+    if isinstance(value, list | dict):
+        text = json.dumps(value, ensure_ascii=False)
+    else:
+        text = value if isinstance(value, str) else ""
+    return value if len(text) <= BRIEF else text[:BRIEF] + "…"
+
+
 def view(run: Run, state: RunState) -> dict[str, Json]:
     """`RunView` of docs/rest.md, without what lies in the folders of the attempts."""
     return {
         **summary(run, state),
+        "parameters": parameters_of(run),
         "stopping": state.stopping,
         "plan": to_json(run.plan),
         "request": to_json(run.request),

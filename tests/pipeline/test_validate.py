@@ -543,3 +543,15 @@ def test_no_file_is_touched_twice(
     assert files_touched == dict.fromkeys(
         ("prepare.ipynb", "train.ipynb", "gone.csv", "data.csv", "a.txt", "gone.py"), 1
     )
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "a\r", "\x7f", "z" * 256, "数" * 86])
+@pytest.mark.parametrize("place", ["outputs", "dependencies", "working_folder", "path"])
+def test_names_that_no_file_can_have_are_refused(
+    churn: dict[str, Any], root: Path, place: str, name: str
+) -> None:
+    value = {"path": f"{name}.py", "working_folder": name}.get(place, [name])
+    train(place, value=value)(churn)
+    found = [problem for problem in errors(validate(churn, root=root)) if problem.node == "train"]
+    assert "bad-path" in {problem.code for problem in found}
+    assert "\0" not in "".join(problem.message for problem in found if problem.code == "bad-path")

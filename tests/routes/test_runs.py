@@ -363,3 +363,24 @@ async def test_a_search_out_of_proportion_is_refused(api: Any) -> None:
     status, error = await api("GET", "runs", text="a " * 1000)
     assert (status, error["code"]) == (400, "too-large")
     assert (await api("GET", "runs"))[0] == 200
+
+
+async def test_parameters_are_values_and_not_data(
+    api: Any, jp_root_dir: Path, write_notebook: Callable[..., Path]
+) -> None:
+    write_notebook(jp_root_dir / "a.ipynb", ("parameters", "text = ''\nitems = []"), "1")
+    body = {"path": "a.ipynb", "parameters": {"text": "x" * 2_000_000}}
+    status, error = await api("POST", "runs", body)
+    assert (status, error["code"]) == (400, "too-large")
+    status, error = await api("POST", "runs", raw=b'{"path": "' + b"x" * (33 << 20) + b'"}')
+    assert (status, error["code"]) == (400, "too-large")
+    long = {"text": "x" * 100_000, "items": list(range(10_000))}
+    status, run = await api("POST", "runs", {"path": "a.ipynb", "parameters": long})
+    assert status == 201
+    assert (await api.ended(run["id"]))["parameters"] == long
+    _, page = await api("GET", "runs")
+    (summary,) = page["runs"]
+    assert {name: len(value) for name, value in summary["parameters"].items()} == {
+        "text": 1001,
+        "items": 1001,
+    }

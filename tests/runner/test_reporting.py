@@ -9,6 +9,7 @@ import pytest
 
 import jupyterlab_convect
 from jupyterlab_convect.json_text import loads
+from jupyterlab_convect.runner import patterns
 from jupyterlab_convect.runner.record import Record
 
 
@@ -145,3 +146,24 @@ def test_damaged_lines_are_told_and_passed_over(tmp_path):
     log = (tmp_path / "log.txt").read_text()
     assert log.count("was not understood") == 3
     assert "The value of big is larger than" in log
+
+
+def test_a_pattern_that_takes_for_ever_is_given_up_and_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(patterns, "BUDGET", 0.1)
+    record = Record(tmp_path, patterns={"slow": r"((?:a+)+)$", "loss": r"loss=(\S+)"})
+    record.log("loss=1\nlo")
+    record.log("ss=2\n" + "a" * 60 + "!\nloss=3\nlo")
+    record.log("ss=4\n" + "a" * 60 + "!\nloss=5")
+    record.close()
+    log = (tmp_path / "log.txt").read_text()
+    assert log.count("The pattern of metric slow took longer than 0.1 s for one line") == 1
+    told = map(loads, (tmp_path / "events.ndjson").read_text().splitlines())
+    values = [event["value"] for event in told if event["type"] == "metric"]
+    assert values == [1, 2, 3, 4, 5]
+
+
+def test_a_line_without_end_is_looked_at_in_part(tmp_path):
+    record = Record(tmp_path, patterns={"n": r"n=(\d+)"})
+    record.log("n=1 " + "x" * 10_000_000 + " n=2\n")
+    record.close()
+    assert record.metrics == {"n": 2}
