@@ -44,6 +44,7 @@ from .runs.engine import Engine
 from .runs.foresight import foresee
 from .runs.index import Index
 from .runs.model import Git, Request, Run, RunState, Selection, new_id
+from .runs.project import take_snapshot
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
 from .runtimes.base import LogChunk, Runtime, StepRuntime
@@ -195,20 +196,32 @@ class Workspace:
 
     def make(self, request: Request, user: str | None = None) -> Run:
         """A run that can be submitted. Reads files: call it in a thread."""
-        plan = self.plan(request)
+        plan, snapshot = self._pinned(request)
         _check_size(request, plan)
         self._require_approval(request, plan)
-        now = time.time()
         return Run(
             id=new_id(),
             name=request.name or plan.name,
-            created=now,
+            created=time.time(),
             runtime=request.runtime,
             plan=plan,
             request=request,
             user=user or system_user(),
             git=self._git(request, plan),
+            snapshot=snapshot,
         )
+
+    def _pinned(self, request: Request) -> tuple[Plan, str | None]:
+        """The plan and the snapshot of the project that it is of, at one moment."""
+        if request.version is not None:
+            run, _ = self.store.read(request.version)
+            return run.plan, run.snapshot
+        for _ in range(5):
+            plan = self.plan(request)
+            snapshot = take_snapshot(self.store.snapshots, plan, Path(request.root))
+            if all(self.store.snapshots.has(step.digest) for step in plan.steps if step.digest):
+                break
+        return plan, snapshot
 
     async def submit(self, run: Run) -> RunState:
         """Start it. Refused when its runtime would not run it as asked."""

@@ -92,14 +92,18 @@ async def test_polling_is_no_activity_but_starting_is(
 
 
 async def test_a_run_goes_on_with_the_next_server(
-    api: Any, server: Any, jp_root_dir: Path, write_notebook: Callable[..., Path]
+    api: Any,
+    server: Any,
+    jp_root_dir: Path,
+    write_notebook: Callable[..., Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Whoever comes after a server that ended finds its runs, here without a server at all."""
     from jupyterlab_convect.settings import Settings
     from jupyterlab_convect.workspace import Workspace
 
     app = server.web_app.settings["jupyterlab_convect"]
-    go_on = jp_root_dir / "go-on"
+    go_on = tmp_path_factory.mktemp("signal") / "go-on"
     write_notebook(
         jp_root_dir / "wait.ipynb",
         f"import pathlib, time\nwhile not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.02)",

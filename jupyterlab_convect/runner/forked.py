@@ -11,7 +11,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +36,43 @@ class ForkedSpare:
         self._output = output
         self._taken = False
 
-    def fits(self, spec: KernelSpec, env: Mapping[str, str]) -> bool:
-        """Can it be the kernel that is asked for, without a new interpreter?"""
+    def fits(self, spec: KernelSpec, env: Mapping[str, str], *, shared: bool) -> bool:
+        """Can it be the kernel that is asked for, without a new interpreter?
+
+        In a user namespace, where it can have a view, it cannot become another user: a step
+        that shares its folder with everybody has no need of that.
+        """
         launch, base = self._made["launch"], self._made["base"]
+        if shared and self._made["confined"]:
+            return False
         return describes(spec) == launch and not needs_exec(spec.environment(env), base)
 
+    def show(self, order: Mapping[str, Any]) -> bool:
+        data = json.dumps({"view": order}).encode()
+        try:
+            self._keeper.sendall(struct.pack("!I", len(data)) + data)
+            self._keeper.settimeout(30)
+            return self._keeper.recv(1) == b"y"
+        except OSError:
+            return False
+        finally:
+            self._keeper.settimeout(None)
+
     async def assign(
-        self, cwd: Path, env: Mapping[str, str], limits: Limits, record: Record
+        self,
+        cwd: Path,
+        env: Mapping[str, str],
+        limits: Limits,
+        record: Record,
+        guard: Sequence[Sequence[str]] = (),
     ) -> Kernel | None:
         channel = self._channel
-        assignment = {"cwd": str(cwd), "env": dict(env), **dataclasses.asdict(limits)}
+        assignment = {
+            "cwd": str(cwd),
+            "env": dict(env),
+            "guard": list(guard),
+            **dataclasses.asdict(limits),
+        }
         data = json.dumps(assignment).encode()
         try:
             channel.settimeout(30)

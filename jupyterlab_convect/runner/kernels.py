@@ -21,6 +21,7 @@ from typing import Any
 from .kernelspecs import KernelSpec
 from .limits import Limits
 from .outcome import StepFailed
+from .view import View
 
 CONNECTION = "connection.json"
 SOCKET_NAME = 103
@@ -88,6 +89,7 @@ class StartedKernel(Kernel):
         env: Mapping[str, str],
         limits: Limits,
         log: Callable[[str], None],
+        view: View,
     ) -> StartedKernel:
         folder = make_folder()
         connection = new_connection(folder, spec)
@@ -98,7 +100,7 @@ class StartedKernel(Kernel):
             command.append("--HistoryManager.enabled=False")
         env = {**spec.environment(env), "JPY_PARENT_PID": str(os.getpid())}
         try:
-            process, reading = await start_process(command, cwd, env, limits, log)
+            process, reading = await start_process(command, cwd, env, limits, log, view)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise StepFailed(
@@ -151,10 +153,12 @@ def new_connection(folder: Path, spec: KernelSpec) -> dict[str, Any]:
     return {"transport": "tcp", "ip": "127.0.0.1", **ports, **common}
 
 
-def prepare_child(limits: Limits) -> None:
-    """Runs in a child before it executes: a process group of its own, and its limits."""
+def prepare_child(limits: Limits, view: View, cwd: Path) -> None:
+    """Runs in a child before it executes: a process group, limits and a view of its own."""
     os.setpgid(0, 0)
     limits.apply()
+    view.enter()
+    os.chdir(view.path(cwd))
 
 
 def explain_os_error(error: OSError) -> str:
@@ -171,6 +175,7 @@ async def start_process(
     env: Mapping[str, str],
     limits: Limits,
     write: Callable[[str], None],
+    view: View,
 ) -> tuple[asyncio.subprocess.Process, asyncio.Future[None]]:
     """A process in a group of its own, and the task that hands on what it prints.
 
@@ -180,12 +185,12 @@ async def start_process(
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
-            cwd=cwd,
+            cwd=cwd if view.kind == "shared" else None,
             env=env,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=theirs,
             stderr=theirs,
-            preexec_fn=lambda: prepare_child(limits),
+            preexec_fn=lambda: prepare_child(limits, view, cwd),
         )
     except BaseException:
         os.close(ours)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +20,7 @@ from .record import Record
 from .saving import Pace, write_whole
 from .settings import Settings, child_environment
 from .step import StepSpec
+from .view import OverlayView, View, certain, without
 
 if TYPE_CHECKING:
     from .execution import Execution
@@ -41,10 +42,18 @@ and it may close streams that its control thread still flushes, and then hangs."
 class SpareKernel(Protocol):
     """A kernel that was started ahead and waits for what to do."""
 
-    def fits(self, spec: KernelSpec, env: Mapping[str, str]) -> bool: ...
+    def fits(self, spec: KernelSpec, env: Mapping[str, str], *, shared: bool) -> bool: ...
+
+    def show(self, order: Mapping[str, Any]) -> bool:
+        """Put an overlay where the kernel will see it; False when that is not possible."""
 
     async def assign(
-        self, cwd: Path, env: Mapping[str, str], limits: Limits, record: Record
+        self,
+        cwd: Path,
+        env: Mapping[str, str],
+        limits: Limits,
+        record: Record,
+        guard: Sequence[Sequence[str]] = (),
     ) -> Kernel | None:
         """The kernel, with everything it needs; None when it has died meanwhile."""
 
@@ -56,8 +65,10 @@ class NotebookWork:
         record: Record,
         settings: Settings,
         limits: Limits,
+        view: View,
         spare: SpareKernel | None = None,
     ) -> None:
+        self.view = view
         self._step = step
         self._record = record
         self._settings = settings
@@ -76,7 +87,7 @@ class NotebookWork:
     async def run(self) -> None:
         step = self._step
         assert step.source is not None
-        data = notebooks.read(step.source)
+        data = notebooks.read(step.copy or step.source, step.source.name)
         self._spec = find(step.kernel or notebooks.kernel_name(data, step.title))
         self._kernel = await self._start_kernel()
         failed = True
@@ -131,12 +142,19 @@ class NotebookWork:
                 f"The kernel {spec.name} is run by {spec.provisioner}, not as a process here."
             )
         env = child_environment(step, self._record.values_path)
-        if self._spare is not None and self._spare.fits(spec, env):
+        shared = self.view.kind == "shared"
+        if self._spare is not None and self._spare.fits(spec, env, shared=shared):
             complete = spec.environment(env)
-            kernel = await self._spare.assign(step.folder, complete, limits, self._record)
+            if isinstance(self.view, OverlayView) and not self._spare.show(self.view.order):
+                self.view = without(self.view, step.folder)
+            kernel = await self._spare.assign(
+                self.view.path(step.folder), complete, limits, self._record, self.view.guard
+            )
             if kernel is not None:
                 return kernel
-        return await StartedKernel.start(spec, step.folder, env, limits, self._record.log)
+        self.view = certain(self.view, step.folder)
+        log = self._record.log
+        return await StartedKernel.start(spec, step.folder, env, limits, log, self.view)
 
     async def _execute(self) -> None:
         from .execution import Execution

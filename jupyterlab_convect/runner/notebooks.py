@@ -32,20 +32,24 @@ OPTIONAL_FORMATS = (
 """What jsonschema imports when it is there."""
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The notebook's JSON as it is in the file; a StepFailed says what is wrong with it."""
+def read(path: Path, name: str = "") -> dict[str, Any]:
+    """The notebook's JSON as it is in the file; a StepFailed says what is wrong with it.
+
+    `name` is what it is called, when the file has another name.
+    """
+    name = name or path.name
     try:
         data: dict[str, Any] = json.loads(path.read_bytes())
     except OSError as error:
-        raise StepFailed(f"{path.name} cannot be read: {error.strerror}.") from error
+        raise StepFailed(f"{name} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise StepFailed(f"{path.name} is not a notebook: {error}.") from error
+        raise StepFailed(f"{name} is not a notebook: {error}.") from error
     major = data.get("nbformat") if isinstance(data, dict) else None
     if not isinstance(major, int):
-        raise StepFailed(f"{path.name} is not a notebook: it has no nbformat number.")
+        raise StepFailed(f"{name} is not a notebook: it has no nbformat number.")
     if major > 4:
         raise StepFailed(
-            f"{path.name} has notebook format {major}, which is newer than 4, the newest known."
+            f"{name} has notebook format {major}, which is newer than 4, the newest known."
         )
     return data
 

@@ -23,12 +23,14 @@ from .record import Record
 from .saving import write_whole
 from .settings import child_environment
 from .step import StepSpec
+from .view import View, certain
 
 LAST_WORDS = 4000
 
 
 class ProcessWork:
-    def __init__(self, step: StepSpec, record: Record, limits: Limits) -> None:
+    def __init__(self, step: StepSpec, record: Record, limits: Limits, view: View) -> None:
+        self.view = view
         self._step = step
         self._record = record
         self._limits = limits
@@ -37,11 +39,12 @@ class ProcessWork:
 
     async def run(self) -> None:
         step, memory = self._step, MemoryWatch(self._limits)
+        self.view = certain(self.view, step.folder)
         command = self._command()
         try:
             env = self._environment(command[0])
             self._process, reading = await start_process(
-                command, step.folder, env, self._limits, self._hear
+                command, step.folder, env, self._limits, self._hear, self.view
             )
         except (OSError, ValueError) as error:
             why = explain_os_error(error) if isinstance(error, OSError) else str(error)
@@ -86,9 +89,10 @@ class ProcessWork:
         if step.command:
             return list(step.command)
         assert step.source is not None
-        if not step.source.is_file():
+        source = step.copy or step.source
+        if not source.is_file():
             raise StepFailed(f"{step.source.name} was not found.")
-        suffix, path = step.source.suffix.lower(), str(step.source)
+        suffix, path = step.source.suffix.lower(), str(self.view.path(step.source))
         if suffix == ".py":
             interpreter = find(step.kernel).interpreter if step.kernel else sys.executable
             return [interpreter, path]

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from ..json_text import dumps
 from ..run_files import read_regular, write_new
 from . import files
 from .identity import identify
+from .layers import digest_file
 from .limits import limiting
 from .masking import Mask, secrets_in
 from .notebook_work import NotebookWork, SpareKernel
@@ -28,6 +30,7 @@ from .record import Record
 from .saving import write_whole
 from .settings import Settings
 from .step import StepSpec, read_step
+from .view import View, inside, keep_made, open_view
 
 TICK = 0.5
 BEAT = 10.0
@@ -36,6 +39,9 @@ RESERVE = 64 * 1024
 
 class Work(Protocol):
     """What a step executes. `interrupt` and `kill` make `run` end soon."""
+
+    view: View
+    """Where it works; it may turn out to be another one than it was given."""
 
     async def run(self) -> None: ...
     async def interrupt(self) -> None: ...
@@ -58,7 +64,7 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
     started = time.time()
     reserve = _Reserve(folder)
     record: Record | None = None
-    report: dict[str, Any] = {"files": []}
+    report = Report()
     try:
         step = read_step(folder / "step.json")
         settings = Settings.read(os.environ)
@@ -93,9 +99,24 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
         "ended": time.time(),
         "values": record.values if record else {},
         "metrics": record.metrics if record else {},
-        "files": report["files"],
+        "files": report.files,
+        "made": report.made,
+        "view": report.view.kind,
+        **({"notices": report.notices} if report.notices else {}),
     }
-    return _conclude(folder, content, outcome)
+    code = _conclude(folder, content, outcome)
+    report.view.close()
+    return code
+
+
+@dataclass(slots=True)
+class Report:
+    """What an attempt leaves behind, as far as it came."""
+
+    view: View = field(default_factory=lambda: open_view(None))
+    files: list[Any] = field(default_factory=list)
+    made: int = 0
+    notices: list[str] = field(default_factory=list)
 
 
 async def _attempt(
@@ -104,17 +125,14 @@ async def _attempt(
     settings: Settings,
     stop: _Stop,
     spare: SpareKernel | None,
-    report: dict[str, Any],
+    report: Report,
 ) -> Outcome:
     stop.attach(asyncio.get_running_loop())
     record.event("step.start", step=step.step, attempt=step.attempt, kind=step.kind)
-    outcome = await _execute(step, record, settings, stop, spare)
+    outcome = await _execute(step, record, settings, stop, spare, report)
     strict = outcome.state == "succeeded"
     try:
-        into = record.folder / "files"
-        report["files"] = files.collect(
-            step.outputs, step.folder, into, strict=strict, say=record.log
-        )
+        _collect(step, record, report, strict=strict)
     except StepFailed as failure:
         if strict:
             outcome = Outcome("failed", failure.reason, failure.error)
@@ -123,16 +141,55 @@ async def _attempt(
     return outcome
 
 
+def _collect(step: StepSpec, record: Record, report: Report, *, strict: bool) -> None:
+    """Keep what the step declared, then all that it made."""
+    view = report.view
+    if step.outputs:
+        folder, into = view.path(step.folder), record.folder / "files"
+
+        def collect() -> dict[str, Any]:
+            said: list[str] = []
+            kept = files.collect(step.outputs, folder, into, strict=strict, say=said.append)
+            return {"files": kept, "said": said}
+
+        collected = inside(view, collect)
+        report.files = collected["files"]
+        for text in collected["said"]:
+            record.log(text)
+    made = keep_made(view, record.folder / "made")
+    report.made = len(made)
+    if made:
+        content = {"files": [each.to_json() for each in made]}
+        write_whole(record.folder / "made.json", json.dumps(content, ensure_ascii=False).encode())
+    if step.view is not None:
+        report.notices += [
+            *step.notices,
+            *(
+                f"{path} changed after this run was submitted."
+                for path in step.view.changed_meanwhile()
+            ),
+        ]
+
+
 async def _execute(
-    step: StepSpec, record: Record, settings: Settings, stop: _Stop, spare: SpareKernel | None
+    step: StepSpec,
+    record: Record,
+    settings: Settings,
+    stop: _Stop,
+    spare: SpareKernel | None,
+    report: Report,
 ) -> Outcome:
+    report.view = open_view(step.view, step.folder)
     with limiting(settings.memory_limit, settings.cpu_limit) as limits:
         work: Work
         if step.kind == "notebook":
-            work = NotebookWork(step, record, settings, limits, spare)
+            work = NotebookWork(step, record, settings, limits, report.view, spare)
         else:
-            work = ProcessWork(step, record, limits)
-        return await _carry_out(work, step, record, settings.grace, stop)
+            work = ProcessWork(step, record, limits, report.view)
+        try:
+            return await _carry_out(work, step, record, settings.grace, stop)
+        finally:
+            report.view = work.view
 
 
 async def _carry_out(
@@ -141,8 +198,7 @@ async def _carry_out(
     helpers = [asyncio.ensure_future(_tick(work, record))]
     stopping = asyncio.ensure_future(stop.wait(step.timeout))
     try:
-        _make_folder(step)
-        files.place(step.inputs, step.folder)
+        _make_ready(step)
         running = asyncio.ensure_future(work.run())
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
@@ -182,13 +238,25 @@ async def _tick(work: Work, record: Record) -> None:
             record.event("beat")
 
 
-def _make_folder(step: StepSpec) -> None:
+def _make_ready(step: StepSpec) -> None:
+    """Make the working folder, unless a view has made its own."""
+    if step.view is not None:
+        return
     try:
         step.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StepFailed(
             f"The working folder {step.folder} cannot be made: {error.strerror}."
         ) from error
+    files.place(step.inputs, step.folder)
+    if step.kind == "script" and step.digest and step.source is not None:
+        # A script is executed where it lies, and so as it is now.
+        with contextlib.suppress(OSError):
+            if digest_file(step.source) != step.digest:
+                raise StepFailed(
+                    f"{step.source.name} changed after this run was submitted, and the run "
+                    "shares its folder. Run it again."
+                )
 
 
 class _Stop:

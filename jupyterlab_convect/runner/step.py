@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import ConvectError
 from ..json_text import loads
 from ..run_files import read_regular
+from .view import ViewSpec
 
 KINDS = ("notebook", "script", "command", "component")
 
@@ -39,6 +40,13 @@ class StepSpec:
     metrics: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
     expected: float | None = None
+    copy: Path | None = None
+    """The source as it was at submit, wherever that is kept."""
+    digest: str | None = None
+    """Of the source as it was at submit."""
+    notices: tuple[str, ...] = ()
+    view: ViewSpec | None = None
+    """The step's own version of the project folder; None when it shares the folder."""
 
     @property
     def title(self) -> str:
@@ -93,4 +101,8 @@ def _parse(data: Any) -> StepSpec:
         metrics=dict(data.get("metrics") or {}),
         timeout=float(timeout) if timeout else None,
         expected=data.get("expected"),
+        copy=Path(data["copy"]) if data.get("copy") else None,
+        digest=data.get("digest") or None,
+        notices=tuple(data.get("notices") or ()),
+        view=ViewSpec.read(data["view"]) if data.get("view") else None,
     )

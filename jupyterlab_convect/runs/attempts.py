@@ -17,6 +17,8 @@ from ..pipeline.plan import Json, Step
 from ..runtimes.base import StepStatus
 from .files import read_json
 from .model import Run, State
+from .project import working_folder
+from .snapshots import Snapshots
 
 SOURCE = "source.txt"
 
@@ -38,6 +40,9 @@ class Outcome:
     values: dict[str, Json] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     files: list[FileFact] = field(default_factory=list)
+    made: int = 0
+    """How many files `made.json` lists."""
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,12 @@ def describe(
     folder: Path,
     upstream: Mapping[str, tuple[Step, Path, list[FileFact]]],
     expected: float | None,
+    snapshots: Snapshots,
 ) -> dict[str, Json]:
     """The content of `step.json` for a bound step whose attempt lives in `folder`.
 
     `upstream` has each result it builds on: the step, the folder of its attempt, its files.
+    Where the step has a view of the project, that is still missing.
     """
     root = Path(run.request.root)
     source = None if step.path is None else root / step.path
@@ -70,10 +77,12 @@ def describe(
         "attempt": attempt,
         "kind": step.kind,
         "source": None if source is None else str(source),
-        "folder": str(working_folder(run, step, folder)),
+        "copy": _copy(snapshots, step),
+        "digest": step.digest,
+        "folder": str(working_folder(run.plan, step, root, folder)),
         "inputs": [
             {"from": str(origin), "to": target}
-            for target, origin in _inputs(run, step, upstream).items()
+            for target, origin in _inputs(run, step, upstream, snapshots).items()
         ],
         "kernel": step.kernel,
         "parameters": dict(step.parameters),
@@ -87,11 +96,17 @@ def describe(
     return described | _component(run, step, folder) if step.kind == "component" else described
 
 
-def keep_source(run: Run, step: Step, folder: Path) -> None:
-    """Keep a script as it is now: unlike a notebook, it leaves no executed copy of itself."""
-    if step.kind == "script" and step.path is not None:
+def _copy(snapshots: Snapshots, step: Step) -> str | None:
+    """Where the source is kept as it was at submit."""
+    kept = None if step.digest is None else snapshots.object(step.digest)
+    return str(kept) if kept is not None and kept.exists() else None
+
+
+def keep_source(snapshots: Snapshots, step: Step, folder: Path) -> None:
+    """Show a script as it is executed: unlike a notebook, it leaves no copy of itself."""
+    if step.kind == "script" and step.digest is not None:
         with contextlib.suppress(OSError):  # whoever runs it says what is wrong with it
-            shutil.copyfile(Path(run.request.root, step.path), folder / SOURCE)
+            shutil.copyfile(snapshots.object(step.digest), folder / SOURCE)
 
 
 def _component(run: Run, step: Step, folder: Path) -> dict[str, Json]:
@@ -112,18 +127,11 @@ def _component(run: Run, step: Step, folder: Path) -> dict[str, Json]:
     }
 
 
-def working_folder(run: Run, step: Step, attempt_folder: Path) -> Path:
-    """Where the step is executed."""
-    if step.working_folder == "isolated":
-        return attempt_folder / "work"
-    root = Path(run.request.root)
-    if step.working_folder != "source":
-        return root / step.working_folder
-    return (root / (step.path or run.plan.path or "x")).parent
-
-
 def _inputs(
-    run: Run, step: Step, upstream: Mapping[str, tuple[Step, Path, list[FileFact]]]
+    run: Run,
+    step: Step,
+    upstream: Mapping[str, tuple[Step, Path, list[FileFact]]],
+    snapshots: Snapshots,
 ) -> dict[str, Path]:
     """What has to be put into the working folder, because it is not there by itself."""
     isolated = step.working_folder == "isolated" and step.kind != "component"
@@ -134,7 +142,8 @@ def _inputs(
         for file in step.dependencies:
             relative = posixpath.relpath(file.path, home or ".")
             target = file.path if relative.startswith("..") else relative
-            placed[target] = root / file.path
+            kept = snapshots.object(file.digest)
+            placed[target] = kept if kept.exists() else root / file.path
     for other, folder, files in upstream.values():
         # What a component leaves is handed on by its path, not by its place in a folder.
         if other.kind != "component" and (isolated or other.working_folder == "isolated"):
@@ -176,6 +185,8 @@ def _outcome(value: dict[str, Json]) -> Outcome:
         values=dict(value.get("values") or {}),
         metrics={name: number(item) for name, item in metrics.items() if is_number(item)},
         files=files,
+        made=int(value.get("made") or 0),
+        notices=tuple(map(str, value.get("notices") or ())),
     )
 
 

@@ -9,26 +9,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import functools
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json, Step
 from ..run_files import make_folder
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
-from .attempts import Verdict, describe, judge, keep_source, working_folder
+from .attempts import Outcome, Verdict, describe, judge, keep_source
 from .endings import conclusion, skipped_because
-from .events import AttemptEnd, AttemptStart, Event, RunEnd, RunStart, StepEnd, StepWait
+from .events import AttemptEnd, AttemptStart, Event, RunEnd, RunFiles, RunStart, StepEnd, StepWait
 from .files import plain, remove_drafts, write_json
 from .lease import Lease
+from .made import remove_unfinished, see_to_files
 from .model import ENDED, GOOD, AttemptState, Run, State, StepState
+from .project import describe_view, in_view, scratch_folders, working_folder
+from .put_back import PutBack
 from .restoring import restore
 from .results import Results
 from .selection import Choice
+from .snapshots import Snapshot
 from .supervisor import Active, Host, Supervisor
 
 
@@ -80,6 +86,8 @@ class Driver:
         self._due: deque[str] = deque()
         """Steps that wait for nothing any more."""
         self._queued: dict[str, Ready] = {}
+        self._putting = False
+        """What the run made is being put into the project."""
         self._supervisor = Supervisor(host, self)
 
     def begin(self) -> None:
@@ -214,7 +222,11 @@ class Driver:
         """See to the steps that wait for nothing any more, and end the run after the last one."""
         while self._due:
             self._make_ready(self._due.popleft())
-        if self._left == 0 and not self.gone:
+        if self._left == 0 and not self.gone and not self._putting:
+            if self.state.files is None and any(step.made for step in self.state.steps.values()):
+                self._putting = True
+                self._host.spawn(self._see_to_files())
+                return
             now = time.time()
             self.commit(
                 RunEnd(now, "failed", self._hopeless)
@@ -223,6 +235,22 @@ class Driver:
             )
             self.gone = True
             self._host.finished(self)
+
+    async def _see_to_files(self) -> None:
+        """Put what the run made into the project, unless it is one of many, and then end it."""
+        alone = self.run.request.sweep is None
+        try:
+            result = await asyncio.to_thread(
+                see_to_files, self._host.store, self.run.id, alone=alone
+            )
+        except (ConvectError, OSError) as error:
+            why = error.sentence if isinstance(error, ConvectError) else plain(error)
+            result = PutBack(kept={".": why})
+        with self._host.guarded(self):
+            if not self.gone:
+                self.commit(RunFiles(time.time(), result.put, result.kept))
+                self._putting = False
+                self._settle()
 
     def _pick_up(self, step: StepState) -> None:
         """Go on with a step that has not ended, wherever the last driver left it."""
@@ -287,30 +315,33 @@ class Driver:
             time.time(),
             step_id,
             "cached",
+            made=outcome.made,
             outputs=outcome.values,
             metrics=outcome.metrics,
             cache=cache,
             source=place,
         )
-        step = self._steps[step_id]
-        if not outcome.files or step.working_folder == "isolated":
-            self._end_steps(end)
-            return
-        home = working_folder(self.run, step, folder)
-        put_back = asyncio.to_thread(restore, folder, outcome.files, home)
-        self._host.spawn(self._restore(put_back, end, otherwise))
+        take_over = asyncio.to_thread(self._keep_result, place, self._steps[step_id], outcome)
+        self._host.spawn(self._restore(take_over, end, otherwise))
+
+    def _keep_result(self, place: str, step: Step, outcome: Outcome) -> None:
+        folder = self._results.keep(place, step.id)
+        self._results.remember(step.id, folder, outcome)
+        if self._snapshot is None and step.working_folder != "isolated":
+            root = Path(self.run.request.root)
+            restore(folder, outcome.files, working_folder(self.run.plan, step, root, folder))
 
     async def _restore(
         self,
-        put_back: Coroutine[Any, Any, None],
+        take_over: Coroutine[Any, Any, None],
         end: StepEnd,
         otherwise: Callable[[str], None] | None,
     ) -> None:
         why = None
         try:
-            await put_back
+            await take_over
         except OSError as error:
-            why = f"The files of the earlier result cannot be put back: {plain(error)}."
+            why = f"The files of the earlier result cannot be copied: {plain(error)}."
         with self._host.guarded(self):
             if self.gone or self.state.steps[end.step].state in ENDED:
                 return
@@ -332,11 +363,32 @@ class Driver:
         attempt = ready.attempt
         upstream = self._results.upstream(attempt.step)
         make_folder(attempt.folder)
+        snapshots = self._host.store.snapshots
         content = describe(
-            self.run, attempt.step, attempt.number, attempt.folder, upstream, ready.expected
+            self.run,
+            attempt.step,
+            attempt.number,
+            attempt.folder,
+            upstream,
+            ready.expected,
+            snapshots,
         )
-        keep_source(self.run, attempt.step, attempt.folder)
+        if self._snapshot is not None and in_view(attempt.step):
+            made = self._results.made(attempt.step)
+            content["view"] = describe_view(
+                snapshots,
+                self._snapshot,
+                [(folder, files) for _, folder, files in made],
+                scratch_folders(attempt.folder),
+            )
+            content["notices"] = self._results.overlaps(made)
+        keep_source(snapshots, attempt.step, attempt.folder)
         write_json(attempt.folder / "step.json", content)
+
+    @functools.cached_property
+    def _snapshot(self) -> Snapshot | None:
+        digest = self.run.snapshot
+        return None if digest is None else self._host.store.snapshots.read(digest)
 
     def _attempt(self, step: Step, number: int, handle: Json = None) -> Attempt:
         folder = self._host.store.attempt_folder(self.run.id, step.id, number)
@@ -357,6 +409,7 @@ class Driver:
             self._results.remember(step_id, active.attempt.folder, outcome)
         else:
             remove_drafts(active.attempt.folder)
+            remove_unfinished(active.attempt.folder)
         end = AttemptEnd(
             now,
             step_id,
@@ -392,7 +445,17 @@ class Driver:
             reason = f"All {tried} attempts failed. The last: {reason}"
         outcome = verdict.outcome
         values, metrics = (outcome.values, outcome.metrics) if outcome else ({}, {})
-        end = StepEnd(now, step_id, verdict.state, reason or None, values, metrics)
+        made, notices = (outcome.made, outcome.notices) if outcome else (0, ())
+        end = StepEnd(
+            now,
+            step_id,
+            verdict.state,
+            reason or None,
+            values,
+            metrics,
+            notices=notices,
+            made=made,
+        )
         self._end_steps(end, before=events)
 
     def _try_again(self, step_id: str) -> None:

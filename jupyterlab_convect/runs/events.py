@@ -49,6 +49,15 @@ class RunEnd(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RunFiles(Event):
+    """Files that the run made were put into the project, or stayed with the run, and why."""
+
+    put: Sequence[str] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+    type: ClassVar[str] = "run.files"
+
+
+@dataclass(frozen=True, slots=True)
 class RunChange(Event):
     """Somebody renamed, labelled or annotated the run; None leaves as it was."""
 
@@ -145,6 +154,8 @@ class StepEnd(Event):
     metrics: Mapping[str, float] = field(default_factory=dict)
     cache: str | None = None
     source: str | None = None
+    notices: Sequence[str] = ()
+    made: int = 0
     type: ClassVar[str] = "step.end"
 
 
@@ -154,6 +165,7 @@ KINDS: Mapping[str, type[Event]] = {
         RunWait,
         RunStart,
         RunEnd,
+        RunFiles,
         RunChange,
         StopAsk,
         StepWait,
@@ -250,6 +262,9 @@ class Fold:
         self.state.state, self.state.reason = event.state, event.reason
         self.state.ended = event.time
 
+    def _run_files(self, event: RunFiles) -> None:
+        self.state.files = {"put": list(event.put), "kept": dict(event.kept)}
+
     def _run_change(self, event: RunChange) -> None:
         if event.name is not None:
             self.state.name = event.name
@@ -311,6 +326,7 @@ class Fold:
             step.state, step.reason, step.ended = event.state, event.reason, event.time
             step.outputs, step.metrics = dict(event.outputs), dict(event.metrics)
             step.cache, step.source = event.cache or step.cache, event.source
+            step.notices, step.made = list(event.notices), event.made
             if event.state in GOOD:
                 self._let_go(event.step)
 
@@ -331,6 +347,7 @@ _APPLY: Mapping[type[Event], Callable[[Fold, Any], None]] = {
     RunWait: Fold._run_wait,
     RunStart: Fold._run_start,
     RunEnd: Fold._run_end,
+    RunFiles: Fold._run_files,
     RunChange: Fold._run_change,
     StopAsk: Fold._stop_ask,
     StepWait: Fold._step_wait,

@@ -74,6 +74,8 @@ class Request:
     of: str | None = None
     """The run whose results a partial run or a re-run takes over."""
     sweep: str | None = None
+    version: str | None = None
+    """The run whose sources are executed again; None means the files as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Run:
     request: Request
     user: str | None = None
     git: Git | None = None
+    snapshot: str | None = None
+    """The digest of the project as it was at submit; None when no step has a view of it."""
 
 
 @dataclass(slots=True)
@@ -136,6 +140,10 @@ class StepState:
     """`<run id>/<attempt>` where the result lies when it was taken over from another run."""
     stopping: bool = False
     """Somebody asked to stop it."""
+    notices: list[str] = field(default_factory=list)
+    """What a reader of the result should know."""
+    made: int = 0
+    """How many files it created, changed or deleted."""
 
 
 @dataclass(slots=True)
@@ -158,6 +166,8 @@ class RunState:
     reuse: dict[str, str] = field(default_factory=dict)
     """Where the results lie that it was decided to take over, `<run id>/<attempt>`."""
     steps: dict[str, StepState] = field(default_factory=dict)
+    files: Json = None
+    """What came of putting the files it made into the project: `put` and `kept`."""
 
 
 _lock = threading.Lock()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +12,15 @@ from pathlib import Path
 from ..errors import ConvectError
 from ..pipeline.expressions import as_text, bind
 from ..pipeline.plan import Json, Step, digest_of
+from ..runner.layers import Made, copy
 from .attempts import FileFact, Outcome, read_outcome
 from .cache import fingerprint, parts_of, why_not
+from .made import read_made
 from .model import Run, RunState, StepState
 from .open_run import place_of
+from .project import in_view, overlaps
 from .restoring import is_complete
-from .store import Store
+from .store import TAKEN_OVER, Store
 
 
 class Results:
@@ -27,10 +33,52 @@ class Results:
         self._steps = {step.id: step for step in run.plan.steps}
         self._known: dict[str, tuple[Path, Outcome]] = {}
         self._fingerprints: dict[str, str] = {}
+        self._above: dict[str, frozenset[str]] = {}
+        self._order = {step.id: number for number, step in enumerate(run.plan.steps)}
 
     def remember(self, step_id: str, folder: Path, outcome: Outcome) -> None:
         """Spare a reading of what is known already."""
         self._known[step_id] = (folder, outcome)
+
+    def made(self, step: Step) -> list[tuple[str, Path, list[Made]]]:
+        """What the steps that this one waits for have made, however far up; the last first."""
+        makers = sorted(self._makers(step.id), key=self._order.__getitem__, reverse=True)
+        folders = [(other, self.of(other)[0]) for other in makers]
+        return [(other, folder / "made", read_made(folder)) for other, folder in folders]
+
+    def overlaps(self, made: list[tuple[str, Path, list[Made]]]) -> list[str]:
+        """What two of them have made differently without waiting for each other."""
+        after = {step_id: self._makers(step_id) for step_id, _, _ in made}
+        return overlaps([(step_id, files) for step_id, _, files in made], after)
+
+    def keep(self, place: str, step_id: str) -> Path:
+        """Give the run its own copy of an earlier result, which may be deleted one day."""
+        run_id, _, attempt = place.partition("/")
+        source = self._store.attempt_folder(run_id, step_id, int(attempt))
+        target = self._store.attempt_folder(self._run.id, step_id, TAKEN_OVER)
+        if not target.is_dir():
+            draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+            shutil.copytree(source, draft, symlinks=True, copy_function=_link)
+            draft.rename(target)
+        return target
+
+    def _makers(self, step_id: str) -> frozenset[str]:
+        """Those of the steps above this one, however far up, that made files."""
+        left = [step_id]
+        while left:
+            current = left[-1]
+            above = [each for each in self._steps[current].after if each not in self._left_out]
+            missing = [each for each in above if each not in self._above]
+            if missing:
+                left += missing
+                continue
+            left.pop()
+            makers = {each for each in above if self._is_maker(each)}
+            self._above[current] = frozenset(makers.union(*(self._above[e] for e in above)))
+        return self._above[step_id]
+
+    def _is_maker(self, step_id: str) -> bool:
+        return in_view(self._steps[step_id]) and self.of(step_id)[1].made > 0
 
     def of(self, step_id: str) -> tuple[Path, Outcome]:
         """The folder and the outcome of a step that ended well."""
@@ -122,6 +170,13 @@ class Results:
             source = self._store.read(run_id).state.steps[step.id]
             attempts = source.attempts[: int(number)]
         return digest_of(attempts[-1].parts)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        copy(Path(source), Path(target))
 
 
 def _seen_by(step: Step, outputs: Mapping[str, Json]) -> Mapping[str, Json]:

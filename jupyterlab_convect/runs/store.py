@@ -14,7 +14,7 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +22,13 @@ from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import to_json
 from ..run_files import PRIVATE, make_folder, owner_of, owner_of_new_files
 from .environments import remove_unused
-from .events import Event, RunChange, StopAsk
+from .events import Event, RunChange, RunFiles, StopAsk
 from .files import plain, write_json
 from .index import Entry, Index, Page, Query
 from .model import ENDED, Run, RunState, StepState
 from .open_run import OpenRun, damaged_entry, open_run, written
 from .retention import created_of, outlived, size_of, stale_leftovers
+from .snapshots import Snapshots
 
 ID = re.compile(
     r"(19[7-9]|20[0-3])\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
@@ -42,6 +43,8 @@ KEPT_OPEN, KEPT_STEPS = 512, 20_000
 AT_ONCE = 200
 """Unknown runs that `find` reads before it answers; more are read behind its back."""
 BATCH = 100
+TAKEN_OVER = 0
+"""The number under which a run keeps a result that it took over from another one."""
 
 
 class Record(NamedTuple):
@@ -57,6 +60,7 @@ class Store:
         self.folder_mode = folder_mode
         """Of the folders of new runs; what is in them has the same rights."""
         self.index = index
+        self.snapshots = Snapshots(folder)
         self._lock = threading.RLock()
         self._open: OrderedDict[str, OpenRun] = OrderedDict()
         self._dirty: dict[str, OpenRun] = {}
@@ -121,6 +125,10 @@ class Store:
             return state
         return self._ask(run_id, *(StopAsk(time.time(), each) for each in steps))
 
+    def note_files(self, run_id: str, put: list[str], kept: Mapping[str, str]) -> RunState:
+        """Write down that files of an ended run were put into the project."""
+        return self._ask(run_id, RunFiles(time.time(), put, kept))
+
     def append(self, run_id: str, *events: Event) -> RunState:
         """Write what happened. Only for the holder of the lease.
 
@@ -150,6 +158,9 @@ class Store:
     def folder_of(self, run_id: str, step: StepState) -> Path | None:
         """`result_folder` of a step whose state is at hand."""
         if step.source is not None:
+            own = self.attempt_folder(run_id, step.id, TAKEN_OVER)
+            if own.is_dir():
+                return own
             source_run, _, attempt = step.source.partition("/")
             return self.attempt_folder(source_run, step.id, int(attempt))
         return self.attempt_folder(run_id, step.id, len(step.attempts)) if step.attempts else None

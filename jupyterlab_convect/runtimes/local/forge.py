@@ -30,7 +30,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -277,7 +277,10 @@ def spare(channel: socket.socket, options: dict[str, Any]) -> None:
         if not select.select([channel], [], [], 0)[0]:
             sys.modules["jupyterlab_convect.runner.wire"].rehearse()
     else:
-        kernel = fork_kernel(options, channel)
+        overlay, landlock = map(load, options["views"])
+        confined = confine(overlay)
+        kernel = fork_kernel(options, channel, overlay, landlock)
+        kernel["confined"] = confined and os.geteuid() != 0
     order, descriptors = receive(channel)
     if order is None:
         if kernel is not None:
@@ -289,7 +292,7 @@ def spare(channel: socket.socket, options: dict[str, Any]) -> None:
     channel.close()
     if kernel is None:
         os._exit(run_step(order, descriptors))
-    keep(socket.socket(fileno=descriptors[0]), kernel)
+    keep(socket.socket(fileno=descriptors[0]), kernel, overlay if confined else None)
     os._exit(0)
 
 
@@ -329,15 +332,50 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
     return code
 
 
-def keep(runner: socket.socket, kernel: dict[str, Any]) -> None:
-    """Look after a kernel for its runner: tell how it ends, end it when the runner is gone."""
-    message = {key: kernel[key] for key in ("pid", "connection", "folder", "launch", "base")}
+def load(path: str) -> dict[str, Any]:
+    """The names of a module that must not show in a kernel."""
+    names: dict[str, Any] = {"__name__": Path(path).stem}
+    exec(compile(Path(path).read_bytes(), path, "exec"), names)  # noqa: S102 (our own file)
+    return names
+
+
+def confine(overlay: dict[str, Any]) -> bool:
+    """Give this process, and the kernel it will fork, mounts of their own, if that is allowed."""
+    try:
+        overlay["enter"]()
+    except Exception:
+        return False
+    return True
+
+
+def show(overlay: dict[str, Any] | None, order: dict[str, Any]) -> bool:
+    """Put the step's view of its folder where the kernel sees it."""
+    if overlay is None:
+        return False
+    try:
+        overlay["mount"](order)
+        overlay["drop_capabilities"]()
+    except Exception:
+        return False
+    return True
+
+
+def keep(runner: socket.socket, kernel: dict[str, Any], overlay: dict[str, Any] | None) -> None:
+    """Look after a kernel for its runner: show it what it is to see, tell how it ends, end it
+    when the runner is gone."""
+    facts = ("pid", "connection", "folder", "launch", "base", "confined")
+    message = {key: kernel[key] for key in facts}
     send(runner, message, [kernel["channel"], kernel["output"]])
     os.close(kernel["channel"])
     os.close(kernel["output"])
     pidfd = os.pidfd_open(kernel["pid"])
     waiting: list[Any] = [pidfd, runner]
     ready, _, _ = select.select(waiting, [], [])
+    if pidfd not in ready:
+        order, _ = receive(runner)
+        if order is not None:
+            runner.send(b"y" if show(overlay, order["view"]) else b"n")
+            ready, _, _ = select.select(waiting, [], [])
     if pidfd not in ready:
         with contextlib.suppress(OSError):
             os.killpg(kernel["pid"], signal.SIGKILL)
@@ -346,7 +384,12 @@ def keep(runner: socket.socket, kernel: dict[str, Any]) -> None:
         send(runner, {"ended": os.waitstatus_to_exitcode(status)})
 
 
-def fork_kernel(options: dict[str, Any], owner: socket.socket) -> dict[str, Any]:
+def fork_kernel(
+    options: dict[str, Any],
+    owner: socket.socket,
+    overlay: dict[str, Any],
+    landlock: dict[str, Any],
+) -> dict[str, Any]:
     """Start a kernel up to the point where it needs to know for whom."""
     folder = make_folder(options["sockets"])
     connection = {
@@ -366,11 +409,14 @@ def fork_kernel(options: dict[str, Any], owner: socket.socket) -> dict[str, Any]
             owner.close()
             start_over({theirs.fileno(), printed})
             os.setpgid(0, 0)
+            with contextlib.suppress(Exception):
+                overlay["drop_capabilities"]()
             die_with(parent)
             os.dup2(printed, 1)
             os.dup2(printed, 2)
             os.close(printed)
-            be_kernel(theirs, folder, connection, options["launch"]["arguments"])
+            arguments = options["launch"]["arguments"]
+            be_kernel(theirs, folder, connection, arguments, landlock["protect"])
         except BaseException:
             import traceback
 
@@ -414,7 +460,11 @@ def die_with(parent: int) -> None:
 
 
 def be_kernel(
-    channel: socket.socket, folder: Path, connection: dict[str, Any], arguments: list[str]
+    channel: socket.socket,
+    folder: Path,
+    connection: dict[str, Any],
+    arguments: list[str],
+    protect: Callable[[Sequence[Path], Sequence[Path]], bool],
 ) -> None:
     """An ordinary IPython kernel that pauses in the middle of its start."""
     import atexit
@@ -439,6 +489,8 @@ def be_kernel(
             if assignment is None:
                 os._exit(0)
             adopt(assignment)
+            if guard := assignment["guard"]:
+                protect(*([Path(path) for path in each] for each in guard))
             super().init_path()  # type: ignore[no-untyped-call]
 
     file = folder / CONNECTION

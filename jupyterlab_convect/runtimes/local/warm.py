@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...runner import landlock, overlay
 from ...runner.forked import own_launch
 from ...runner.kernels import socket_folders
 from .forge import receive, send
@@ -50,6 +51,7 @@ class WarmProcess:
             "spares": spares,
             "idle": idle,
             "sockets": socket_folders(),
+            "views": [str(overlay.__file__), str(landlock.__file__)],
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None

@@ -1,0 +1,513 @@
+"""The folder a step works in: the project as it was at submit, what earlier steps made, and
+a private layer for what this one writes.
+
+An overlay where the system allows one; else a mirror, a copy with links to what is large,
+whose originals are write-protected. Either way the runner stays outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import landlock, overlay
+from .layers import (
+    Change,
+    Key,
+    Layer,
+    Made,
+    copy,
+    digest_file,
+    find,
+    is_ignored,
+    same_content,
+    walk,
+)
+from .outcome import StepFailed, size
+
+MOST_LAYERS = 40
+LARGE = 1 << 20
+"""Bytes from which a mirror has a link instead of a copy."""
+MOST_FILES, MOST_BYTES = 5000, 200 << 20
+"""Of a mirror."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """What `step.json` says of the view."""
+
+    root: Path
+    layers: tuple[Layer, ...] = ()
+    """Read-only, the topmost first."""
+    is_open: bool = False
+    """The project folder itself is the lowest layer: it was not recorded whole at submit."""
+    live: tuple[str, ...] = ()
+    """Below the root, what stays as it is for everybody."""
+    private: tuple[str, ...] = ()
+    """Below the root, what the step may change without any effect outside or afterwards."""
+    scratch: tuple[Path, ...] = ()
+    """Where the private layer may lie, the best first."""
+    protected: tuple[Path, ...] = ()
+    """Beside the root, what nobody may write in a mirror."""
+    large: Mapping[str, Key] = field(default_factory=dict)
+    """Files that were not copied at submit, as they were then."""
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> ViewSpec:
+        return cls(
+            root=Path(data["root"]),
+            layers=tuple(
+                Layer(Path(item["folder"]), tuple(item.get("deleted") or ()))
+                for item in data.get("layers") or ()
+            ),
+            is_open=bool(data.get("is_open")),
+            live=tuple(data.get("live") or ()),
+            private=tuple(data.get("private") or ()),
+            scratch=tuple(Path(path) for path in data.get("scratch") or ()),
+            protected=tuple(Path(path) for path in data.get("protected") or ()),
+            large={path: Key(*key) for path, key in (data.get("large") or {}).items()},
+        )
+
+    @property
+    def lowers(self) -> tuple[Layer, ...]:
+        """All layers, with the project itself where it is one."""
+        return (*self.layers, Layer(self.root)) if self.is_open else self.layers
+
+    def changed_meanwhile(self) -> list[str]:
+        """The large files that are not what they were at submit."""
+        changed = []
+        for path, key in self.large.items():
+            below = find(self.lowers, path)
+            try:
+                now = None if below is None else Key.of(below.stat())
+            except OSError:
+                now = None
+            if now != key:
+                changed.append(path)
+        return changed
+
+
+class View(ABC):
+    """How a step comes to its folder."""
+
+    kind: str
+    guard: Sequence[Sequence[str]] = ()
+    """What must not be written, and the exceptions, where the view cannot see to it itself."""
+
+    @abstractmethod
+    def path(self, path: Path) -> Path:
+        """Where the step finds what lies at `path` of the project."""
+
+    @abstractmethod
+    def enter(self) -> None:
+        """In a child process, before it executes: from here on it sees the view."""
+
+    @abstractmethod
+    def changes(self) -> Iterator[tuple[str, Change]]:
+        """What the step left different: files, links, and the folders that it made."""
+
+    @abstractmethod
+    def take(self, path: str, target: Path) -> os.stat_result | None:
+        """Move a file or link out of the view; None for what is neither."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove it, once nobody is inside any more."""
+
+
+class Plain(View):
+    """No view: the step works in the folder itself, with everybody else."""
+
+    kind = "shared"
+
+    def path(self, path: Path) -> Path:
+        return path
+
+    def enter(self) -> None:
+        pass
+
+    def changes(self) -> Iterator[tuple[str, Change]]:
+        return iter(())
+
+    def take(self, path: str, target: Path) -> os.stat_result | None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+class OverlayView(View):
+    kind = "overlay"
+
+    def __init__(self, spec: ViewSpec, folder: Path) -> None:
+        """`folder` is where the private layer lies; nothing else is in it."""
+        self.spec = spec
+        self._folder = folder
+        self._upper = folder / "upper"
+        for name in ("upper", "work"):
+            (folder / name).mkdir(parents=True)
+        (folder / "work").chmod(0o700)
+        live = [path for path in spec.live if (spec.root / path).is_dir()]
+        private = [path for path in spec.private if (spec.root / path).is_dir()]
+        for path in (*live, *private):
+            (self._upper / path).mkdir(parents=True, exist_ok=True)
+        self._mounted = frozenset((*live, *private))
+        self.order = {
+            "root": str(spec.root),
+            "lowers": [str(path) for path in self._lowers()] or [str(self._empty())],
+            "upper": str(self._upper),
+            "work": str(folder / "work"),
+            "live": live,
+            "private": [(path, str(self._hidden(path))) for path in private],
+        }
+
+    def path(self, path: Path) -> Path:
+        return path
+
+    def enter(self) -> None:
+        overlay.enter()
+        overlay.mount(self.order)
+        overlay.drop_capabilities()
+
+    def make_folder(self, path: Path) -> None:
+        """Have a folder of the project in the view, whether it is there below or not."""
+        relative = path.relative_to(self.spec.root).as_posix()
+        if relative != "." and find(self.spec.lowers, relative) is None:
+            (self._upper / relative).mkdir(parents=True, exist_ok=True)
+
+    def changes(self) -> Iterator[tuple[str, Change]]:
+        for path, status in walk(self._upper):
+            if _is_below(path, self._mounted):
+                continue
+            if overlay.is_whiteout(status):
+                yield path, "deleted"
+                continue
+            below = find(self.spec.lowers, path)
+            if below is None:
+                yield path, "created"
+            elif not stat.S_ISDIR(status.st_mode):
+                if not _is_same(self._upper / path, below):
+                    yield path, "changed"
+            elif overlay.is_opaque(str(self._upper / path)):
+                yield from ((gone, "deleted") for gone in self._replaced(path))
+
+    def take(self, path: str, target: Path) -> os.stat_result | None:
+        return _move(self._upper / path, target)
+
+    def close(self) -> None:
+        _remove(self._folder)
+
+    def _replaced(self, folder: str) -> Iterator[str]:
+        """What lay in a folder that the step has removed and made anew."""
+        below = find(self.spec.lowers, folder)
+        if below is None or not below.is_dir():
+            return
+        seen = {
+            name
+            for layer in self.spec.lowers
+            if (layer.folder / folder).is_dir()
+            for name in os.listdir(layer.folder / folder)  # noqa: PTH208
+        }
+        for name in sorted(seen):
+            path = f"{folder}/{name}"
+            if not os.path.lexists(self._upper / path) and find(self.spec.lowers, path):
+                yield path
+
+    def _lowers(self) -> Iterator[Path]:
+        layers = list(self.spec.layers)
+        if len(layers) > MOST_LAYERS:
+            keep = MOST_LAYERS - 1
+            layers = [*layers[:keep], _merged(layers[keep:], self._folder / "merged")]
+        for number, layer in enumerate(layers):
+            yield layer.folder
+            if layer.deleted:
+                yield self._whiteouts(layer, self._folder / f"deleted-{number}")
+        if self.spec.is_open:
+            yield self.spec.root
+
+    def _whiteouts(self, layer: Layer, folder: Path) -> Path:
+        folder.mkdir()
+        for path in layer.deleted:
+            with contextlib.suppress(OSError):  # it lies in a folder that is deleted as well
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                overlay.make_whiteout(str(folder / path))
+        return folder
+
+    def _hidden(self, path: str) -> Path:
+        folder = self._folder / f"private-{len(path)}-{path.replace('/', '_')[:50]}"
+        for name in ("upper", "work"):
+            (folder / name).mkdir(parents=True)
+        return folder
+
+    def _empty(self) -> Path:
+        folder = self._folder / "empty"
+        folder.mkdir()
+        return folder
+
+
+class MirrorView(View):
+    kind = "mirror"
+
+    def __init__(self, spec: ViewSpec, folder: Path) -> None:
+        self.spec = spec
+        self._folder = folder
+        self._files = folder / "mirror"
+        self._files.mkdir(parents=True)
+        self._known: dict[str, Key] = {}
+        self._mounted = frozenset((*spec.live, *spec.private))
+        live = [spec.root / path for path in spec.live]
+        self.guard = (
+            [str(path) for path in (spec.root, *spec.protected)],
+            [str(path) for path in (*spec.scratch, folder, *live)],
+        )
+        self.copied = self.linked = self.bytes = 0
+        self._fill()
+
+    def path(self, path: Path) -> Path:
+        if path == self.spec.root or path.is_relative_to(self.spec.root):
+            return self._files / path.relative_to(self.spec.root)
+        return path
+
+    def enter(self) -> None:
+        protected, except_for = self.guard
+        landlock.protect(map(Path, protected), map(Path, except_for))
+
+    def make_folder(self, path: Path) -> None:
+        self.path(path).mkdir(parents=True, exist_ok=True)
+
+    def changes(self) -> Iterator[tuple[str, Change]]:
+        seen = set()
+        for path, status in walk(self._files):
+            if path in self._mounted:
+                continue
+            seen.add(path)
+            before = self._known.get(path)
+            if before is None:
+                yield path, "created"
+            elif not stat.S_ISDIR(status.st_mode) and Key.of(status) != before:
+                below = find(self.spec.lowers, path)
+                if below is None or not _is_same(self._files / path, below):
+                    yield path, "changed"
+        gone = self._known.keys() - seen
+        yield from ((path, "deleted") for path in sorted(gone) if _parent(path) not in gone)
+
+    def take(self, path: str, target: Path) -> os.stat_result | None:
+        return _move(self._files / path, target)
+
+    def close(self) -> None:
+        _remove(self._folder)
+
+    def _fill(self) -> None:
+        """Lay the layers over each other, from the topmost: what is there already wins."""
+        hidden: set[str] = set()
+        for layer in self.spec.lowers:
+            below = self.spec.root if layer.folder == self.spec.root else None
+            for path, status in walk(layer.folder):
+                if path in self._known or _is_below(path, hidden):
+                    continue
+                if below is not None and (path in self._mounted or _is_below(path, self._mounted)):
+                    continue
+                self._put(layer.folder / path, path, status)
+            hidden.update(layer.deleted)
+        for path in self._mounted:
+            target = self._files / path
+            if (self.spec.root / path).is_dir() and not os.path.lexists(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(self.spec.root / path)
+
+    def _put(self, source: Path, path: str, status: os.stat_result) -> None:
+        target = self._files / path
+        if stat.S_ISDIR(status.st_mode):
+            target.mkdir(parents=True, exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if stat.S_ISREG(status.st_mode) and status.st_size > LARGE:
+                target.symlink_to(source)
+                self.linked += 1
+            elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+                copy(source, target)
+                self.copied += 1
+                self.bytes += status.st_size
+            else:
+                return
+        self._known[path] = Key.of(target.lstat())
+        if len(self._known) > MOST_FILES or self.bytes > MOST_BYTES:
+            raise StepFailed(
+                f"The folder {self.spec.root} is too large to copy for a run: it has more than "
+                f"{MOST_FILES} files or {size(MOST_BYTES)}."
+            )
+
+
+def open_view(spec: ViewSpec | None, folder: Path | None = None) -> View:
+    """The best view that this system may allow, with `folder` of the project in it.
+
+    Whether an overlay can be entered is only known when somebody does: see `certain`.
+    """
+    if spec is None:
+        return Plain()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            view = OverlayView(spec, _scratch(spec))
+            view.make_folder(folder or spec.root)
+            return view
+    return _mirror(spec, folder)
+
+
+def certain(view: View, folder: Path) -> View:
+    """The view, or the one to take instead when it cannot be entered here: a child tries."""
+    return view if not isinstance(view, OverlayView) or _works(view) else without(view, folder)
+
+
+def without(view: OverlayView, folder: Path) -> View:
+    """The view to take instead of an overlay."""
+    view.close()
+    return _mirror(view.spec, folder)
+
+
+def _mirror(spec: ViewSpec, folder: Path | None) -> MirrorView:
+    try:
+        view = MirrorView(spec, _scratch(spec))
+    except OSError as error:
+        raise StepFailed(f"The folder {spec.root} cannot be copied: {error.strerror}.") from error
+    view.make_folder(folder or spec.root)
+    return view
+
+
+def keep_made(view: View, folder: Path) -> list[Made]:
+    """Move what the step made below `folder`, and say what it was."""
+    made = []
+    for path, change in list(view.changes()):
+        if is_ignored(path):
+            continue
+        if change == "deleted":
+            made.append(Made(path, change))
+            continue
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        status = view.take(path, target)
+        if status is not None:
+            digest = digest_file(target) if stat.S_ISREG(status.st_mode) else None
+            made.append(Made(path, change, status.st_size, digest, status.st_mode))
+    return made
+
+
+def inside(view: View, work: Callable[[], Any]) -> Any:
+    """The result of `work`, which must be JSON, done by a child that sees the view."""
+    if isinstance(view, Plain | MirrorView):
+        return work()
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(ours)
+        try:
+            view.enter()
+            answer = {"result": work()}
+        except StepFailed as failure:
+            answer = {"failed": [failure.reason, failure.error]}
+        except BaseException as error:
+            answer = {"failed": [f"{type(error).__name__}: {error}", None]}
+        with os.fdopen(theirs, "w") as pipe:
+            json.dump(answer, pipe)
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as pipe:
+        text = pipe.read()
+    os.waitpid(pid, 0)
+    answer = json.loads(text or '{"failed": ["The view of the folder cannot be opened.", null]}')
+    if "failed" in answer:
+        raise StepFailed(*answer["failed"])
+    return answer["result"]
+
+
+def _works(view: OverlayView) -> bool:
+    """Whether it can be entered: a child tries."""
+    pid = os.fork()
+    if not pid:
+        try:
+            view.enter()
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _scratch(spec: ViewSpec) -> Path:
+    """A new folder for the private layer."""
+    for place in spec.scratch:
+        with contextlib.suppress(OSError):
+            _remove(place)
+            place.mkdir(mode=0o700, parents=True)
+            return place
+    raise StepFailed("There is no folder in which the step could keep what it writes.")
+
+
+def _merged(layers: Sequence[Layer], folder: Path) -> Layer:
+    """Many layers as one, of hard links."""
+    folder.mkdir()
+    hidden: set[str] = set()
+    for layer in layers:
+        for path, status in walk(layer.folder):
+            target = folder / path
+            if os.path.lexists(target) or _is_below(path, hidden):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if stat.S_ISDIR(status.st_mode):
+                target.mkdir(exist_ok=True)
+                continue
+            try:
+                os.link(layer.folder / path, target, follow_symlinks=False)
+            except OSError:
+                copy(layer.folder / path, target)
+        hidden.update(layer.deleted)
+    return Layer(folder, tuple(sorted(hidden)))
+
+
+def _is_below(path: str, folders: frozenset[str] | set[str]) -> bool:
+    if not folders:
+        return False
+    parts = path.split("/")
+    return any("/".join(parts[:count]) in folders for count in range(1, len(parts) + 1))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return same_content(one, other) and one.lstat().st_mode == other.lstat().st_mode
+
+
+def _move(source: Path, target: Path) -> os.stat_result | None:
+    status = source.lstat()
+    if stat.S_ISDIR(status.st_mode):
+        target.mkdir(exist_ok=True)
+        return None
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
+        return None
+    try:
+        source.rename(target)
+    except OSError:
+        copy(source, target)
+    return status
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _remove(folder: Path) -> None:
+    """Remove a tree, also the folder without any rights that an overlay leaves behind."""
+    if not os.path.lexists(folder):
+        return
+    for place, names, _ in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            if not path.is_symlink():
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,91 @@
+"""What the steps of a run made: read, limited, put into the project."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import Conflict, ConvectError
+from ..runner.layers import Made, made_from
+from .files import read_json, write_json
+from .model import ENDED, GOOD
+from .project import in_view
+from .put_back import PutBack, last_made, put_back
+from .store import Store
+
+MOST_FILES, MOST_BYTES = 10_000, 1 << 30
+"""What is kept of the files that a run made."""
+
+
+def read_made(attempt_folder: Path) -> list[Made]:
+    """What an attempt made; nothing when that was never written down."""
+    path = attempt_folder / "made.json"
+    if not path.is_file():
+        return []
+    try:
+        made = made_from(read_json(path)["files"])
+        for each in made:
+            if each.path.startswith("/") or ".." in each.path.split("/"):
+                raise ValueError(each.path)
+        return made
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ConvectError("made.json is damaged.", code="damaged") from None
+
+
+def made_by_run(store: Store, run_id: str) -> Iterator[tuple[str, Path, list[Made]]]:
+    """What each good step of a run made, in the order of the plan, with where it lies."""
+    run, state = store.read(run_id)
+    for step in run.plan.steps:
+        if state.steps[step.id].state in GOOD and in_view(step):
+            folder = store.result_folder(run_id, step.id)
+            if folder is not None and (made := read_made(folder)):
+                yield step.id, folder / "made", made
+
+
+def put_into_project(store: Store, run_id: str) -> PutBack:
+    """Put the files of a run into the project it was submitted from, as far as that did not
+    change meanwhile."""
+    run, _ = store.read(run_id)
+    if run.snapshot is None:
+        return PutBack()
+    snapshot = store.snapshots.read(run.snapshot)
+    results = [(folder, made) for _, folder, made in made_by_run(store, run_id)]
+    return put_back(last_made(results), snapshot, run.created)
+
+
+def see_to_files(store: Store, run_id: str, *, alone: bool) -> PutBack:
+    """At the end of a run: put its files into the project if it ran for itself `alone`, and
+    keep of them what is allowed."""
+    result = put_into_project(store, run_id) if alone else PutBack()
+    drop_beyond_limits(store, run_id)
+    return result
+
+
+def put_when_asked(store: Store, run_id: str) -> PutBack:
+    """The same for a run that has ended, because somebody wants its files."""
+    if store.read(run_id).state.state not in ENDED:
+        raise Conflict("The run has not ended yet.", hint="Wait for its end, or stop it.")
+    result = put_into_project(store, run_id)
+    store.note_files(run_id, result.put, result.kept)
+    return result
+
+
+def drop_beyond_limits(store: Store, run_id: str) -> None:
+    """Keep the names of all files that a run made, and the content of as many as is allowed."""
+    files, room = MOST_FILES, MOST_BYTES
+    for _, folder, made in made_by_run(store, run_id):
+        dropped = set()
+        for each in sorted(made, key=lambda each: each.size):
+            files, room = files - 1, room - each.size
+            if (files < 0 or room < 0) and each.change != "deleted":
+                (folder / each.path).unlink(missing_ok=True)
+                dropped.add(each.path)
+        if dropped:
+            facts = [{**each.to_json(), "kept": each.path not in dropped} for each in made]
+            write_json(folder.parent / "made.json", {"files": facts})
+
+
+def remove_unfinished(attempt_folder: Path) -> None:
+    """Remove the private layer of an attempt whose runner was killed."""
+    shutil.rmtree(attempt_folder / ".view", ignore_errors=True)

@@ -1,0 +1,140 @@
+"""The project that a run works on: where it begins, and what each step sees of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..filesystems import file_system, private_folder
+from ..pipeline.plan import Json, Plan, Step
+from ..runner.layers import Key, Layer, Made
+from .snapshots import Snapshot, Snapshots
+
+MARKERS = (".git", ".convect", "pyproject.toml")
+"""What lies at the top of a project."""
+LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "bcachefs"))
+"""File systems that can hold what is written in an overlay."""
+OWN_FOLDER = ("isolated", "shared")
+"""Working folders without a view."""
+
+
+def project_root(folders: Iterable[Path], root: Path, home: Path) -> Path:
+    """The folder of which a run has its own version, given those that it works in.
+
+    The nearest one above with a marker; else the first below the home or the root folder;
+    else one level up, for files beside the working folder. Never the home folder itself or
+    one that belongs to the system, unless a step works there.
+    """
+    common = Path(os.path.commonpath([str(folder) for folder in folders]))
+    for folder in (common, *common.parents):
+        if folder == home or len(folder.parts) < 3:
+            break
+        if any(os.path.lexists(folder / marker) for marker in MARKERS):
+            return folder
+    for top in (root, home):
+        if common != top and common.is_relative_to(top) and len(top.parts) > 1:
+            return top / common.relative_to(top).parts[0]
+    parent = common.parent
+    shared = parent in (home, Path(tempfile.gettempdir())) or len(parent.parts) < 3
+    return common if shared else parent
+
+
+def in_view(step: Step) -> bool:
+    """Whether a step works in its own version of the project."""
+    return step.working_folder not in OWN_FOLDER
+
+
+def working_folder(plan: Plan, step: Step, root: Path, attempt_folder: Path) -> Path:
+    """Where the step is executed."""
+    if step.working_folder == "isolated":
+        return attempt_folder / "work"
+    if step.working_folder not in ("source", "shared"):
+        return root / step.working_folder
+    return (root / (step.path or plan.path or "x")).parent
+
+
+def folders_of(plan: Plan, root: Path) -> list[Path]:
+    """The folders of the project that the steps of a plan work in, and those of their sources."""
+    steps = [step for step in plan.steps if in_view(step)]
+    working = [working_folder(plan, step, root, root) for step in steps]
+    return working + [(root / step.path).parent for step in steps if step.path]
+
+
+def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
+    """Keep the sources of a plan, and the project that its steps will see; its digest."""
+    folders = folders_of(plan, root)
+    sources = [root / step.path for step in plan.steps if step.path]
+    if not folders:
+        snapshots.keep_files(sources)
+        return None
+    project = project_root(folders, root, Path.home())
+    inside = [path for path in sources if path.is_relative_to(project)]
+    snapshots.keep_files(path for path in sources if path not in inside)
+    named = (path.relative_to(project).as_posix() for path in inside)
+    return snapshots.take(project, named).digest
+
+
+def describe_view(
+    snapshots: Snapshots,
+    snapshot: Snapshot,
+    made: Sequence[tuple[Path, Sequence[Made]]],
+    scratch: Sequence[Path],
+) -> dict[str, Json]:
+    """The `view` of `step.json`: `made` is what earlier steps left, the latest first."""
+    pinned, is_open = snapshots.layers(snapshot)
+    earlier = [
+        Layer(folder, tuple(each.path for each in files if each.change == "deleted"))
+        for folder, files in made
+    ]
+    large: dict[str, Key] = snapshot.large
+    return {
+        "root": snapshot.root,
+        "layers": [_layer(layer) for layer in (*earlier, *pinned)],
+        "is_open": is_open,
+        "live": list(snapshot.live),
+        "private": list(snapshot.private),
+        "scratch": [str(path) for path in scratch],
+        "protected": [str(snapshots.runs)],
+        "large": {path: list(key) for path, key in large.items()},
+    }
+
+
+def scratch_folders(attempt_folder: Path) -> list[Path]:
+    """Where the private layer of a step may lie: beside its results where that disk can hold
+    one, so that they need not be copied; else on a disk of this machine."""
+    beside = attempt_folder / ".view"
+    name = "-".join(attempt_folder.parts[-4:]).replace(" ", "_")
+    local = private_folder("convect-views") / name
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists() or file_system(beside, mounts.read_text()) in LAYERED:
+        return [beside, local]
+    return [local, beside]
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    folder = {"folder": str(layer.folder)}
+    return {**folder, "deleted": list(layer.deleted)} if layer.deleted else dict(folder)
+
+
+def overlaps(
+    made: Sequence[tuple[str, Sequence[Made]]], after: Mapping[str, frozenset[str]]
+) -> list[str]:
+    """What steps that do not wait for each other have made differently; the first one counts.
+
+    `after` has all that each step waits for, however far up.
+    """
+    found: dict[str, tuple[str, str | None]] = {}
+    sentences = []
+    for step, files in made:
+        for each in files:
+            known = found.setdefault(each.path, (step, each.digest))
+            other, digest = known
+            if digest != each.digest and step not in after[other] and other not in after[step]:
+                sentences.append(
+                    f"{each.path} was made by {step} and by {other}, which do not wait for each "
+                    f"other; that of {other} is used."
+                )
+    return sentences

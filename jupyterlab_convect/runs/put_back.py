@@ -1,0 +1,172 @@
+"""Putting the files that a run made into the project: whole files, never over what changed.
+
+A file is put only where the project is still as it was when the run was submitted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..runner.layers import Key, Made, copy, digest_file, is_ignored
+from .files import plain
+from .snapshots import Snapshot
+
+EXCHANGE = 2
+
+
+@dataclass(slots=True)
+class PutBack:
+    """What came of it, by path relative to the project."""
+
+    put: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    """What stays with the run, and why."""
+
+
+def last_made(results: Iterable[tuple[Path, Sequence[Made]]]) -> dict[str, tuple[Path, Made]]:
+    """Each path that the steps of a run have made, as the last of them left it."""
+    found: dict[str, tuple[Path, Made]] = {}
+    for folder, files in results:
+        for each in files:
+            if each.change == "deleted":
+                for path in [path for path in found if path.startswith(f"{each.path}/")]:
+                    del found[path]
+            found[each.path] = (folder / each.path, each)
+    return found
+
+
+def put_back(
+    made: Mapping[str, tuple[Path, Made]], snapshot: Snapshot, submitted: float
+) -> PutBack:
+    """Put files into the project that `snapshot` is of; `submitted` is when it was taken."""
+    root, result = Path(snapshot.root), PutBack()
+    for path, (source, each) in sorted(made.items()):
+        if is_ignored(path):
+            continue
+        try:
+            if each.change == "deleted":
+                why = _delete(root, path, snapshot, submitted)
+            else:
+                why = _put(source, root / path, each, _before(snapshot, path), submitted)
+        except OSError as error:
+            why = f"it cannot be written: {plain(error)}"
+        if why is None:
+            result.put.append(path)
+        elif why:
+            result.kept[path] = why
+    return result
+
+
+def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
+    """The file at submit; None when there was none; True when nobody knows."""
+    found = snapshot.files.get(path)
+    if found is not None:
+        return found[0]
+    return None if snapshot.whole else True
+
+
+def _put(
+    source: Path, target: Path, made: Made, before: Key | bool | None, submitted: float
+) -> str | None:
+    """None when it was put there, else why not; empty when there is nothing to do."""
+    if not os.path.lexists(source):
+        return "it is not kept with the run any more"
+    if _is_there(target, made):
+        return ""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name[:100]}.convect-{secrets.token_hex(4)}")
+    try:
+        copy(source, draft)
+        return _place(draft, target, before, submitted)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _place(draft: Path, target: Path, before: Key | bool | None, submitted: float) -> str | None:
+    if before is True:
+        # Nobody wrote down what was there: whatever has not been touched since is still it.
+        before = _untouched(target, submitted)
+        if before is False:
+            return "it changed after the run was submitted"
+    if before is None:
+        try:
+            os.link(draft, target, follow_symlinks=False)
+        except FileExistsError:
+            return "somebody made it after the run was submitted"
+        return None
+    try:
+        if Key.of(target.lstat()) != before:
+            return "it changed after the run was submitted"
+    except FileNotFoundError:
+        return "somebody deleted it after the run was submitted"
+    if not _exchange(draft, target):
+        draft.replace(target)
+    elif Key.of(draft.lstat()) != before:
+        _exchange(draft, target)
+        return "it changed after the run was submitted"
+    return None
+
+
+def _untouched(target: Path, submitted: float) -> Key | bool | None:
+    try:
+        status = target.lstat()
+    except FileNotFoundError:
+        return None
+    return Key.of(status) if status.st_ctime < submitted else False
+
+
+def _is_there(target: Path, made: Made) -> bool:
+    """Whether the project has the very file already."""
+    try:
+        status = target.lstat()
+        return (
+            made.digest is not None
+            and stat.S_ISREG(status.st_mode)
+            and status.st_size == made.size
+            and stat.S_IMODE(status.st_mode) == stat.S_IMODE(made.mode)
+            and digest_file(target) == made.digest
+        )
+    except OSError:
+        return False
+
+
+def _delete(root: Path, path: str, snapshot: Snapshot, submitted: float) -> str | None:
+    target = root / path
+    if not os.path.lexists(target):
+        return ""
+    if not target.is_dir() or target.is_symlink():
+        before = _before(snapshot, path)
+        if before is True:
+            before = _untouched(target, submitted)
+        if before is None or before is False or Key.of(target.lstat()) != before:
+            return "it changed after the run was submitted"
+        target.unlink()
+        return None
+    inside = [each for each in snapshot.files if each.startswith(f"{path}/")]
+    for each in inside:
+        with contextlib.suppress(FileNotFoundError):
+            if Key.of((root / each).lstat()) == snapshot.files[each][0]:
+                (root / each).unlink()
+    for place, _, _ in os.walk(target, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(place).rmdir()
+    return "something in it changed after the run was submitted" if target.exists() else None
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two files in one step, where the system can."""
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        return False
+    here = ctypes.c_int(-100)
+    return bool(libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), EXCHANGE) == 0)

@@ -1,0 +1,312 @@
+"""A step's own version of a folder: the same promises for an overlay and for a mirror."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.runner import landlock
+from jupyterlab_convect.runner.layers import Key, Layer, Made
+from jupyterlab_convect.runner.outcome import StepFailed
+from jupyterlab_convect.runner.view import (
+    LARGE,
+    MirrorView,
+    OverlayView,
+    View,
+    ViewSpec,
+    certain,
+    inside,
+    keep_made,
+)
+
+NOBODY = 65534
+
+
+def overlays_work(folder: Path) -> bool:
+    view = OverlayView(ViewSpec(folder, is_open=True), folder.parent / "probe")
+    works = certain(view, folder) is view
+    view.close()
+    return works
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "项目 a:b,c"
+    for folder in ("nb", "data", "empty"):
+        (root / folder).mkdir(parents=True)
+    (root / "data" / "x.csv").write_text("7")
+    (root / "data" / "old.txt").write_text("old")
+    (root / "nb" / "helper.py").write_text("x = 1\n")
+    (root / "nb" / "link").symlink_to("../data/x.csv")
+    return root
+
+
+Open = Callable[..., View]
+
+
+@pytest.fixture(params=["overlay", "mirror"])
+def open_view(request: pytest.FixtureRequest, tmp_path: Path, project: Path) -> Open:
+    """Makes views of the project, each with a private layer of its own."""
+    if request.param == "overlay" and not overlays_work(project):
+        pytest.skip("This system allows no overlays.")
+    count = iter(range(100))
+
+    def make(*layers: Layer, **how: Any) -> View:
+        spec = ViewSpec(project, layers, is_open=True, **how)
+        kind = OverlayView if request.param == "overlay" else MirrorView
+        return kind(spec, tmp_path / f"private-{next(count)}")
+
+    return make
+
+
+def in_child(view: View, work: Callable[[Path], Any]) -> Any:
+    """Work in the project's `nb` folder, as a step would."""
+
+    def act() -> Any:
+        folder = view.path(view.spec.root / "nb")  # type: ignore[attr-defined]
+        here = Path.cwd()
+        os.chdir(folder)
+        try:
+            return work(folder)
+        finally:
+            os.chdir(here)
+
+    return inside(view, act)
+
+
+def made_by(view: View, into: Path) -> dict[str, str]:
+    return {each.path: each.change for each in keep_made(view, into)}
+
+
+def test_what_a_step_writes_is_known_and_touches_nothing(
+    open_view: Open, project: Path, tmp_path: Path
+) -> None:
+    def work(_: Path) -> str:
+        Path("new.txt").write_text("new")
+        Path("../data/x.csv").write_text("8")
+        Path("../data/old.txt").unlink()
+        return Path("helper.py").read_text() + Path("link").read_text()
+
+    view = open_view()
+    assert in_child(view, work) == "x = 1\n8"
+    assert made_by(view, tmp_path / "made") == {
+        "nb/new.txt": "created",
+        "data/x.csv": "changed",
+        "data/old.txt": "deleted",
+    }
+    assert (tmp_path / "made/data/x.csv").read_text() == "8"
+    assert (project / "data/x.csv").read_text() == "7"
+    assert (project / "data/old.txt").exists()
+    assert not (project / "nb/new.txt").exists()
+
+
+def test_reading_touching_and_rewriting_the_same_makes_nothing(
+    open_view: Open, tmp_path: Path
+) -> None:
+    def work(_: Path) -> None:
+        Path("helper.py").touch()
+        Path("../data/x.csv").write_text("7")
+
+    view = open_view()
+    in_child(view, work)
+    assert made_by(view, tmp_path / "made") == {}
+
+
+def test_a_folder_that_is_replaced_hides_what_was_in_it(
+    open_view: Open, project: Path, tmp_path: Path
+) -> None:
+    def replace(_: Path) -> None:
+        shutil.rmtree("../data")
+        Path("../data").mkdir()
+        Path("../data/only").write_text("1")
+
+    view = open_view()
+    in_child(view, replace)
+    made = keep_made(view, tmp_path / "made")
+    layer = Layer(tmp_path / "made", tuple(each.path for each in made if each.change == "deleted"))
+    after = open_view(layer)
+    assert in_child(after, lambda _: sorted(os.listdir("../data"))) == ["only"]  # noqa: PTH208
+    assert sorted(path.name for path in (project / "data").iterdir()) == ["old.txt", "x.csv"]
+
+
+def test_layers_hand_files_from_step_to_step(open_view: Open, tmp_path: Path) -> None:
+    first = open_view()
+    in_child(first, lambda _: Path("model").write_text("1"))
+    keep_made(first, tmp_path / "one")
+
+    def improve(_: Path) -> None:
+        Path("model").write_text(Path("model").read_text() + "2")
+        Path("../empty/made").mkdir()
+
+    second = open_view(Layer(tmp_path / "one"))
+    in_child(second, improve)
+    keep_made(second, tmp_path / "two")
+    third = open_view(Layer(tmp_path / "two"), Layer(tmp_path / "one"))
+    assert in_child(third, lambda _: Path("model").read_text()) == "12"
+    assert in_child(third, lambda _: Path("../empty/made").is_dir())
+
+
+def test_more_layers_than_a_mount_can_name(open_view: Open, tmp_path: Path) -> None:
+    layers = []
+    for number in range(60):
+        folder = tmp_path / f"layer-{number}"
+        folder.mkdir()
+        (folder / f"f{number}").write_text(str(number))
+        (folder / "same").write_text(str(number))
+        layers.append(Layer(folder, ("data/x.csv",) if number == 50 else ()))
+    view = open_view(*layers)
+
+    def look(_: Path) -> list[Any]:
+        names = os.listdir("..")  # noqa: PTH208
+        return [len(names), Path("../same").read_text(), Path("../data/x.csv").exists()]
+
+    assert in_child(view, look) == [64, "0", False]
+
+
+def test_a_large_file_is_never_copied_to_be_read(
+    open_view: Open, project: Path, tmp_path: Path
+) -> None:
+    with (project / "data/large.bin").open("wb") as file:
+        file.truncate(LARGE * 5000)  # takes no room itself, but a copy would
+    view = open_view()
+    size = in_child(view, lambda _: Path("../data/large.bin").stat().st_size)
+    assert size == LARGE * 5000
+    assert made_by(view, tmp_path / "made") == {}
+
+
+@pytest.mark.skipif(landlock.version() < 1, reason="The kernel has no Landlock.")
+def test_a_mirror_lets_nobody_write_through_to_the_project(project: Path, tmp_path: Path) -> None:
+    large = project / "data/large.bin"
+    large.write_bytes(bytes(LARGE + 1))
+    view = MirrorView(ViewSpec(project, is_open=True), tmp_path / "private")
+
+    def attempts() -> list[str]:
+        view.enter()
+        refused = []
+        for path in (view.path(large), project / "data/x.csv", project / "new"):
+            try:
+                with path.open("ab") as file:
+                    file.write(b"!")
+            except PermissionError:
+                refused.append(path.name)
+        view.path(project / "new").write_text("mine")
+        (tmp_path / "private/elsewhere").write_text("allowed")
+        return refused
+
+    assert _in_fork(attempts) == ["large.bin", "x.csv", "new"]
+    assert large.stat().st_size == LARGE + 1
+    assert (project / "data/x.csv").read_text() == "7"
+
+
+def test_a_folder_too_large_to_mirror_is_refused_in_a_sentence(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyterlab_convect.runner.view.MOST_FILES", 5)
+    with pytest.raises(StepFailed, match="too large to copy"):
+        MirrorView(ViewSpec(project, is_open=True), tmp_path / "private")
+
+
+def test_live_folders_are_shared_and_private_ones_leave_nothing(
+    open_view: Open, project: Path, tmp_path: Path
+) -> None:
+    (project / "runs").mkdir()
+    (project / ".git").mkdir()
+    (project / ".git/HEAD").write_text("main")
+    view = open_view(live=("runs",), private=(".git",))
+    if view.kind == "mirror":
+        pytest.skip("A mirror links to both.")
+
+    def work(_: Path) -> str:
+        Path("../runs/seen").write_text("by all")
+        Path("../.git/HEAD").write_text("moved")
+        return Path("../.git/HEAD").read_text()
+
+    assert in_child(view, work) == "moved"
+    assert (project / "runs/seen").read_text() == "by all"
+    assert (project / ".git/HEAD").read_text() == "main"
+    assert made_by(view, tmp_path / "made") == {}
+
+
+def test_a_change_of_a_large_file_since_submit_is_noticed(project: Path) -> None:
+    path = project / "data/x.csv"
+    spec = ViewSpec(project, is_open=True, large={"data/x.csv": Key.of(path.stat())})
+    assert spec.changed_meanwhile() == []
+    path.write_text("another")
+    assert spec.changed_meanwhile() == ["data/x.csv"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
+def test_an_ordinary_user_has_views_too(project: Path, tmp_path: Path) -> None:
+    for path in (tmp_path, *tmp_path.parents):
+        if not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o011)
+    for path in (project, *project.rglob("*")):
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    (project / "data/x.csv").chmod(0o444)
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", NOBODY, NOBODY)
+
+    def as_nobody() -> Any:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        view = OverlayView(ViewSpec(project, is_open=True), tmp_path / "theirs/private")
+        if certain(view, project) is not view:
+            return "no namespaces"
+
+        def work(_: Path) -> list[Any]:
+            Path("new").write_text("n")
+            try:
+                Path("../data/x.csv").write_text("8")
+            except PermissionError:
+                return [os.getuid(), "read-only stays read-only"]
+            return []
+
+        answer = in_child(view, work)
+        return [*answer, made_by(view, tmp_path / "theirs/made")]
+
+    answer = _in_fork(as_nobody)
+    if answer == "no namespaces":
+        pytest.skip("This system gives ordinary users no namespaces.")
+    assert answer == [NOBODY, "read-only stays read-only", {"nb/new": "created"}]
+    assert not (project / "nb/new").exists()
+
+
+def test_what_was_made_survives_its_record() -> None:
+    made = Made("a/b", "created", 3, "sha256:00", 0o100640)
+    assert made.to_json() == {
+        "path": "a/b",
+        "change": "created",
+        "size": 3,
+        "digest": "sha256:00",
+        "mode": 0o640,
+    }
+
+
+def _in_fork(work: Callable[[], Any]) -> Any:
+    """The result of work that changes what its process may do."""
+
+    class Elsewhere(View):
+        kind = "test"
+
+        def path(self, path: Path) -> Path:
+            return path
+
+        def enter(self) -> None:
+            pass
+
+        def changes(self) -> Any:
+            return iter(())
+
+        def take(self, path: str, target: Path) -> None:
+            return None
+
+        def close(self) -> None:
+            pass
+
+    return inside(Elsewhere(), work)

@@ -1,0 +1,186 @@
+"""A project as it was at submit, whatever happens to it afterwards."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.runner.layers import find
+from jupyterlab_convect.runs import snapshots as module
+from jupyterlab_convect.runs.project import project_root
+from jupyterlab_convect.runs.snapshots import Snapshot, Snapshots
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "data").mkdir(parents=True)
+    (root / "train.py").write_text("1")
+    (root / "data/small.csv").write_text("s")
+    (root / "data/large.bin").write_bytes(b"l" * (module.SMALL + 1))
+    (root / "latest").symlink_to("data/small.csv")
+    return root
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path) -> Snapshots:
+    return Snapshots(tmp_path / "runs")
+
+
+def seen(snapshots: Snapshots, snapshot: Snapshot, path: str) -> str | None:
+    layers, is_open = snapshots.layers(snapshot)
+    assert not is_open
+    found = find(layers, path)
+    return None if found is None else found.read_text()[:10]
+
+
+def test_what_was_there_stays_and_what_comes_is_not_seen(
+    snapshots: Snapshots, project: Path
+) -> None:
+    taken = snapshots.take(project, ["train.py"])
+    layers, _ = snapshots.layers(taken)
+    (project / "train.py").write_text("2")
+    (project / "data/small.csv").unlink()
+    (project / "new.py").write_text("n")
+    replacement = project / "draft"
+    replacement.write_bytes(b"other")
+    replacement.replace(project / "data/large.bin")
+    assert seen(snapshots, taken, "train.py") == "1"
+    assert seen(snapshots, taken, "data/small.csv") == "s"
+    assert seen(snapshots, taken, "data/large.bin") == "l" * 10
+    assert seen(snapshots, taken, "new.py") is None
+    assert find(layers, "latest") is not None
+
+
+def test_an_unchanged_project_is_recorded_once(snapshots: Snapshots, project: Path) -> None:
+    first = snapshots.take(project, ["train.py"])
+    snapshots.layers(first)
+    assert snapshots.take(project, ["train.py"]) is first
+    another_process = Snapshots(snapshots.runs)
+    assert another_process.take(project, ["train.py"]).digest == first.digest
+
+
+def test_each_version_is_seen_by_its_own(snapshots: Snapshots, project: Path) -> None:
+    versions = []
+    for number in range(5):
+        (project / "train.py").write_text(f"version {number}")
+        if number == 3:
+            (project / "data/small.csv").unlink()
+        versions.append(snapshots.take(project, ["train.py"]))
+        snapshots.layers(versions[-1])
+    again = Snapshots(snapshots.runs)
+    for number, snapshot in enumerate(versions):
+        read = again.read(snapshot.digest)
+        assert seen(again, read, "train.py") == f"version {number}"
+        assert seen(again, read, "data/small.csv") == ("s" if number < 3 else None)
+
+
+def test_many_changes_make_a_new_tree(
+    snapshots: Snapshots, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DELTA", 3)
+    snapshots.layers(snapshots.take(project, []))
+    for number in range(10):
+        (project / f"f{number}").write_text(str(number))
+    taken = snapshots.take(project, [])
+    assert len(snapshots.layers(taken)[0]) == 1
+    assert seen(snapshots, taken, "f9") == "9"
+
+
+def test_a_tree_that_is_lost_is_made_again(snapshots: Snapshots, project: Path) -> None:
+    taken = snapshots.take(project, ["train.py"])
+    snapshots.layers(taken)
+    (project / "train.py").write_text("2")
+    module.shutil.rmtree(snapshots.runs / "views")
+    assert seen(Snapshots(snapshots.runs), taken, "train.py") == "1"
+
+
+def test_a_folder_with_too_many_files_is_seen_as_it_is_but_for_its_sources(
+    snapshots: Snapshots, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_NAMES", 3)
+    taken = snapshots.take(project, ["train.py"])
+    assert list(taken.files) == ["train.py"]
+    (project / "train.py").write_text("2")
+    layers, is_open = snapshots.layers(taken)
+    assert is_open
+    found = find(layers, "train.py")
+    assert found is not None
+    assert found.read_text() == "1"
+
+
+def test_sources_are_kept_whatever_their_size(snapshots: Snapshots, project: Path) -> None:
+    (project / "huge.ipynb").write_bytes(b"x" * (module.SMALL * 2))
+    taken = snapshots.take(project, ["huge.ipynb"])
+    digest = taken.digest_at("huge.ipynb")
+    assert digest is not None
+    assert snapshots.has(digest)
+    assert taken.digest_at("data/large.bin") is None
+
+
+def test_environments_and_the_runs_themselves_are_not_recorded(
+    snapshots: Snapshots, project: Path
+) -> None:
+    for folder in (".venv/lib", "node_modules/x", "venv", ".git", "__pycache__"):
+        (project / folder).mkdir(parents=True)
+        (project / folder / "file").write_text("x")
+    (project / "venv/pyvenv.cfg").write_text("")
+    taken = snapshots.take(project, [])
+    assert set(taken.live) == {".venv", "node_modules", "venv"}
+    assert taken.private == (".git",)
+    assert not [path for path in taken.files if path.startswith((".venv", "node_modules", ".git"))]
+
+
+def test_a_snapshot_that_is_gone_is_said_in_a_sentence(snapshots: Snapshots) -> None:
+    with pytest.raises(ConvectError, match="not there any more"):
+        snapshots.read("sha256:" + "0" * 64)
+
+
+def test_cleaning_keeps_what_runs_need(snapshots: Snapshots, project: Path) -> None:
+    old = snapshots.take(project, ["train.py"])
+    snapshots.layers(old)
+    (project / "train.py").write_text("2")
+    new = snapshots.take(project, ["train.py"])
+    snapshots.layers(new)
+    needed = {new.digest, *(digest for _, digest in new.files.values() if digest)}
+    snapshots.clean([new.digest], needed)
+    assert seen(Snapshots(snapshots.runs), new, "train.py") == "2"
+    with pytest.raises(ConvectError):
+        snapshots.read(old.digest)
+
+
+@pytest.mark.parametrize(
+    ("folders", "root", "expected"),
+    [
+        (["p/nb"], ".", "p"),  # the first below the root
+        (["p/nb", "p/other/deep"], ".", "p"),
+        (["p/nb"], "p/nb", "p"),  # one level up, for `../data`
+        (["marked/a/b"], ".", "marked/a"),  # the nearest with a marker
+    ],
+)
+def test_where_a_project_begins(
+    tmp_path: Path, folders: list[str], root: str, expected: str
+) -> None:
+    (tmp_path / "marked/a/b").mkdir(parents=True)
+    (tmp_path / "marked/a/pyproject.toml").touch()
+    found = project_root([tmp_path / each for each in folders], tmp_path / root, Path("/nowhere"))
+    assert found == tmp_path / expected
+
+
+def test_a_home_folder_is_a_project_only_for_what_lies_in_it() -> None:
+    home = Path("/home/ana")
+    assert project_root([home / "work/p/nb"], home, home) == home / "work"
+    assert project_root([home / "work"], home / "work", home) == home / "work"
+    assert project_root([home], home, home) == home
+    assert project_root([Path("/data/x")], Path("/data/x"), home) == Path("/data/x")
+
+
+def test_names_of_any_bytes(snapshots: Snapshots, project: Path) -> None:
+    name = os.fsdecode(b"odd \xff\n:,name")
+    (project / name).write_text("odd")
+    taken = snapshots.take(project, [])
+    assert seen(snapshots, taken, name) == "odd"
+    assert snapshots.read(taken.digest).files.keys() == taken.files.keys()
