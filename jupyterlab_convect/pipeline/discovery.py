@@ -204,16 +204,25 @@ def read_notebook(name: str, data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         sentence = f"“{name}” is not a notebook: it is not JSON in UTF-8."
         raise ConvectError(sentence, code="bad-notebook") from None
+    if isinstance(notebook, dict) and notebook.get("nbformat") in (2, 3):
+        notebook = {**notebook, "cells": list(_old_cells(notebook))}
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        old = isinstance(notebook, dict) and notebook.get("nbformat") in (1, 2, 3)
         raise ConvectError(
-            f"“{name}” has the old notebook format {notebook['nbformat']}."
-            if old
-            else f"“{name}” is not a notebook: it has no cells.",
+            f"“{name}” is not a notebook: it has no cells.",
             code="bad-notebook",
             hint="Open it in JupyterLab and save it again.",
         )
     return notebook
+
+
+def _old_cells(notebook: dict[str, Any]) -> Iterator[Json]:
+    """The cells of the formats before 4, as those of today."""
+    sheets = notebook.get("worksheets")
+    for sheet in sheets if isinstance(sheets, list) else ():
+        cells = _dict(sheet).get("cells")
+        for cell in cells if isinstance(cells, list) else ():
+            if isinstance(cell, dict):
+                yield {**cell, "source": cell.get("input", cell.get("source"))}
 
 
 def code_cells(notebook: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:

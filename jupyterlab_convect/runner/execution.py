@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,14 +37,28 @@ class Execution(NotebookClient):
     """nbclient's treatment of outputs and widgets, with a kernel and a pace of our own."""
 
     def __init__(
-        self, notebook: Notebook, record: Record, output_limit: int, limits: Limits, **kwargs: Any
+        self,
+        notebook: Notebook,
+        record: Record,
+        output_limit: int,
+        limits: Limits,
+        *,
+        injected: int | None = None,
+        **kwargs: Any,
     ):
+        """`injected` is the index of the cell that is not in the source."""
         super().__init__(notebook, **kwargs)
         self.record = record
-        self.total = sum(_executes(cell) for cell in notebook.cells)
+        executed = [index for index, cell in enumerate(notebook.cells) if _executes(cell)]
+        own = [index for index in executed if index != injected]
+        self._numbers = {index: number for number, index in enumerate(own, 1)}
+        """Of the cells that are executed, by index, counted from 1 as they are in the source."""
+        if injected is not None:
+            self._numbers[injected] = 0
+        self.total = len(own)
         self.done = 0
         self.number = 0
-        """Of the code cell at work, counted from 1: what the notebook shows as `[n]`."""
+        """Of the cell at work; 0 before the first, and for the one that was injected."""
         self._outputs = 0
         self._kernel: Kernel
         self._wire: Wire | None = None
@@ -75,17 +89,26 @@ class Execution(NotebookClient):
         self.nb.metadata["language_info"] = info.get("language_info", {})
 
     async def execute_cells(self, progress: Callable[[int, int], None]) -> None:
-        for index, cell in enumerate(self.nb.cells):
-            if _executes(cell):
-                self.number += 1
-                if await self._execute(cell, index):
-                    break
-                self.done += 1
-                self.record.read_values()
-                progress(self.done, self.total)
-            else:
-                cell.metadata.papermill["status"] = "completed"
-        self.set_widgets_metadata()
+        """Execute them all, or up to one that raises or asks to end.
+
+        A cell whose outputs have an error failed, too, even where the kernel calls it a
+        success (`%run`, `%%capture`, `run_cell`). The cells after it are executed all the
+        same, as they are in JupyterLab and papermill, and then the notebook has failed.
+        """
+        try:
+            for index, cell in enumerate(self.nb.cells):
+                if index in self._numbers:
+                    self.number = self._numbers[index]
+                    if await self._execute(cell, index):
+                        break
+                    self.done = self.number or self.done
+                    self.record.read_values()
+                    progress(self.done, self.total)
+                else:
+                    cell.metadata.papermill["status"] = "completed"
+        finally:
+            self.set_widgets_metadata()
+        self._check_outputs()
 
     async def evaluate(self, expressions: dict[str, str]) -> dict[str, Any]:
         """Values of Python expressions in the kernel; what fails or is no text is left out."""
@@ -168,13 +191,16 @@ class Execution(NotebookClient):
             content = reply["content"]
             cell["execution_count"] = content.get("execution_count", self.number)
             if content["status"] == "error":
-                if content.get("ename") == "SystemExit" and content.get("evalue") in ("", "0"):
+                if _is_orderly_exit(content):
                     failed = False
                     return True
                 self._tell_error(index, content)
                 if not forgiving:
-                    raise StepFailed(*self._explain(content))
+                    raise StepFailed(*self._explain(content, self.number))
             failed = False
+            if content["status"] != "error" and (error := _error_in(cell)):
+                self._tell_error(index, error)
+                failed = not forgiving
             return any(p.get("source") == "ask_exit" for p in content.get("payload") or ())
         finally:
             self.settle()
@@ -182,7 +208,16 @@ class Execution(NotebookClient):
             if not failed:
                 self.record.event("cell.end", index=index, seconds=seconds)
 
-    def _tell_error(self, index: int, content: dict[str, Any]) -> None:
+    def _check_outputs(self) -> None:
+        """Fail for the last cell that has an error, which is the one papermill names."""
+        for index in sorted(self._numbers, reverse=True):
+            cell = self.nb.cells[index]
+            if notebooks.is_tagged(cell, "raises-exception"):
+                continue
+            if error := _error_in(cell):
+                raise StepFailed(*self._explain(error, self._numbers[index]))
+
+    def _tell_error(self, index: int, content: Mapping[str, Any]) -> None:
         traceback = plain("\n".join(content.get("traceback") or ()))
         self._narrator.flush()
         self.record.event(
@@ -193,13 +228,14 @@ class Execution(NotebookClient):
             traceback=traceback,
         )
 
-    def _explain(self, content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _explain(self, content: Mapping[str, Any], number: int) -> tuple[str, dict[str, Any]]:
         name, value = content.get("ename", "Error"), plain(str(content.get("evalue", "")))
         said = value.strip().partition("\n")[0]
-        reason = f"Cell {self.number} raised {name}" + (f": {said[:500]}" if said else "")
+        what = f"{name}: {said[:500]}" if said else name
+        reason = f"Cell {number} raised {what}" if number else f"The parameters raised {what}"
         traceback = plain("\n".join(content.get("traceback") or ()))
         return self.record.mask(reason), {
-            "cell": self.number,
+            "cell": number,
             "name": name,
             "value": self.record.mask(value),
             "traceback": self.record.mask(traceback),
@@ -245,6 +281,8 @@ class Execution(NotebookClient):
         if msg["msg_type"] in OUTPUT_MESSAGES:
             self._outputs += 1
             self._tell_output(msg, cell_index)
+            if msg["msg_type"] == "error" and not _error_in(cell):
+                return super().process_message(msg, cell, cell_index)  # however much was printed
             room = self._output_limit - self._kept.get(cell_index, 0)
             if room < 0:
                 return None
@@ -355,6 +393,16 @@ def _output(msg: Message) -> Any:
     }[msg["msg_type"]]
     kept = {name: content.get(name, {} if name == "metadata" else None) for name in fields}
     return notebooks.quick_nbformat().from_dict({"output_type": msg["msg_type"], **kept})
+
+
+def _error_in(cell: Any) -> Mapping[str, Any] | None:
+    """The first output of a cell that is an error."""
+    errors = (output for output in cell.outputs if output.output_type == "error")
+    return next((each for each in errors if not _is_orderly_exit(each)), None)
+
+
+def _is_orderly_exit(error: Mapping[str, Any]) -> bool:
+    return error.get("ename") == "SystemExit" and error.get("evalue") in ("", "0")
 
 
 def plain(text: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 
 from .outcome import StepFailed
 
+NATIVE = "python3"
+"""The kernel of the interpreter that runs this, installed or not."""
 _PLACE = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
@@ -80,13 +82,26 @@ def installed() -> dict[str, KernelSpec]:
         for name in names:
             if name.lower() not in specs and (spec := _read(folder / name)):
                 specs[name.lower()] = spec
-    if "python3" not in specs and importlib.util.find_spec("ipykernel") is not None:
+    if NATIVE not in specs and importlib.util.find_spec("ipykernel") is not None:
         argv = (sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}")
-        specs["python3"] = KernelSpec("python3", argv, language="python")
+        specs[NATIVE] = KernelSpec(NATIVE, argv, language="python")
     return specs
 
 
+def resolved(name: str) -> str:
+    """The name under which a kernel is installed; Jupyter calls the native one `python`, too."""
+    return NATIVE if name == "python" else name
+
+
+def default_for(language: str) -> str | None:
+    """The kernel of a notebook that names none: the native one, or the only one of its language."""
+    wanted = "python" if language in ("ipython", NATIVE) else language
+    found = [name for name, spec in installed().items() if spec.language.lower() == wanted]
+    return NATIVE if NATIVE in found else found[0] if len(found) == 1 else None
+
+
 def find(name: str) -> KernelSpec:
+    name = resolved(name)
     for folder in _folders():
         if name and Path(name).name == name and (spec := _read(folder / name)):
             return spec

@@ -78,6 +78,7 @@ class NotebookWork:
         self._pace = Pace()
         self._started = time.monotonic()
         self._notebook: notebooks.Notebook = None
+        self._injected: int | None = None
         self._spec: KernelSpec
         self._kernel: Kernel | None = None
         self._execution: Execution | None = None
@@ -95,7 +96,9 @@ class NotebookWork:
             # While the kernel starts, the slow imports go on here.
             self._notebook = notebooks.prepare(data, step.title)
             if step.parameters:
-                self._notebook = notebooks.inject(self._notebook, step.parameters, self._spec)
+                self._notebook, self._injected = notebooks.inject(
+                    self._notebook, step.parameters, self._spec
+                )
             notebooks.mark_start(self._notebook, step.parameters, step.source)
             await self._execute()
             failed = False
@@ -161,7 +164,9 @@ class NotebookWork:
 
         assert self._kernel is not None
         limit = self._settings.output_limit
-        self._execution = Execution(self._notebook, self._record, limit, self._limits)
+        self._execution = Execution(
+            self._notebook, self._record, limit, self._limits, injected=self._injected
+        )
         try:
             await self._execution.connect(self._kernel, self._settings.start_timeout)
         except StepFailed as failure:

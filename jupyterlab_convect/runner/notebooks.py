@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from .kernelspecs import KernelSpec, installed, known
+from .kernelspecs import KernelSpec, default_for, installed, known
 from .masking import Mask
 from .outcome import StepFailed
 
@@ -55,12 +55,16 @@ def read(path: Path, name: str = "") -> dict[str, Any]:
 
 
 def kernel_name(data: Mapping[str, Any], title: str) -> str:
-    """The kernel a notebook asks for."""
-    metadata = data.get("metadata")
-    spec = metadata.get("kernelspec") if isinstance(metadata, dict) else None
-    name = spec.get("name") if isinstance(spec, dict) else None
+    """The kernel a notebook asks for, or that of its language if it names none."""
+    metadata = _mapping(data.get("metadata"))
+    spec = _mapping(metadata.get("kernelspec"))
+    name = spec.get("name")
     if isinstance(name, str) and name:
         return name
+    language = spec.get("language") or _mapping(metadata.get("language_info")).get("name")
+    found = default_for(language.lower() if isinstance(language, str) else "python")
+    if found is not None:
+        return found
     raise StepFailed(f"{title} does not say which kernel it needs; {known(installed())}.")
 
 
@@ -89,7 +93,7 @@ def prepare(data: dict[str, Any], title: str) -> Notebook:
         version = nbformat.versions[data["nbformat"]]
         notebook = version.to_notebook_json(data, minor=data.get("nbformat_minor", 0))
         if data["nbformat"] < 4:
-            notebook = nbformat.convert(notebook, 4)
+            notebook = nbformat.from_dict(nbformat.convert(notebook, 4))
         notebook = nbformat.v4.upgrade(notebook) or notebook
         for cell in notebook.cells:
             cell.setdefault("metadata", nbformat.NotebookNode())
@@ -104,8 +108,13 @@ def prepare(data: dict[str, Any], title: str) -> Notebook:
     return notebook
 
 
-def inject(notebook: Notebook, parameters: Mapping[str, Any], spec: KernelSpec) -> Notebook:
-    """Add papermill's cell of parameters, in the language of the kernel."""
+def inject(
+    notebook: Notebook, parameters: Mapping[str, Any], spec: KernelSpec
+) -> tuple[Notebook, int | None]:
+    """Add papermill's cell of parameters, in the language of the kernel.
+
+    Also says at which index, unless it replaces one that an earlier run has added.
+    """
     quick_nbformat()
     # It warns about a missing `parameters` cell, which is nothing to warn about.
     logging.getLogger("papermill").setLevel(logging.ERROR)
@@ -117,12 +126,17 @@ def inject(notebook: Notebook, parameters: Mapping[str, Any], spec: KernelSpec) 
         if not isinstance(cell.metadata.get("tags"), list):
             cell.metadata.tags = []
     language = spec.language or notebook.metadata.get("language_info", {}).get("name", "")
+    count = len(notebook.cells)
     try:
-        return parameterize_notebook(
+        notebook = parameterize_notebook(
             notebook, dict(parameters), kernel_name=spec.name, language=language
         )
     except (PapermillException, NotImplementedError, ValueError, TypeError) as error:
         raise StepFailed(f"The parameters cannot be given to the notebook: {error}") from error
+    if len(notebook.cells) == count:
+        return notebook, None
+    tagged = (is_tagged(cell, "injected-parameters") for cell in notebook.cells)
+    return notebook, list(tagged).index(True)
 
 
 def mark_start(notebook: Notebook, parameters: Mapping[str, Any], source: Path) -> None:
@@ -210,6 +224,10 @@ def _masked(cell: Any, mask: Mask, nbformat: Any) -> Any:
     if "outputs" in cell:
         cell.outputs = nbformat.from_dict(mask.tree(cell.outputs))
     return cell
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _papermill_version() -> str | None:

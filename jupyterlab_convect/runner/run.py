@@ -262,13 +262,15 @@ def _make_ready(step: StepSpec) -> None:
 class _Stop:
     """Turns SIGTERM, SIGINT and the time limit into an outcome.
 
-    Signals are heard from the first moment, also before there is an event loop.
+    Signals are heard from the first moment to the last, also before there is an event loop and
+    after it. So the handlers are not the loop's own, which it takes off when it is closed.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._asked = False
         self._event: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop
 
     def listen(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -276,17 +278,16 @@ class _Stop:
                 signal.signal(number, self._on_signal)
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._event = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(number, self._on_signal)
         if self._asked:
             self._event.set()
 
     def _on_signal(self, *_: Any) -> None:
         self._asked = True
         if self._event is not None:
-            self._event.set()
+            with contextlib.suppress(RuntimeError):  # the loop is closed: all is done
+                self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self, timeout: float | None) -> Outcome:
         assert self._event is not None

@@ -18,6 +18,7 @@ const SENTENCES = [
   trans.__('Waiting for %1: all are in use.'),
   trans.__('Waiting for %1: %2 of %3 are in use.'),
   trans.__('Cell %1 raised %2'),
+  trans.__('The parameters raised %1'),
   trans.__('Skipped because %1 failed.'),
   trans.__('Skipped because %1 was stopped.'),
   trans.__('Skipped because %1 was skipped.'),

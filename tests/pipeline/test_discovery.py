@@ -187,8 +187,19 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         discover(tmp_path / "none.py")
 
 
-def test_an_old_notebook_is_called_old(tmp_path: Path) -> None:
-    (tmp_path / "old.ipynb").write_text('{"nbformat": 3, "metadata": {}, "worksheets": []}')
-    with pytest.raises(ConvectError, match="has the old notebook format 3") as caught:
-        discover(tmp_path / "old.ipynb")
-    assert caught.value.hint
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_old_notebook_is_read_like_one_of_today(tmp_path: Path, version: int) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": "# Title"},
+        {
+            "cell_type": "code",
+            "input": ["lr = 0.1\n", "n = 3"],
+            "metadata": {"tags": ["parameters"]},
+        },
+        {"cell_type": "code", "input": "auc = 1", "metadata": {"tags": ["outputs"]}},
+    ]
+    content = {"nbformat": version, "metadata": {}, "worksheets": [{"cells": cells}, 1]}
+    (tmp_path / "old.ipynb").write_text(json.dumps(content))
+    found = discover(tmp_path / "old.ipynb")
+    assert [(each.name, each.default) for each in found.parameters or ()] == [("lr", 0.1), ("n", 3)]
+    assert found.outputs == ("auc",)

@@ -1,6 +1,7 @@
 """A notebook goes in; an executed one, its events and the truth about its end come out."""
 
 import json
+import sys
 
 import nbformat
 import pytest
@@ -208,16 +209,118 @@ def test_old_notebooks_are_upgraded_in_memory(bench, minor):
     assert json.loads(source.read_text()) == content
 
 
-def test_a_notebook_of_version_3(bench):
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_notebook_of_an_old_version(bench, version):
     source = bench.work / "older.ipynb"
-    cell = {"cell_type": "code", "input": ["print('older')"], "language": "python"}
-    cell |= {"metadata": {}, "outputs": [], "collapsed": False}
-    sheets = [{"cells": [cell], "metadata": {}}]
-    content = {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": sheets}
-    source.write_text(json.dumps(content))
-    ended = bench.run(source, kernel="python3", parameters={"x": 1})
-    assert ended.log == "older\n"
+    cell = {"cell_type": "code", "input": ["x = 0\n", "print('older', x)"], "language": "python"}
+    cell |= {"metadata": {"tags": ["parameters"]}, "outputs": [], "collapsed": False}
+    more = {"cell_type": "code", "input": "print(x)", "language": "python", "outputs": []}
+    sheets = [{"cells": [cell, more], "metadata": {}}]
+    content = {"nbformat": version, "nbformat_minor": 0, "metadata": {"name": ""}}
+    source.write_text(json.dumps({**content, "worksheets": sheets}))
+    ended = bench.run(source, parameters={"x": 1})
+    assert ended.log == "older 0\n1\n"
     nbformat.validate(ended.notebook)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"kernelspec": {"name": "python", "display_name": "Python (Pyodide)"}},
+        {},
+        {"kernelspec": {}, "language_info": {"name": "python"}},
+        {"language_info": {"name": "ipython"}},
+    ],
+    ids=["python", "nothing", "language", "old language"],
+)
+def test_a_notebook_without_a_kernel_of_its_own_gets_the_native_one(bench, metadata):
+    source = _with_metadata(bench.notebook("import sys; print(sys.executable)"), metadata)
+    ended = bench.run(source, parameters={"x": 1})
+    assert (ended.state, ended.log) == ("succeeded", f"{sys.executable}\n")
+
+
+def test_one_in_a_language_without_a_kernel_is_refused(bench):
+    source = _with_metadata(bench.notebook("1"), {"language_info": {"name": "klingon"}})
+    reason = "n.ipynb does not say which kernel it needs; installed are "
+    assert bench.run(source).reason.startswith(reason)
+
+
+def _with_metadata(path, metadata):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "metadata": metadata}))
+    return path
+
+
+HIDDEN_ERRORS = {
+    "a script that raises": "%run raises.py",
+    "a script that exits with 3": "%run exits.py",
+    "captured": "%%capture\n1/0",
+    "run_cell": "get_ipython().run_cell('1/0')",
+    "showtraceback": "try:\n    1/0\nexcept Exception:\n    get_ipython().showtraceback()",
+    "after much output": "print('x' * 1000)\nget_ipython().run_cell('1/0')",
+}
+
+
+@pytest.mark.parametrize("source", HIDDEN_ERRORS.values(), ids=HIDDEN_ERRORS)
+def test_an_error_that_the_kernel_does_not_reply_with_fails_the_step(bench, source, monkeypatch):
+    monkeypatch.setenv("CONVECT_OUTPUT_LIMIT", "100")
+    (bench.work / "raises.py").write_text("1/0")
+    (bench.work / "exits.py").write_text("import sys; sys.exit(3)")
+    ended = bench.cells("print('before')", source, "print('after')", ("y = 1", ["outputs"]))
+    name = "SystemExit: 3" if "exits" in source else "ZeroDivisionError: division by zero"
+    assert (ended.code, ended.state) == (1, "failed")
+    assert ended.reason == f"Cell 2 raised {name}"
+    assert (ended.outputs["error"]["cell"], ended.outputs["values"]) == (2, {})
+    assert ended.printed(2) == "after\n", "the kernel called it a success, and so it goes on"
+    (error,) = ended.events_of("cell.error")
+    assert error["index"] == 1
+    assert [event["index"] for event in ended.events_of("cell.end")] == [0, 2, 3]
+    statuses = [cell.metadata.papermill.status for cell in ended.notebook.cells]
+    assert statuses == ["completed", "failed", "completed", "completed"]
+
+
+def test_cells_are_counted_as_in_the_source(bench):
+    source = bench.notebook(("x = 1", ["parameters"]), "print(x)", "1/0", "2")
+    for parameters in ({}, {"x": 2}):
+        ended = bench.run(source, parameters=parameters)
+        assert ended.reason == "Cell 3 raised ZeroDivisionError: division by zero"
+        assert ended.outputs["error"]["cell"] == 3
+        starts = ended.events_of("cell.start")
+        assert [event["cell"] for event in starts if event["cell"]] == [1, 2, 3]
+        assert {event["total"] for event in starts} == {4}
+        last = ended.events_of("progress")[-1]
+        assert (last["cell"], last["cells"]) == (2, 4)
+    assert [event["cell"] for event in starts] == [1, 0, 2, 3]
+    again = bench.run(ended.folder / "executed.ipynb", parameters={"x": 3})
+    assert again.reason == "Cell 4 raised ZeroDivisionError: division by zero", "it has it now"
+
+
+def test_parameters_that_raise(bench):
+    source = bench.notebook("float = None", ("x = 1", ["parameters"]), "1")
+    ended = bench.run(source, parameters={"x": float("nan")})
+    assert ended.reason == "The parameters raised TypeError: 'NoneType' object is not callable"
+    assert ended.outputs["error"]["cell"] == 0
+
+
+def test_of_several_such_errors_the_last_is_named(bench):
+    hidden = "get_ipython().run_cell('{}')"
+    ended = bench.cells(hidden.format("1/0"), hidden.format("[][0]"), "1")
+    assert ended.reason == "Cell 2 raised IndexError: list index out of range"
+    assert len(ended.events_of("cell.error")) == 2
+    ended = bench.cells(hidden.format("1/0"), "raise KeyError(1)", hidden.format("[][0]"))
+    assert ended.reason == "Cell 2 raised KeyError: 1"
+
+
+@pytest.mark.parametrize("source", ["1/0", "get_ipython().run_cell('1/0')"])
+def test_a_cell_that_may_raise_does_not_fail_the_step(bench, source):
+    ended = bench.cells((source, ["raises-exception"]), "print('after')")
+    assert (ended.state, ended.printed(1)) == ("succeeded", "after\n")
+    assert ended.notebook.cells[0].outputs[0].ename == "ZeroDivisionError"
+
+
+def test_an_error_that_was_cleared_away_is_none(bench):
+    source = "from IPython.display import clear_output\nget_ipython().run_cell('1/0')"
+    ended = bench.cells(f"{source}\nclear_output()\nprint('again')")
+    assert (ended.state, ended.printed(0)) == ("succeeded", "again\n")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +330,7 @@ def test_a_notebook_of_version_3(bench):
         (b"\xff\xfe{", "n.ipynb is not a notebook: "),
         (b"[]", "n.ipynb is not a notebook: it has no nbformat number."),
         (b'{"nbformat": 5}', "n.ipynb has notebook format 5, which is newer than 4"),
-        (b'{"nbformat": 4}', "n.ipynb does not say which kernel it needs; installed are "),
+        (b'{"nbformat": 4}', "n.ipynb is not a valid notebook: "),
         (
             b'{"nbformat": 4, "metadata": {"kernelspec": {"name": "klingon"}}, "cells": []}',
             "The kernel klingon is not installed; installed are ",

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -111,3 +113,28 @@ def _is_alive(pid):
     except OSError:
         return False
     return True
+
+
+STOPPED_AT_THE_END = """
+import os, signal, sys
+from pathlib import Path
+from jupyterlab_convect.runner import run as module
+
+conclude = module._conclude
+
+def stopped_meanwhile(*args):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return conclude(*args)
+
+module._conclude = stopped_meanwhile
+sys.exit(module.run(Path(sys.argv[1])))
+"""
+
+
+def test_a_stop_after_the_work_is_done_loses_nothing(bench):
+    path = bench.work / "s.sh"
+    path.write_text("echo done")
+    folder = bench.attempt(path)
+    done = subprocess.run([sys.executable, "-c", STOPPED_AT_THE_END, str(folder)])
+    ended = Ended(folder, done.returncode)
+    assert (ended.code, ended.state) == (0, "succeeded")

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from ...pipeline.plan import Kubernetes, Plan, Resources, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
-from ...runner.kernelspecs import KernelSpec, installed, known
+from ...runner.kernelspecs import KernelSpec, installed, known, resolved
 from ...runner.limits import can_limit
 from .ledger import Capacity, Need, too_much
 from .machine import GpuDevice
@@ -58,7 +58,7 @@ def cpu_limit(resources: Resources) -> float:
 
 
 def _programs(step: Step, specs: dict[str, KernelSpec]) -> Iterator[Problem]:
-    if step.kernel is not None and step.kernel.lower() not in specs:
+    if step.kernel is not None and resolved(step.kernel).lower() not in specs:
         yield Problem(
             "error",
             "unknown-kernel",

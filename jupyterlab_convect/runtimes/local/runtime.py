@@ -26,6 +26,7 @@ from ...run_files import append_to, open_regular, read_regular, write_whole
 from ...runner.forked import describes, own_launch
 from ...runner.identity import identify, is_alive, is_here
 from ...runner.kernelspecs import find
+from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
 from ..progress import Progresses
@@ -386,10 +387,7 @@ def _launch_of(attempt: Attempt) -> dict[str, Any] | None:
         return None
     try:
         data = json.loads(read_regular(attempt.folder / "step.json"))
-        name = data.get("kernel")
-        if not name:
-            notebook = json.loads(Path(data["source"]).read_bytes())
-            name = notebook["metadata"]["kernelspec"]["name"]
+        name = data.get("kernel") or kernel_name(read(Path(data["source"])), "")
         return describes(find(name))
     except (OSError, ValueError, KeyError, TypeError, StepFailed):
         return None  # the runner finds the same, and says so

@@ -18,6 +18,7 @@ export function Cells(props: {
   const sources = useSources(props.api, props.attempt, story.cells.length > 0);
   const failed = story.cells.filter(cell => cell.error);
   const { cells } = story;
+  const left = story.total - cells.filter(cell => cell.number > 0).length;
   if (cells.length === 0) {
     return (
       <div className="jp-ConvectRuns-hint">
@@ -46,13 +47,9 @@ export function Cells(props: {
           </li>
         ))}
       </ol>
-      {cells.length < story.total && (
+      {left > 0 && (
         <div className="jp-ConvectRuns-hint">
-          {trans._n(
-            '%1 cell has not run.',
-            '%1 cells have not run.',
-            story.total - cells.length
-          )}
+          {trans._n('%1 cell has not run.', '%1 cells have not run.', left)}
         </div>
       )}
     </div>
@@ -78,7 +75,9 @@ function FailedCell(props: {
       <h4>
         <StateIcon state="failed" />
         <span>
-          {trans.__('Cell %1', cell.number)}
+          {cell.number > 0
+            ? trans.__('Cell %1', cell.number)
+            : trans.__('Parameters')}
           {': '}
           {cell.error.name}
         </span>
@@ -114,7 +113,9 @@ function CellLine(props: {
     <details>
       <summary>
         <StateIcon state={cell.state} />
-        <span className="jp-ConvectRuns-cell-number">{cell.number}</span>
+        <span className="jp-ConvectRuns-cell-number">
+          {cell.number > 0 ? cell.number : ''}
+        </span>
         <code title={source}>{first}</code>
         <span className="jp-ConvectRuns-cell-time">
           {formatDuration(cell.seconds ?? Math.max(0, now - cell.started))}

@@ -5,7 +5,7 @@ import { Tail } from './tail';
 export interface ICell {
   /** Its place in the notebook, all cells counted. */
   index: number;
-  /** Its place among the code cells, from 1. */
+  /** Its place among the code cells of the source, from 1; 0 for the one that sets the parameters. */
   number: number;
   state: 'running' | 'succeeded' | 'failed';
   started: number;

@@ -68,6 +68,10 @@ async def test_an_unknown_kernel_names_the_installed(check):
     assert (problem.node, problem.path) == ("train", ("kernel",))
 
 
+async def test_jupyter_calls_the_native_kernel_python(check):
+    assert await check(kernel="python") == []
+
+
 async def test_a_missing_program(check, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     (problem,) = await check(kind="script", path="a.R", kernel=None)
