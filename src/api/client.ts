@@ -15,6 +15,7 @@ import type {
   IOverview,
   IProblem,
   IRequest,
+  IRunEnvironment,
   IRunPage,
   IRunQuery,
   IRunView,
@@ -120,6 +121,11 @@ export class ConvectApi {
 
   rerun(id: string, selection: ISelection): Promise<IRunView> {
     return this.post(`runs/${encode(id)}/rerun`, selection);
+  }
+
+  /** What a run was executed with. */
+  environment(id: string): Promise<IRunEnvironment> {
+    return this.get(`runs/${encode(id)}/environment`);
   }
 
   log(key: IAttemptKey, offset: number, limit?: number): Promise<ILogChunk> {

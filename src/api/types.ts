@@ -231,6 +231,54 @@ export interface IGit {
   commit: string;
   branch?: string | null;
   dirty?: boolean;
+  /** The digest under which it is kept how the files differ from the commit. */
+  difference?: string | null;
+}
+
+/** Python and all that is installed there. */
+export interface IEnvironment {
+  python: string;
+  implementation: string;
+  platform: string;
+  /** Version by name; with `@` and its origin if it is from no index. */
+  packages: Record<string, string>;
+}
+
+/** By what a step was executed. */
+export interface IStepEnvironment {
+  digest: string | null;
+  interpreter: string | null;
+  kernel: string | null;
+  /** Where it is no Python. */
+  language: string | null;
+  host: {
+    name?: string;
+    system?: string;
+    machine?: string;
+    cpus?: number | null;
+    memory?: number;
+    gpus?: string[];
+  };
+  /** As the node resolved it. */
+  image: string | null;
+  node: string | null;
+}
+
+/** How files differed from the commit. */
+export interface IGitDifference {
+  text: string;
+  cut: boolean;
+  untracked: string[];
+  untracked_cut: boolean;
+}
+
+/** What a run was executed with; a step is there a moment after its end. */
+export interface IRunEnvironment {
+  git:
+    (Omit<IGit, 'difference'> & { difference: IGitDifference | null }) | null;
+  steps: Record<string, IStepEnvironment>;
+  /** By digest. */
+  environments: Record<string, IEnvironment>;
 }
 
 export interface IRunView extends IRunSummary {

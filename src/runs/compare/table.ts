@@ -36,7 +36,10 @@ export function environmentOf(
     [trans.__('Runtime')]: runtimeLabel(trans, view.runtime),
     [trans.__('User')]: view.user,
     [trans.__('Git commit')]: view.git?.commit.slice(0, 12),
-    [trans.__('Git branch')]: view.git?.branch
+    [trans.__('Git branch')]: view.git?.branch,
+    [trans.__('Uncommitted changes')]: view.git?.difference
+      ?.replace('sha256:', '')
+      .slice(0, 12)
   };
   const several = view.plan.steps.length > 1;
   for (const step of view.plan.steps) {

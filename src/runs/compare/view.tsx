@@ -16,6 +16,7 @@ import {
   useModel,
   useTrans
 } from '../../ui';
+import { EnvironmentLines } from './environment';
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
 import type { ILine } from './table';
@@ -108,6 +109,11 @@ export function CompareView(props: {
             title={trans.__('Environment')}
             lines={linesOf(views.map(view => environmentOf(view, trans)))}
           />
+          <EnvironmentLines api={model.api} views={views}>
+            {lines => (
+              <Lines title={trans.__('Python and packages')} lines={lines} />
+            )}
+          </EnvironmentLines>
         </table>
         {views.length > 1 && <SourceDiff views={views} api={model.api} />}
       </div>

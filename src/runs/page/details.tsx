@@ -10,6 +10,7 @@ import type {
   IRunView,
   IStep
 } from '../../api';
+import { EnvironmentRows } from './environment';
 import { commandLine, runtimeLabel, translated, useTrans } from '../../ui';
 
 /** Where a step ran and how: what was asked of the runtime, and what it made of it. */
@@ -25,7 +26,6 @@ export function Details(props: {
   const { api, attemptKey, view, planned, step, attempt } = props;
   const trans = useTrans();
   const { manifest, cluster } = useManifest(api, attemptKey);
-  const { git } = view;
   const rows: [string, ReadonlyJSONValue | undefined | null][] = [
     [trans.__('Run'), view.id],
     [trans.__('Runtime'), runtimeLabel(trans, view.runtime)],
@@ -39,17 +39,11 @@ export function Details(props: {
     [trans.__('Timeout (seconds)'), planned.timeout],
     [trans.__('Reuse'), step.cache && translated(step.cache, trans)],
     [trans.__('User'), view.user],
-    [
-      trans.__('Git commit'),
-      git &&
-        `${git.commit.slice(0, 12)} ${git.branch ?? ''} ${git.dirty ? trans.__('(with uncommitted changes)') : ''}`
-    ],
     [trans.__('Digest of the source'), planned.digest],
     [trans.__('Reason in the words of the runtime'), attempt?.detail],
     [trans.__('The same from a terminal'), commandOf(view)],
     [trans.__('Manifest'), manifest],
-    [trans.__('What the cluster said of it'), cluster],
-    [trans.__('Found again by'), attempt?.handle]
+    [trans.__('What the cluster said of it'), cluster]
   ];
   const filled = rows.filter(
     ([, value]) =>
@@ -74,6 +68,13 @@ export function Details(props: {
           </tr>
         ))}
       </tbody>
+      <EnvironmentRows
+        api={api}
+        run={view.id}
+        step={step.id}
+        ended={step.ended ?? null}
+        git={view.git}
+      />
     </table>
   );
 }
