@@ -69,7 +69,7 @@ def record(folder: Path) -> None:
 
     It comes after the outcome, which does not wait for it, and goes without where it fails.
     """
-    with contextlib.suppress(OSError, ValueError, ConvectError):
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ConvectError):
         write_whole(folder / FILE, json.dumps(_describe(folder)).encode())
 
 
@@ -88,12 +88,15 @@ def _describe(folder: Path) -> dict[str, Any]:
     }
     if interpreter is None:
         return found
+    ended = json.loads(read_regular(folder / "outputs.json"))["ended"]
     runs = runs_folder(folder)
     if runs is not None:
         with contextlib.suppress(OSError):
-            return {**found, "digest": current(runs / FOLDER, interpreter)}
+            return {**found, "digest": current(runs / FOLDER, interpreter, ended)}
     looked = look(interpreter)
-    return found if looked is None else {**found, "content": _content(looked)}
+    if looked is None or _has_changed(looked, ended):
+        return found
+    return {**found, "content": _content(looked)}
 
 
 def runs_folder(attempt: Path) -> Path | None:
@@ -128,8 +131,11 @@ def interpreter_of(
     return Interpreter(command, looked_at) if command else None
 
 
-def current(folder: Path, interpreter: Interpreter) -> str | None:
-    """The digest of the interpreter's environment as it is now, which is kept in `folder`."""
+def current(folder: Path, interpreter: Interpreter, since: float | None = None) -> str | None:
+    """The digest of the interpreter's environment as it is now, which is kept in `folder`.
+
+    None when nobody can say, also because it has changed `since` then.
+    """
     known = folder / "interpreters" / f"{interpreter.key}.json"
     digest = _recognise(known)
     if digest is not None and touch(path_of(folder, digest)):
@@ -141,7 +147,15 @@ def current(folder: Path, interpreter: Interpreter) -> str | None:
     seen = {"digest": digest, "began": looked["began"], "watched": looked["watched"]}
     make_folder(known.parent)
     write_whole(known, json.dumps(seen).encode())
-    return digest
+    return None if since is not None and _has_changed(looked, since) else digest
+
+
+def _has_changed(looked: Mapping[str, Any], since: float) -> bool:
+    """Whether anything was installed after that moment, which is not what the step found."""
+    return any(
+        changed is not None and changed / 1e9 > since and (has_packages or not Path(path).is_dir())
+        for path, changed, has_packages in looked["watched"]
+    )
 
 
 def look(interpreter: Interpreter) -> dict[str, Any] | None:

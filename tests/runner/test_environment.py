@@ -110,6 +110,23 @@ def test_what_has_not_changed_is_not_looked_at_again(tmp_path, other_python, mon
     assert len(looked) == 2
 
 
+def test_what_is_installed_after_the_end_is_not_taken_for_what_was_used(
+    runs, bench, other_python, monkeypatch
+):
+    look = environment.look
+
+    def late(interpreter):
+        other_python.install("late", "1")
+        return look(interpreter)
+
+    monkeypatch.setattr(environment, "look", late)
+    recorded = runs(bench.notebook("1"), kernel="other")
+    assert (recorded["digest"], recorded["kernel"]) == (None, "other")
+    monkeypatch.setattr(environment, "look", look)
+    recorded = runs(bench.notebook("1"), kernel="other")
+    assert read(runs.environments, recorded["digest"])["packages"]["late"] == "1"
+
+
 def test_what_was_deleted_is_kept_again(tmp_path, other_python):
     folder = tmp_path / environment.FOLDER
     other_python.settle()
