@@ -5,7 +5,10 @@ import type { ConvectApi, IRunEnvironment, IRunView } from '../../api';
 import { useTrans } from '../../ui';
 import type { ILine } from './table';
 
-type Column = Record<string, string>;
+interface IColumn {
+  facts: Record<string, string>;
+  packages: Record<string, string>;
+}
 
 /**
  * Python, platform, host and packages of several runs, side by side. Those of a
@@ -24,40 +27,50 @@ export function environmentLines(
       : null
   );
   const names = [
-    ...new Set(columns.flatMap(column => Object.keys(column ?? {})))
+    ...namesOf(columns.map(column => column?.facts)),
+    ...namesOf(columns.map(column => column?.packages)).sort()
   ];
   return names.map(name => {
-    const known = columns.filter(column => column !== null);
-    return {
-      name,
-      values: columns.map(column => column?.[name] ?? ''),
-      differs: new Set(known.map(column => column[name] ?? '')).size > 1
-    };
+    const values = columns.map(
+      column => column?.facts[name] ?? column?.packages[name] ?? ''
+    );
+    const known = values.filter((_, index) => columns[index] !== null);
+    return { name, values, differs: new Set(known).size > 1 };
   });
+}
+
+function namesOf(
+  all: readonly (Record<string, string> | undefined)[]
+): string[] {
+  return [...new Set(all.flatMap(each => Object.keys(each ?? {})))];
 }
 
 function columnOf(
   found: IRunEnvironment,
   several: boolean,
   trans: TranslationBundle
-): Column {
-  const column: Column = {};
+): IColumn {
+  const column: IColumn = { facts: {}, packages: {} };
   for (const [id, step] of Object.entries(found.steps)) {
     const nameOf = (name: string) => (several ? `${id}: ${name}` : name);
     const environment = found.environments[step.digest ?? ''];
-    const facts: Record<string, string | null | undefined> = {
-      [trans.__('Host')]: step.node ?? step.host.name,
-      [trans.__('Digest of the image')]: step.image,
-      [trans.__('Language')]: step.language,
-      [trans.__('Python')]:
-        environment && `${environment.implementation} ${environment.python}`,
-      [trans.__('Platform')]: environment?.platform,
-      ...environment?.packages
-    };
-    for (const [name, value] of Object.entries(facts)) {
+    const facts: [string, string | null | undefined][] = [
+      [trans.__('Host'), step.node ?? step.host.name],
+      [trans.__('Digest of the image'), step.image],
+      [trans.__('Language'), step.language],
+      [
+        trans.__('Python'),
+        environment && `${environment.implementation} ${environment.python}`
+      ],
+      [trans.__('Platform'), environment?.platform]
+    ];
+    for (const [name, value] of facts) {
       if (value) {
-        column[nameOf(name)] ??= value;
+        column.facts[nameOf(name)] ??= value;
       }
+    }
+    for (const [name, version] of Object.entries(environment?.packages ?? {})) {
+      column.packages[nameOf(name)] = version;
     }
   }
   return column;

@@ -46,9 +46,9 @@ describe('comparing environments', () => {
         run({ z: { pandas: '2.2.3', numpy: '2.0', more: '3' } })
       )
     ).toEqual([
-      ['pandas', '2.1.0', '2.2.3'],
+      ['more', '', '3'],
       ['old', '1', ''],
-      ['more', '', '3']
+      ['pandas', '2.1.0', '2.2.3']
     ]);
   });
 
