@@ -26,7 +26,7 @@ from ..pipeline.component_types import from_text
 from ..pipeline.plan import Json
 from .approvals import Approvals, refuse_unapproved, store_folder
 from .definition import component_from_json
-from .engines import container_engine
+from .engines import container_engine, user_in
 from .files import read_json
 from .model import Component
 from .run import Folders, Launch, arguments_of, as_container, as_process, context_of
@@ -71,6 +71,9 @@ def prepare(step: Json, component: Component, folder: Path) -> Launch:
             env=step["env"],
             secrets=given.get("secrets", ()),
             gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
+            user=user_in(program),
+            memory=int(os.environ.get("CONVECT_MEMORY_LIMIT") or 0),
+            cpu=float(os.environ.get("CONVECT_CPU_LIMIT") or 0),
         )
     else:
         launch = as_process(component, arguments, folders, context, os.environ, step["env"])

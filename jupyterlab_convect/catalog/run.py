@@ -156,11 +156,15 @@ def as_container(
     env: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
     gpus: str | None = None,
+    user: str | None = None,
+    memory: int = 0,
+    cpu: float = 0,
 ) -> Launch:
     """The component in its image (or another), by podman or docker.
 
     `secrets` are variables that are passed on by name, so that no value is in the
-    command.
+    command. `memory` (in bytes) and `cpu` are limits, 0 for none: the control group of
+    the step does not hold for what a container engine starts.
     """
     rendered = render(component, arguments, SEEN, context)
     name = context["step.uid"]
@@ -168,10 +172,11 @@ def as_container(
     reads = {
         output: _real(fixed.get(path, path), folders) for output, path in rendered.reads.items()
     }
-    volumes = [(folders.inputs, SEEN.inputs, ""), (folders.outputs, SEEN.outputs, "")]
-    volumes += [(Path(real), seen, ":ro") for seen, real in rendered.files.items()]
-    volumes += [(_real(place, folders), path, "") for path, place in fixed.items()]
-    variables = {**rendered.env, **(env or {})}
+    mounts = [_mount(folders.inputs, SEEN.inputs), _mount(folders.outputs, SEEN.outputs)]
+    mounts += [_mount(Path(real), seen, "readonly") for seen, real in rendered.files.items()]
+    mounts += [_mount(_real(place, folders), path) for path, place in fixed.items()]
+    # A user whom the image does not know has no home, and pip wants one.
+    variables = {**({"HOME": "/tmp"} if user else {}), **rendered.env, **(env or {})}  # noqa: S108
     entry = ["--entrypoint", rendered.command[0]] if rendered.command else []
     command = (
         program,
@@ -179,7 +184,10 @@ def as_container(
         "--rm",
         "--name",
         name,
-        *(word for real, seen, mode in volumes for word in ("-v", f"{real}:{seen}{mode}")),
+        *(("--user", user) if user else ()),
+        *(("--memory", f"{memory}b", "--memory-swap", f"{memory}b") if memory else ()),
+        *(("--cpus", f"{cpu:g}") if cpu else ()),
+        *(word for mount in mounts for word in ("--mount", mount)),
         *(word for key, value in variables.items() for word in ("-e", f"{key}={value}")),
         *(word for key in secrets for word in ("-e", key)),
         *_gpus(program, gpus),
@@ -298,6 +306,15 @@ def _fixed_outputs(component: Component) -> dict[str, str]:
         for item in component.outputs
         if item.path
     }
+
+
+def _mount(real: Path, seen: str, *options: str) -> str:
+    """A bind mount as both engines read it: comma-separated values, with quotes where needed."""
+    fields = ("type=bind", f"source={real}", f"target={seen}", *options)
+    return ",".join(
+        '"' + field.replace('"', '""') + '"' if set(field) & set(',"\n') else field
+        for field in fields
+    )
 
 
 def _gpus(program: str, gpus: str | None) -> list[str]:

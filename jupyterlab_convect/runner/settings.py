@@ -49,8 +49,12 @@ class Settings:
 
 
 def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
-    """The environment of what the step executes: ours, less what is meant for us, and its own."""
-    private = {_PREFIX + name.upper() for name in Settings.__slots__} | {"CONVECT_SECRETS"}
+    """The environment of what the step executes: ours, less what is meant for us, and its own.
+
+    The limits stay: who starts containers has to pass them on.
+    """
+    names = set(Settings.__slots__) - {"memory_limit", "cpu_limit"}
+    private = {_PREFIX + name.upper() for name in names} | {"CONVECT_SECRETS"}
     ours = {name: value for name, value in os.environ.items() if name not in private}
     return {
         **ours,

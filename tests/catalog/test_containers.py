@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.catalog.engines import container_engine
+from jupyterlab_convect.catalog.engines import container_engine, user_in
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.render import File, Value
 from jupyterlab_convect.catalog.run import Folders, as_container, as_distant_pod, as_pod
@@ -55,9 +55,10 @@ def test_a_container_sees_kubeflow_paths_and_nothing_else(component: Make, tmp_p
     inputs, outputs = folders.inputs, folders.outputs
     assert list(launch.command) == [
         *("/usr/bin/docker", "run", "--rm", "--name", "u"),
-        *("-v", f"{inputs}:/tmp/inputs", "-v", f"{outputs}:/tmp/outputs"),
-        *("-v", "/home/x.csv:/tmp/inputs/file/data:ro"),
-        *("-v", f"{outputs}/fixed/data:/output.txt"),
+        *("--mount", f"type=bind,source={inputs},target=/tmp/inputs"),
+        *("--mount", f"type=bind,source={outputs},target=/tmp/outputs"),
+        *("--mount", "type=bind,source=/home/x.csv,target=/tmp/inputs/file/data,readonly"),
+        *("--mount", f"type=bind,source={outputs}/fixed/data,target=/output.txt"),
         *("-e", "A=1", "-e", "B=2", "-e", "TOKEN"),
         *("--gpus", '"device=0,1"'),
         *("--entrypoint", "sh", "alpine", "-c", "true"),
@@ -116,7 +117,7 @@ def test_a_client_without_its_server_is_no_engine(tmp_path: Path) -> None:
 
 
 ENGINE = """#!{python}
-import os, subprocess, sys
+import csv, os, subprocess, sys
 # Stands in for a container engine: volumes become links, so that the paths are true.
 words = sys.argv[1:]
 if words[0] != "run":
@@ -124,10 +125,12 @@ if words[0] != "run":
 mapping, entry, rest = [], [], words[1:]
 while rest and rest[0].startswith("-"):
     word = rest.pop(0)
-    if word in ("-v", "-e", "--name", "--entrypoint"):
+    if word != "--rm":
         value = rest.pop(0)
-        if word == "-v":
-            mapping.append(value.split(":")[:2])
+        print(word, value)
+        if word == "--mount":
+            fields = dict(field.partition("=")[::2] for field in next(csv.reader([value])))
+            mapping.append([fields["source"], fields["target"]])
         if word == "--entrypoint":
             entry = [value]
 def real(word):
@@ -162,6 +165,57 @@ def test_with_a_container_engine_no_approval_is_needed(
     assert outcome["state"] == "succeeded", outcome
     assert outcome["values"] == {"o": "hello world"}
     assert "Not contained" not in attempt.log
+
+
+@pytest.mark.slow
+def test_limits_and_odd_names_reach_a_container(
+    component: Make, tmp_path: Path, attempt_at: Any
+) -> None:
+    """What the engine starts is not in the control group of the step."""
+    odd = tmp_path / 'a:b,c "d"'
+    odd.mkdir()
+    (odd / "n.txt").write_text("hello")
+    made = shell(
+        component,
+        'cat "$0" > "$1"',
+        [{"inputPath": "a"}, {"outputPath": "o"}],
+        inputs=[{"name": "a"}],
+        outputs=[{"name": "o", "type": "String"}],
+    )
+    attempt = attempt_at(odd, made, a={"file": "n.txt"})
+    limits = {"CONVECT_MEMORY_LIMIT": str(512 << 20), "CONVECT_CPU_LIMIT": "0.5"}
+    outcome = attempt.run(approved=False, CONVECT_CONTAINER_ENGINE=engine(tmp_path), **limits)
+    assert outcome["state"] == "succeeded", (outcome, attempt.log)
+    assert outcome["values"] == {"o": "hello"}
+    assert f"--memory {512 << 20}b\n--memory-swap {512 << 20}b\n--cpus 0.5\n" in attempt.log
+
+
+@pytest.mark.parametrize(
+    ("said", "uid", "user"),
+    [
+        ("[name=seccomp,profile=builtin name=cgroupns]", 1000, "1000:100"),
+        ("[name=seccomp name=rootless]", 1000, None),
+        ("[name=seccomp]", 0, None),
+        (None, 1000, None),
+    ],
+)
+def test_files_of_a_container_belong_to_who_started_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, uid: int, user: str | None
+) -> None:
+    program = tmp_path / "docker"
+    program.write_text("#!/bin/sh\nexit 1\n" if said is None else f"#!/bin/sh\necho '{said}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(os, "getuid", lambda: uid)
+    monkeypatch.setattr(os, "getgid", lambda: 100)
+    assert user_in(str(program)) == user
+
+
+def test_a_user_whom_the_image_does_not_know_has_a_home(component: Make, tmp_path: Path) -> None:
+    folders = Folders(tmp_path)
+    launch = as_container(component([]), {}, folders, CONTEXT, program="docker", user="1000:100")
+    words = " ".join(launch.command)
+    assert "--user 1000:100" in words
+    assert "-e HOME=/tmp" in words
 
 
 IMAGE = "localhost/jupyterlab-convect-test:1"
