@@ -121,6 +121,8 @@ def _placeholder(body: str, item: At) -> Json:
             return {f"{side[:-1]}{part.capitalize()}": name}
         if part in ("metadata", "name", "value"):
             return {"metadata": {side[:-1]: name, "part": part, **({"key": key} if key else {})}}
+        if part is None and key is None:
+            return {"metadata": {side[:-1]: name, "part": "artifacts"}}
     raise item.fail(f"“{{{{${body}}}}}” is not a placeholder that is known.")
 
 

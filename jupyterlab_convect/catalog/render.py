@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ..errors import ConvectError
 from ..pipeline.component_types import type_name
 from ..pipeline.plan import Json
-from .model import Component, Container, Format, Input
+from .model import Component, Container, Format, Input, Output
 from .values import fitting, to_text
 
 
@@ -174,7 +174,21 @@ class _Renderer:
             return [self.report()]
         if kind == "context":
             return [self.context[body]]
+        if body.get("part") == "artifacts":
+            return [json.dumps(self.artifacts(body))]
         return [body.get("input", body.get("output")) if body.get("part") == "name" else ""]
+
+    def artifacts(self, body: Json) -> Json:
+        """All artifacts of an input or an output, as a list."""
+        name = body.get("output") or body["input"]
+        end: Input | Output | None
+        if "output" in body:
+            end, path = self.component.output(name), self.output(name)
+        elif name in self.arguments:
+            end, path = self.component.input(name), self.input(name, "")
+        else:
+            return []
+        return _artifact(name, end.type if end else None, path)["artifacts"]
 
     def literal(self, text: str) -> str:
         if self.component.format == "ir" or "{{" not in text:

@@ -244,6 +244,36 @@ def test_compiled_values_are_spelled_as_json() -> None:
     assert result.command == ("--b=true", "9", '[1,"é"]', "x-RUN-y")
 
 
+def test_a_list_of_artifacts_is_spelled_as_json() -> None:
+    dataset = {"artifactType": {"schemaTitle": "system.Dataset"}, "isArtifactList": True}
+    text = {
+        "pipelineInfo": {"name": "p"},
+        "components": {
+            "c": {"executorLabel": "e", "inputDefinitions": {"artifacts": {"d": dataset}}}
+        },
+        "deploymentSpec": {
+            "executors": {
+                "e": {"container": {"image": "a", "command": ["{{$.inputs.artifacts['d']}}"]}}
+            }
+        },
+        "root": {
+            "inputDefinitions": {"artifacts": {"d": dataset}},
+            "dag": {
+                "tasks": {
+                    "t": {
+                        "componentRef": {"name": "c"},
+                        "inputs": {"artifacts": {"d": {"componentInputArtifact": "d"}}},
+                    }
+                }
+            },
+        },
+    }
+    (component,) = read(json.dumps(text).encode(), "p.yaml").components
+    (command,) = rendered(component, d=File("/home/x.csv")).command
+    (artifact,) = json.loads(command)
+    assert (artifact["name"], artifact["uri"]) == ("d", "/tmp/inputs/d/data")
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [

@@ -165,3 +165,19 @@ def test_thousands_of_nested_supernodes_are_no_trouble():
     value = pipeline(supernode("s0", "f1"), flows=[*flows, flow(f"f{count}", node("a"))])
     document, _ = import_elyra(json.dumps(value))
     assert len(document["nodes"]) == count + 1
+
+
+def test_a_link_into_a_supernode_that_leads_to_nothing_is_told():
+    inside = {"id": "entry", "type": "binding", "outputs": [{"id": "out"}]}
+    group = supernode("s", "f") | {
+        "inputs": [{"id": "in", "subflow_node_ref": "gone", "links": [link("a")]}]
+    }
+    value = pipeline(node("a"), group, flows=[flow("f", inside, node("b"))])
+    _, problems = convert(value)
+    assert "elyra-dropped-link" in codes(problems)
+    # With somebody at the other end there is nothing to tell.
+    group["inputs"][0]["subflow_node_ref"] = "entry"
+    value = pipeline(node("a"), group, flows=[flow("f", inside, node("b", after=["entry"]))])
+    document, problems = convert(value)
+    assert document["nodes"]["b"]["after"] == ["a"]
+    assert "elyra-dropped-link" not in codes(problems)

@@ -15,6 +15,8 @@ from ..document import describe_type, shorten
 from ..plan import Json
 
 NEWEST = 8
+UNRELEASED = 7.5
+"""What Elyra wrote for some months between two releases."""
 MARGIN = 40
 """Room between the edge of a group and its members."""
 
@@ -42,7 +44,7 @@ class Note:
 
 @dataclass(slots=True)
 class Canvas:
-    version: int
+    version: float
     app_data: Raw
     boxes: list[Box] = field(default_factory=list)
     groups: list[Box] = field(default_factory=list)
@@ -51,6 +53,8 @@ class Canvas:
     """For each box the ids of the boxes that it is linked from."""
     kept: Raw = field(default_factory=dict)
     """What the envelope holds beyond the usual."""
+    lost: list[Box] = field(default_factory=list)
+    """Supernodes with a link that leads to nothing inside of them."""
 
 
 def read_canvas(value: Json) -> Canvas:
@@ -75,6 +79,7 @@ def read_canvas(value: Json) -> Canvas:
         for supernode in graph.add(flow, owner):
             pending.append((_subflow(supernode, by_id), supernode))
     canvas.sources = {box.id: graph.sources_of(box) for box in canvas.boxes}
+    canvas.lost = [box for box in canvas.groups if graph.leads_nowhere(box)]
     unused = [flow for flow in flows if flow.get("id") not in visited]
     if unused:
         canvas.kept["pipelines"] = unused
@@ -101,6 +106,8 @@ class _Graph:
         self.nodes: dict[str, Raw] = {}
         self.owners: dict[str, str | None] = {}
         """The supernode around each node."""
+        self.entered: set[tuple[str, str]] = set()
+        """Supernodes and their ports by which a link has reached a box."""
 
     def add(self, flow: Raw, owner: Box | None) -> list[Box]:
         """Put a flow's nodes and comments on the canvas; gives back its supernodes."""
@@ -196,7 +203,16 @@ class _Graph:
         inputs = raw_objects(self.nodes[owner].get("inputs"), "“inputs”")
         exact = [item for item in inputs if item.get("subflow_node_ref") == binding_id]
         named = [item for item in inputs if port == f"output_{item.get('id')}"]
-        return [link for item in exact or named for link in _links_of_port(item)]
+        entered = exact or named
+        self.entered |= {(owner, str(item.get("id"))) for item in entered}
+        return [link for item in entered for link in _links_of_port(item)]
+
+    def leads_nowhere(self, supernode: Box) -> bool:
+        """Whether a link goes into a supernode and reaches nothing there."""
+        return any(
+            _links_of_port(item) and (supernode.id, str(item.get("id"))) not in self.entered
+            for item in raw_objects(supernode.raw.get("inputs"), "“inputs”")
+        )
 
 
 def label_of(node: Raw) -> str:
@@ -226,7 +242,7 @@ def _flows(value: Raw) -> tuple[list[Raw], Raw]:
     )
 
 
-def _version(flow: Raw) -> int:
+def _version(flow: Raw) -> float:
     version = raw_object(flow.get("app_data"), "“app_data”").get("version", 0)
     if isinstance(version, str) and version.isdecimal() and version.isascii():
         version = int(version[:9])
@@ -234,7 +250,7 @@ def _version(flow: Raw) -> int:
         not isinstance(version, int | float)
         or isinstance(version, bool)
         or version < 0
-        or version % 1
+        or (version % 1 and version != UNRELEASED)
     ):
         raise ConvectError(
             f"The version of this Elyra pipeline should be a whole number, but it is "
@@ -247,7 +263,7 @@ def _version(flow: Raw) -> int:
             "be imported.",
             code="newer-version",
         )
-    return int(version)
+    return version if version == UNRELEASED else int(version)
 
 
 def _envelope(value: Raw, primary: Raw) -> Raw:

@@ -65,6 +65,15 @@ def import_elyra(text: str | bytes, *, path: str | None = None) -> tuple[Documen
         **{name: _at(note.place) + _size(note.raw, "") for name, note in notes.items()},
     }
     _explain_old_paths(context)
+    context.report.problems.extend(
+        Problem(
+            "warning",
+            "elyra-dropped-link",
+            f"A link into “{label_of(box.raw)}” is left out, because what it led to is gone.",
+            node=group_ids[box.id],
+        )
+        for box in canvas.lost
+    )
     parts = without_empty({**head, "comments": comments, "layout": layout})
     return cast(Document, {"convect": 1, **parts, "nodes": nodes}), context.report.problems
 

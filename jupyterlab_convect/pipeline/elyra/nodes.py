@@ -102,7 +102,7 @@ def wished_id(box: Box, label: str) -> str:
     return label
 
 
-def _split(raw: Raw, version: int) -> tuple[Bag, Bag]:
+def _split(raw: Raw, version: float) -> tuple[Bag, Bag]:
     """What belongs to the node as such, and its properties: one object before version 4."""
     app_data = raw_object(raw.get("app_data"), "“app_data”")
     if "component_parameters" in app_data:

@@ -134,7 +134,9 @@ def _dependencies(bag: Bag) -> list[str]:
 
 def _variable(value: Json) -> tuple[str, str]:
     name, text = _pair(value, "env_var", "value")
-    if not text:
+    if isinstance(value, str):
+        text = value.partition("=")[2]  # Every blank of a value counts.
+    if not text.strip():
         raise Unreadable(f"{shorten(name)} has no value, and Elyra leaves it unset then", "info")
     return name, as_literal(text)
 
