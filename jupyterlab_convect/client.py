@@ -26,6 +26,7 @@ from .pipeline.plan import Json
 from .reporting import metric, output
 from .runs.index import Query
 from .runs.model import ENDED, Request, Selection, State
+from .runs.versions import Version
 from .settings import load_settings
 from .workspace import Workspace
 
@@ -201,8 +202,8 @@ class Session:
         self.submitted.add(made.id)
         return RunHandle(self, made.id)
 
-    def again(self, run_id: str, selection: Selection) -> RunHandle:
-        return self.submit(self.workspace.again(run_id, selection))
+    def again(self, run_id: str, selection: Selection, version: Version) -> RunHandle:
+        return self.submit(self.workspace.again(run_id, selection, version=version))
 
     def close(self) -> None:
         """Let go of everything; what runs goes on, and whoever comes next takes it up."""

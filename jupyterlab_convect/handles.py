@@ -11,9 +11,10 @@ from .errors import Missing
 from .json_text import shown
 from .pipeline.plan import Json
 from .results import Results, list_files, results_of
-from .runs import environments, views
+from .runs import environments, made, views
 from .runs.model import ENDED, GOOD, Selection, State, StepState
 from .runs.store import Record
+from .runs.versions import Version
 
 if TYPE_CHECKING:
     from .client import Session
@@ -128,11 +129,22 @@ class RunHandle:
         mode: Literal["all", "failed", "only", "from", "upto"] = "all",
         node: str | None = None,
         *,
+        version: Version = "today",
         wait: bool = True,
     ) -> RunHandle:
-        """Run it again, whole or in part, as a new run."""
-        again = self._session.again(self.id, Selection(mode, node))
+        """Run it again, whole or in part, as a new run: the files of today, or of this run."""
+        again = self._session.again(self.id, Selection(mode, node), version)
         return again.wait() if wait else again
+
+    @property
+    def made(self) -> dict[str, Json]:
+        """The files that it created, changed or deleted, as `GET runs/{id}/made` gives them."""
+        return made.describe(self._session.workspace.store, self.id)
+
+    def put_files(self) -> dict[str, Json]:
+        """Put the files that it made into the project, where that did not change since."""
+        made.put_when_asked(self._session.workspace.store, self.id)
+        return self.made
 
     def delete(self) -> None:
         self._session.workspace.store.delete(self.id)

@@ -47,6 +47,7 @@ from .runs.model import Git, Request, Run, RunState, Selection, new_id
 from .runs.project import take_snapshot
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
+from .runs.versions import Version
 from .runtimes.base import LogChunk, Runtime, StepRuntime
 from .settings import Settings
 
@@ -254,9 +255,13 @@ class Workspace:
         return await self.sweeps.create(request, space, **how)
 
     def again(
-        self, run_id: str, selection: Selection = ALL_OF_IT, use_cache: bool | None = None
+        self,
+        run_id: str,
+        selection: Selection = ALL_OF_IT,
+        use_cache: bool | None = None,
+        version: Version = "today",
     ) -> Request:
-        """What to ask for to run it again, whole or in part."""
+        """What to ask for to run it again, whole or in part, with its files or those of today."""
         run, _ = self.store.read(run_id)
         if selection.node is not None and not run.plan.steps_of(selection.node):
             raise Missing(f"Run {run_id} has no step {selection.node!r}.", code="no-such-step")
@@ -268,6 +273,7 @@ class Workspace:
             of=None if selection.mode == "all" else run_id,
             use_cache=run.request.use_cache if use_cache is None else use_cache,
             sweep=None,
+            version=run_id if version == "run" else None,
         )
 
     async def check(self, request: Request) -> list[Problem]:

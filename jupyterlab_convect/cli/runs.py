@@ -22,6 +22,7 @@ from .shell import add_shell
 if TYPE_CHECKING:
     from ..runs.environments import Change
     from ..runs.store import Store
+    from ..runs.versions import Version
     from ..workspace import Workspace
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -74,9 +75,22 @@ def add(subparsers: Any) -> None:
     part.add_argument("--from", metavar="NODE", dest="from_node", help="this node and all after it")
     part.add_argument("--upto", metavar="NODE", help="this node and all before it")
     rerun.add_argument("--no-cache", action="store_true", help="run also what is unchanged")
+    rerun.add_argument(
+        "--version",
+        choices=["today", "run"],
+        help="with the files as they are now (today), or as that run executed them (run)",
+    )
     add_following(rerun)
     add_json(rerun)
     rerun.set_defaults(handler=_rerun)
+
+    files = verbs.add_parser("files", help="list the files that a run made, or put them in place")
+    files.add_argument("run", help=RUN)
+    files.add_argument(
+        "--put", action="store_true", help="put them into the project, where it did not change"
+    )
+    add_json(files)
+    files.set_defaults(handler=_files)
 
     best = verbs.add_parser("best", help="show a sweep, and choose which of its runs is the best")
     best.add_argument("sweep", help="the id of a sweep, a beginning or end of it, or `latest`")
@@ -371,10 +385,63 @@ def _rerun(options: argparse.Namespace) -> int:
     )
     selection = next((one for one in chosen[1:] if one.node is not None), chosen[0])
     run_id = find_run(workspace.store, options.run)
-    request = workspace.again(run_id, selection, False if options.no_cache else None)
+    version: Version = options.version or "today"
+    if options.version is None:
+        _say_version(workspace, run_id)
+    use_cache = False if options.no_cache else None
+    request = workspace.again(run_id, selection, use_cache, version)
     if options.detach:
         return leave_to_host(workspace, request, None, options.json)
     return asyncio.run(follow_run(workspace, request, options.follow, options.json))
+
+
+def _say_version(workspace: Workspace, run_id: str) -> None:
+    """Say which files are executed, when nobody has chosen and they differ."""
+    from ..runs.versions import changes
+
+    with contextlib.suppress(ConvectError):
+        run, _ = workspace.store.read(run_id)
+        if found := changes(workspace.store.snapshots, run):
+            names = ", ".join(change.path for change in found[:3])
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            output.note(
+                f"Running the files as they are now; changed since that run: {names}{more}. "
+                "Add --version run for those of the run."
+            )
+
+
+def _files(options: argparse.Namespace) -> int:
+    from ..runs import made
+    from .finding import find_run
+
+    store = _workspace().store
+    run_id = find_run(store, options.run)
+    if options.put:
+        made.put_when_asked(store, run_id)
+    found = made.describe(store, run_id)
+    if options.json:
+        output.say_json(found)
+        return 0
+    rows = [
+        [each["change"], each["path"], str(each.get("size", "")), _whereabouts(each, found)]
+        for each in found["files"]
+    ]
+    if rows:
+        output.say(output.table([["CHANGE", "FILE", "BYTES", ""], *rows]))
+    else:
+        output.note("This run made no files.")
+    return 0
+
+
+def _whereabouts(file: dict[str, Any], found: dict[str, Any]) -> str:
+    """What became of a file that a run made."""
+    if file["path"] in found["put"]:
+        return "in the project"
+    if why := found["kept"].get(file["path"]):
+        return f"kept with the run: {why}"
+    if file["change"] != "deleted":
+        return "kept with the run" if file["kept"] else "too large to be kept"
+    return ""
 
 
 def _best(options: argparse.Namespace) -> int:

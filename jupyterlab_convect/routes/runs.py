@@ -9,7 +9,7 @@ from tornado.web import authenticated
 
 from ..archive import archive
 from ..errors import ConvectError, Missing
-from ..runs import environments
+from ..runs import environments, made, versions
 from ..runs.index import Query
 from ..runs.model import Selection, State
 from .base import Handler, Polled
@@ -106,8 +106,38 @@ class Rerun(Handler):
     async def post(self, run_id: str) -> None:
         body = self.body("RerunBody")
         selection = Selection(body.get("mode", "all"), body.get("node"))
-        request = await self.aside(self.workspace.again, run_id, selection, body.get("use_cache"))
+        version = body.get("version", "today")
+        request = await self.aside(
+            self.workspace.again, run_id, selection, body.get("use_cache"), version
+        )
         await self.submit(request)
+
+
+class Changes(Handler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str) -> None:
+        store = self.workspace.store
+        run, _ = await self.aside(store.read, run_id)
+        found = await self.aside(versions.changes, store.snapshots, run)
+        self.answer({"changes": versions.describe(found)})
+
+
+class MadeFiles(Handler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str) -> None:
+        self.answer(await self.aside(made.describe, self.workspace.store, run_id))
+
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self, run_id: str) -> None:
+        """Put them into the project."""
+        store = self.workspace.store
+        await self.aside(made.put_when_asked, store, run_id)
+        _, state = await self.aside(store.read, run_id)
+        self.app.tell(run_id, state.seq, state.state)
+        self.answer(await self.aside(made.describe, store, run_id))
 
 
 class Environment(Handler):
@@ -140,6 +170,8 @@ routes = [
     ("runs/([^/]+)", Run),
     ("runs/([^/]+)/stop", Stop),
     ("runs/([^/]+)/rerun", Rerun),
+    ("runs/([^/]+)/changes", Changes),
+    ("runs/([^/]+)/made", MadeFiles),
     ("runs/([^/]+)/environment", Environment),
     ("runs/([^/]+)/archive", Archive),
 ]

@@ -12,6 +12,7 @@ WORDS = {
     "parameters": "its parameters",
     "inputs": "the results it uses",
     "files": "the files it needs",
+    "modules": "the code beside it",
     "variables": "its environment variables",
     "image": "its image",
     "kernel": "its kernel",
@@ -20,10 +21,13 @@ WORDS = {
 }
 
 
-def parts_of(step: Step, component: Json, upstream: Mapping[str, str]) -> dict[str, str]:
+def parts_of(
+    step: Step, component: Json, upstream: Mapping[str, str], modules: str | None = None
+) -> dict[str, str]:
     """Digests of what a bound step depends on.
 
-    `upstream` has a fingerprint of each result it builds on. What only decides where and
+    `upstream` has a fingerprint of each result it builds on, `modules` one of the code that
+    it may have imported. What only decides where and
     how patiently it runs is no part of it.
     """
     facts: dict[str, Json] = {
@@ -32,6 +36,7 @@ def parts_of(step: Step, component: Json, upstream: Mapping[str, str]) -> dict[s
         "parameters": dict(step.parameters),
         "inputs": dict(upstream),
         "files": to_json(step.dependencies),
+        "modules": modules,
         "variables": [dict(step.env), to_json(step.secrets)],
         "image": step.image,
         "kernel": step.kernel,

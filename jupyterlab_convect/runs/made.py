@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import Conflict, ConvectError
+from ..pipeline.plan import Json
 from ..runner.layers import Made, made_from
-from .files import read_json, write_json
+from .files import read_json
 from .model import ENDED, GOOD
 from .project import in_view
 from .put_back import PutBack, last_made, put_back
@@ -54,6 +56,22 @@ def put_into_project(store: Store, run_id: str) -> PutBack:
     return put_back(last_made(results), snapshot, run.created)
 
 
+def describe(store: Store, run_id: str) -> dict[str, Json]:
+    """The files that a run made, as REST gives them, and what became of them."""
+    run, state = store.read(run_id)
+    root = None if run.snapshot is None else store.snapshots.read(run.snapshot).root
+    files = [
+        {**each.to_json(), "step": step_id, "kept": _is_kept(folder, each)}
+        for step_id, folder, made in made_by_run(store, run_id)
+        for each in made
+    ]
+    return {"project": root, "files": files, **(state.files or {"put": [], "kept": {}})}
+
+
+def _is_kept(folder: Path, made: Made) -> bool:
+    return made.change != "deleted" and os.path.lexists(folder / made.path)
+
+
 def see_to_files(store: Store, run_id: str, *, alone: bool) -> PutBack:
     """At the end of a run: put its files into the project if it ran for itself `alone`, and
     keep of them what is allowed."""
@@ -75,15 +93,10 @@ def drop_beyond_limits(store: Store, run_id: str) -> None:
     """Keep the names of all files that a run made, and the content of as many as is allowed."""
     files, room = MOST_FILES, MOST_BYTES
     for _, folder, made in made_by_run(store, run_id):
-        dropped = set()
         for each in sorted(made, key=lambda each: each.size):
             files, room = files - 1, room - each.size
             if (files < 0 or room < 0) and each.change != "deleted":
                 (folder / each.path).unlink(missing_ok=True)
-                dropped.add(each.path)
-        if dropped:
-            facts = [{**each.to_json(), "kept": each.path not in dropped} for each in made]
-            write_json(folder.parent / "made.json", {"files": facts})
 
 
 def remove_unfinished(attempt_folder: Path) -> None:

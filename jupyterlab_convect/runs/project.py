@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..filesystems import file_system, private_folder
-from ..pipeline.plan import Json, Plan, Step
+from ..pipeline.plan import Json, Plan, Step, digest_of
 from ..runner.layers import Key, Layer, Made
+from .model import Run
 from .snapshots import Snapshot, Snapshots
 
 MARKERS = (".git", ".convect", "pyproject.toml")
 """What lies at the top of a project."""
+IMPORTED = frozenset((".py", ".pyi", ".r", ".jl", ".sh", ".sql"))
+"""Suffixes of code that other code makes use of."""
 LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "bcachefs"))
 """File systems that can hold what is written in an overlay."""
 OWN_FOLDER = ("isolated", "shared")
@@ -100,6 +104,42 @@ def describe_view(
         "protected": [str(snapshots.runs)],
         "large": {path: list(key) for path, key in large.items()},
     }
+
+
+def modules_of(snapshots: Snapshots, snapshot: Snapshot, run: Run) -> str:
+    """A digest of the code in a project that its steps can import.
+
+    The source of a step is no part of it, unless some code imports it: else an edit of one
+    step would touch all the others.
+    """
+    root = Path(run.request.root)
+    digests = {
+        path: digest
+        for path, (_, digest) in snapshot.files.items()
+        if digest is not None and PurePosixPath(path).suffix.lower() in IMPORTED
+    }
+    own = {
+        path: PurePosixPath(path).stem
+        for path in digests
+        if any(
+            step.path and root / step.path == Path(snapshot.root, path) for step in run.plan.steps
+        )
+    }
+    kept = {*digests.values(), *(step.digest for step in run.plan.steps if step.digest)}
+    code = b"\n".join(_content(snapshots.object(digest)) for digest in sorted(kept)) if own else b""
+    alone = {
+        path
+        for path, stem in own.items()
+        if not re.search(rb"(import|from|source)\b[^\n]*\b" + re.escape(stem).encode(), code)
+    }
+    return digest_of({path: digest for path, digest in digests.items() if path not in alone})
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def scratch_folders(attempt_folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import shutil
@@ -18,7 +19,7 @@ from .cache import fingerprint, parts_of, why_not
 from .made import read_made
 from .model import Run, RunState, StepState
 from .open_run import place_of
-from .project import in_view, overlaps
+from .project import in_view, modules_of, overlaps
 from .restoring import is_complete
 from .store import TAKEN_OVER, Store
 
@@ -111,7 +112,16 @@ class Results:
             if other not in self._left_out
         }
         component = self._run.plan.components.get(step.component or "")
-        return parts_of(step, component, upstream)
+        modules = self._modules if step.cache and in_view(step) else None
+        return parts_of(step, component, upstream, modules)
+
+    @functools.cached_property
+    def _modules(self) -> str | None:
+        """A digest of the code that lies beside the steps, as they see it."""
+        if self._run.snapshot is None:
+            return None
+        snapshots = self._store.snapshots
+        return modules_of(snapshots, snapshots.read(self._run.snapshot), self._run)
 
     def upstream(self, step: Step) -> dict[str, tuple[Step, Path, list[FileFact]]]:
         """Each result that a step builds on, with the files that were left."""

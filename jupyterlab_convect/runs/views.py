@@ -59,6 +59,7 @@ def view(run: Run, state: RunState) -> dict[str, Json]:
         **summary(run, state),
         "parameters": parameters_of(run),
         "stopping": state.stopping,
+        "files": state.files,
         "plan": to_json(run.plan),
         "request": to_json(run.request),
         "git": None if run.git is None else asdict(run.git),

@@ -1,0 +1,303 @@
+"""Results are those of the run alone, however many run at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.runs.made import put_when_asked
+from jupyterlab_convect.runs.model import Request, Run, RunState, Selection
+from jupyterlab_convect.settings import Settings
+from jupyterlab_convect.workspace import Workspace
+
+EXAMPLE = Path(__file__).parents[1] / "examples/churn"
+
+HANDS_OVER = {
+    "convect": 1,
+    "parameters": {"x": {"type": "integer", "default": 0}},
+    "nodes": {
+        "make": {
+            "kind": "script",
+            "path": "make.py",
+            "parameters": {"x": "${{ parameters.x }}"},
+        },
+        "change": {"kind": "script", "path": "sub/change.py", "after": ["make"]},
+        "read": {"kind": "script", "path": "read.py", "after": ["change"]},
+    },
+}
+MAKE = """
+import os, pathlib
+from helper import scale
+pathlib.Path("model").write_text(str(int(os.environ["x"]) * scale))
+pathlib.Path("log").open("a").write("made ")
+pathlib.Path("scratch").mkdir()
+"""
+CHANGE = """
+import pathlib
+model = pathlib.Path("../model")
+model.write_text(str(int(model.read_text()) + int(pathlib.Path("../data/x.csv").read_text())))
+pathlib.Path("../scratch").rmdir()
+"""
+READ = """
+import pathlib
+from jupyterlab_convect import output
+assert not pathlib.Path("scratch").exists()
+output("model", int(pathlib.Path("model").read_text()))
+output("log", pathlib.Path("log").read_text())
+"""
+
+
+@pytest.fixture
+async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
+    made = Workspace(Settings(runs_dir=str(tmp_path / "runs"), index_dir=str(tmp_path / "index")))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "projects/p"
+    for folder in ("sub", "data"):
+        (root / folder).mkdir(parents=True)
+    (root / ".convect").mkdir()
+    (root / "p.pipeline").write_text(json.dumps(HANDS_OVER))
+    (root / "helper.py").write_text("scale = 10\n")
+    (root / "data/x.csv").write_text("7")
+    for name, text in (("make.py", MAKE), ("sub/change.py", CHANGE), ("read.py", READ)):
+        (root / name).write_text(text)
+    return root
+
+
+def request(project: Path, path: str = "p.pipeline", **how: Any) -> Request:
+    return Request(path=path, root=str(project), **how)
+
+
+async def start(workspace: Workspace, wanted: Request) -> Run:
+    run = await asyncio.to_thread(workspace.make, wanted)
+    await workspace.submit(run)
+    return run
+
+
+async def finish(workspace: Workspace, wanted: Request) -> RunState:
+    return await workspace.engine.wait((await start(workspace, wanted)).id, 120)
+
+
+def model_of(state: RunState) -> tuple[Any, Any]:
+    assert state.state == "succeeded", state.reason
+    return state.steps["read"].outputs["model"], state.steps["read"].outputs["log"]
+
+
+async def test_twenty_at_once_give_what_each_gives_alone(
+    workspace: Workspace, project: Path
+) -> None:
+    """Through files that nobody declared, and a module that nobody declared."""
+    before = sorted(path.name for path in project.rglob("*"))
+    sweep = await workspace.create_sweep(
+        request(project), {"x": list(range(20))}, mode="grid", concurrency=20
+    )
+    runs = [row["id"] for row in workspace.sweeps.view(sweep)["runs"]]
+    states = [await workspace.engine.wait(run_id, 300) for run_id in runs]
+    assert [model_of(state) for state in states] == [(x * 10 + 7, "made ") for x in range(20)]
+    assert sorted(path.name for path in project.rglob("*")) == before
+
+
+async def test_overlapping_runs_do_not_see_each_other(workspace: Workspace, project: Path) -> None:
+    runs = [await start(workspace, request(project, parameters={"x": x})) for x in (7, 8)]
+    states = [await workspace.engine.wait(run.id, 120) for run in runs]
+    assert [model_of(state)[0] for state in states] == [77, 87]
+
+
+async def test_a_single_run_puts_what_it_made_beside_the_source(
+    workspace: Workspace, project: Path
+) -> None:
+    state = await finish(workspace, request(project, parameters={"x": 1}))
+    assert (project / "model").read_text() == "17"
+    assert state.files == {"put": ["log", "model"], "kept": {}}
+    again = await finish(workspace, request(project, parameters={"x": 2}))
+    assert model_of(again) == (27, "made made ")
+    assert (project / "model").read_text() == "27"
+
+
+async def test_a_run_is_not_put_over_what_changed_meanwhile(
+    workspace: Workspace, project: Path
+) -> None:
+    run = await start(workspace, request(project, parameters={"x": 1}))
+    (project / "model").write_text("by hand")
+    state = await workspace.engine.wait(run.id, 120)
+    assert model_of(state)[0] == 17
+    assert (project / "model").read_text() == "by hand"
+    assert list(state.files["kept"]) == ["model"]
+
+
+async def test_the_files_of_any_run_can_be_put_afterwards(
+    workspace: Workspace, project: Path
+) -> None:
+    sweep = await workspace.create_sweep(request(project), {"x": [3, 4]}, mode="grid")
+    runs = [row["id"] for row in workspace.sweeps.view(sweep)["runs"]]
+    for run_id in runs:
+        await workspace.engine.wait(run_id, 120)
+    assert not (project / "model").exists()
+    put_when_asked(workspace.store, runs[1])
+    assert (project / "model").read_text() == "47"
+    assert workspace.store.read(runs[1]).state.files["put"] == ["log", "model"]
+
+
+async def test_an_edit_while_a_run_waits_changes_nothing(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """Neither of its sources, nor of a module beside them, nor of a data file."""
+    gate = tmp_path / "gate"
+    waits = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(.01)"
+    (project / "make.py").write_text(f"{waits}\n{MAKE}")
+    run = await start(workspace, request(project, parameters={"x": 1}))
+    (project / "helper.py").write_text("scale = 1000\n")
+    (project / "data/x.csv").write_text("7000")
+    (project / "read.py").write_text("raise SystemExit('edited')")
+    (project / "make.py").write_text("raise SystemExit('edited')")
+    gate.touch()
+    assert model_of(await workspace.engine.wait(run.id, 120))[0] == 17
+
+
+async def test_reuse_follows_what_was_executed(
+    workspace: Workspace, tmp_path: Path, write_notebook: Callable[..., Path]
+) -> None:
+    """A run that waited while its notebook was edited leaves a result of what it executed."""
+    root = tmp_path / "projects/n"
+    root.mkdir(parents=True)
+    gate = tmp_path / "gate"
+    cell = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(.01)"
+
+    def write(version: str) -> None:
+        say = f"from jupyterlab_convect import output\noutput('version', {version!r})"
+        write_notebook(root / "n.ipynb", cell, say)
+
+    wanted = request(root, "n.ipynb", settings={"cache": True})
+    write("A")
+    waiting = await start(workspace, wanted)
+    write("B")
+    gate.touch()
+    ended = await workspace.engine.wait(waiting.id, 120)
+    assert ended.steps["n"].outputs == {"version": "A"}
+    fresh = await finish(workspace, wanted)
+    assert (fresh.steps["n"].state, fresh.steps["n"].outputs) == ("succeeded", {"version": "B"})
+    write("A")
+    reused = await finish(workspace, wanted)
+    assert (reused.steps["n"].state, reused.steps["n"].outputs) == ("cached", {"version": "A"})
+
+
+async def test_an_edit_of_the_code_beside_it_is_not_reused(
+    workspace: Workspace, project: Path
+) -> None:
+    wanted = request(project, settings={"cache": True}, parameters={"x": 1})
+    await finish(workspace, wanted)
+    (project / "helper.py").write_text("scale = 20\n")
+    state = await finish(workspace, wanted)
+    assert model_of(state)[0] == 27
+    assert "code beside it" in (state.steps["make"].cache or "")
+
+
+async def test_what_a_run_took_over_stays_when_its_origin_is_deleted(
+    workspace: Workspace, project: Path
+) -> None:
+    wanted = request(project, settings={"cache": True}, parameters={"x": 1})
+    first = await start(workspace, wanted)
+    await workspace.engine.wait(first.id, 120)
+    second = await start(workspace, wanted)
+    state = await workspace.engine.wait(second.id, 120)
+    assert {step.state for step in state.steps.values()} == {"cached"}
+    workspace.store.delete(first.id)
+    folder = workspace.store.result_folder(second.id, "read")
+    assert folder is not None
+    assert (folder / "outputs.json").is_file()
+    (project / "model").unlink()
+    put_when_asked(workspace.store, second.id)
+    assert not (project / "model").exists()  # somebody deleted it, and that is respected
+
+
+async def test_again_with_the_files_of_the_run_or_those_of_today(
+    workspace: Workspace, project: Path
+) -> None:
+    first = await start(workspace, request(project, parameters={"x": 1}))
+    await workspace.engine.wait(first.id, 120)
+    (project / "helper.py").write_text("scale = 500\n")
+    (project / "read.py").write_text(READ.replace('output("log"', 'output("edited"'))
+    then = await finish(workspace, workspace.again(first.id, version="run"))
+    assert (then.steps["read"].outputs["model"], "edited" in then.steps["read"].outputs) == (
+        17,
+        False,
+    )
+    now = await finish(workspace, workspace.again(first.id))
+    assert (now.steps["read"].outputs["model"], "edited" in now.steps["read"].outputs) == (
+        507,
+        True,
+    )
+
+
+async def test_a_part_of_a_run_sees_the_files_of_what_came_before(
+    workspace: Workspace, project: Path
+) -> None:
+    first = await start(workspace, request(project, parameters={"x": 1}))
+    await workspace.engine.wait(first.id, 120)
+    for name in ("model", "log"):
+        (project / name).unlink()
+    part = replace(workspace.again(first.id, Selection("only", "read")))
+    assert model_of(await finish(workspace, part)) == (17, "made ")
+
+
+async def test_a_failed_run_puts_nothing_of_the_step_that_failed(
+    workspace: Workspace, project: Path
+) -> None:
+    (project / "read.py").write_text("open('half', 'w').write('h')\nraise SystemExit(3)")
+    state = await finish(workspace, request(project, parameters={"x": 1}))
+    assert state.state == "failed"
+    assert (project / "model").read_text() == "17"
+    assert not (project / "half").exists()
+
+
+async def test_a_shared_folder_is_shared_when_that_is_chosen(
+    workspace: Workspace, project: Path
+) -> None:
+    (project / "shared.py").write_text("open('out', 'a').write('.')")
+    wanted = request(project, "shared.py", settings={"working_folder": "shared"})
+    for _ in range(2):
+        assert (await finish(workspace, wanted)).state == "succeeded"
+    assert (project / "out").read_text() == ".."
+
+
+@pytest.mark.slow
+async def test_the_example_in_a_sweep_gives_what_each_value_gives_alone(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    pytest.importorskip("sklearn")
+    rates = [0.001, 0.1, 1.5]
+
+    def copy(name: str) -> Path:
+        ignored = shutil.ignore_patterns("data")
+        return Path(shutil.copytree(EXAMPLE, tmp_path / name / "churn", ignore=ignored))
+
+    async def alone(rate: float) -> Any:
+        folder = copy(f"alone-{rate}")
+        wanted = request(folder, "churn.pipeline", parameters={"learning_rate": rate})
+        return (await finish(workspace, wanted)).steps["evaluate"].metrics
+
+    expected = [await alone(rate) for rate in rates]
+    together = copy("together")
+    sweep = await workspace.create_sweep(
+        request(together, "churn.pipeline"),
+        {"learning_rate": rates},
+        mode="grid",
+        concurrency=3,
+        select="max:auc",
+    )
+    view = workspace.sweeps.view(sweep)
+    runs = [row["id"] for row in view["runs"]]
+    states = [await workspace.engine.wait(run_id, 300) for run_id in runs]
+    assert [state.steps["evaluate"].metrics for state in states] == expected
+    assert workspace.sweeps.view(sweep)["best"] == runs[1]
