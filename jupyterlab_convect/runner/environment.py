@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConvectError
 from ..run_files import PRIVATE, is_shared, make_folder, read_regular, write_whole
 from .kernelspecs import KernelSpec, find
 from .outcome import StepFailed
@@ -67,9 +66,10 @@ class Interpreter:
 def record(folder: Path) -> None:
     """Write down in which environment the attempt in `folder` was executed.
 
-    It comes after the outcome, which does not wait for it, and goes without where it fails.
+    It comes after the outcome, which does not wait for it. Whatever goes wrong, the step has
+    ended as it has, and there is no record.
     """
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ConvectError):
+    with contextlib.suppress(Exception):
         write_whole(folder / FILE, json.dumps(_describe(folder)).encode())
 
 
@@ -101,8 +101,10 @@ def _describe(folder: Path) -> dict[str, Any]:
 
 def runs_folder(attempt: Path) -> Path | None:
     """The folder of the runs that an attempt lies in, if it is there."""
-    steps, run = attempt.parents[1], attempt.parents[2]
-    return run.parent if steps.name == "steps" and (run / "run.json").is_file() else None
+    if len(attempt.parents) < 4 or attempt.parents[1].name != "steps":
+        return None
+    run = attempt.parents[2]
+    return run.parent if (run / "run.json").is_file() else None
 
 
 def kernel_of(kind: str, source: Path | None, name: str | None) -> KernelSpec | None:

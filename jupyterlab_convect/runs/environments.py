@@ -173,7 +173,11 @@ def _ended(store: Store, record: Record) -> Iterator[tuple[str, Path]]:
 @functools.lru_cache(maxsize=8192)
 def _recorded(folder: Path) -> dict[str, Json]:
     """What the runner wrote down; OSError or ValueError when there is nothing, which may come."""
-    found = json.loads(read_regular(folder / environment.FILE))
+    data = read_regular(folder / environment.FILE)
+    found = json.loads(data)
+    if isinstance(found, dict) and "content" in found:
+        # The runner could not write where environments are kept, as a pod's user may not.
+        found = json.loads(environment.settle(folder, data))
     if not isinstance(found, dict) or not isinstance(found.get("host"), dict):
         raise ValueError(f"{folder} has no record of an environment")
     names = ("digest", "interpreter", "kernel", "language")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from jupyterlab_convect.runs import environments
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
 
 import test_conformance as suite
@@ -52,6 +54,17 @@ async def until(check: Callable[[], Any], seconds: float = 60) -> Any:
 
 def read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
+
+
+async def test_what_the_image_had_installed_comes_home(lab: Any) -> None:
+    lab.notebook("n.ipynb", "import sys; print(sys.version.split()[0])")
+    run, _ = await lab.succeed("n.ipynb")
+    (short,) = environments.view(lab.store, lab.store.read(run.id))["environments"]
+    found = environments.describe(lab.store, lab.store.read(run.id))
+    had = found["environments"][short["digest"]]
+    assert had["python"] == (lab.result(run, "n") / "log.txt").read_text().strip()
+    assert "papermill" in had["packages"]
+    assert found["steps"]["n"]["node"] == short["host"]
 
 
 LONG = "print('first', flush=True)\nimport time\nfor n in range(600): time.sleep(0.1)"

@@ -71,6 +71,7 @@ async def test_everything_of_the_document_is_in_the_pod(make_lab: Any, bed: Any)
     assert pod["metadata"]["annotations"]["note"] == "数"
     record = json.loads((lab.result(run, "a") / "cluster.json").read_text())
     assert record["pod"] == pod["metadata"]["name"]
+    assert "sha256:" in record["image"]
     assert {"Scheduled", "Started"} <= {event["reason"] for event in record["events"]}
 
 

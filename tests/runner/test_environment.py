@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 import ipykernel
 import pytest
@@ -182,6 +183,17 @@ def test_a_stranger_s_environment_is_not_believed(tmp_path, content):
     with pytest.raises(ValueError, match="no environment"):
         settle(attempt, json.dumps({"content": content}).encode())
     assert not (tmp_path / "runs" / environment.FOLDER).exists()
+
+
+def test_nothing_that_goes_wrong_with_it_spoils_the_step(bench, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    folder = bench.attempt(bench.notebook("1"))
+    monkeypatch.setattr(environment, "look", fail)
+    assert main([str(folder)]) == 0
+    assert not (folder / FILE).exists()
+    assert environment.runs_folder(Path("/convect/attempt")) is None
 
 
 def test_a_digest_is_no_way_out_of_the_folder(tmp_path):

@@ -77,6 +77,16 @@ def test_a_run_says_in_which_environments_its_steps_were(store, make_run, step):
     assert described(store, run)["steps"]["d"]["host"] == {"name": "m2"}
 
 
+def test_what_the_runner_could_not_keep_is_kept_when_it_is_read(store, make_run):
+    run = make_run()
+    folder = ended(store, run, None)
+    content = with_packages(x="1")
+    found = {"digest": None, "host": {"name": "m1"}, "content": content}
+    (folder / environment.FILE).write_text(json.dumps(found))
+    (short,) = environments.view(store, store.read(run.id))["environments"]
+    assert environment.read(store.folder / environment.FOLDER, short["digest"]) == content
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"host": 1}', '{"digest": "../x"}'])
 def test_a_damaged_record_is_none(store, make_run, content):
     run = make_run()
