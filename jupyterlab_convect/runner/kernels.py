@@ -24,6 +24,7 @@ from .outcome import StepFailed
 from .view import View
 
 CONNECTION = "connection.json"
+HISTORY = "HistoryManager.hist_file"
 SOCKET_NAME = 103
 """Bytes in the name of a socket, at most; Linux allows four more."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
@@ -96,8 +97,8 @@ class StartedKernel(Kernel):
         file = folder / CONNECTION
         file.write_text(json.dumps(connection))
         command = spec.command(str(file))
-        if spec.ipykernel is not None:
-            command.append("--HistoryManager.enabled=False")
+        if spec.ipykernel is not None and not any(HISTORY in word for word in command):
+            command.append(f"--{HISTORY}=:memory:")
         env = {**spec.environment(env), "JPY_PARENT_PID": str(os.getpid())}
         try:
             process, reading = await start_process(command, cwd, env, limits, log, view)

@@ -18,7 +18,7 @@ import _io
 import array
 import contextlib
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import secrets
@@ -68,6 +68,7 @@ REST = (0.1, 30.0)
 BASE = dict(os.environ)
 """The environment in which this process was started."""
 CONNECTION = "connection.json"
+HISTORY = "HistoryManager.hist_file"
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 
@@ -495,8 +496,14 @@ def be_kernel(
 
     file = folder / CONNECTION
     file.write_text(json.dumps(connection))
-    sys.argv = ["ipykernel_launcher.py", "-f", str(file)]
-    settings = {"IPKernelApp": {"connection_file": str(file)}, "HistoryManager": {"enabled": False}}
+    launcher = importlib.util.find_spec("ipykernel_launcher")
+    script = launcher.origin if launcher and launcher.origin else "ipykernel_launcher.py"
+    history = [] if any(HISTORY in each for each in arguments) else [f"--{HISTORY}=:memory:"]
+    sys.argv = [script, "-f", str(file), *arguments, *history]
+    settings = {
+        "IPKernelApp": {"connection_file": str(file)},
+        "HistoryManager": {"hist_file": ":memory:"},
+    }
     app: Any = SpareKernelApp.instance(config=Config(settings))
     app.initialize(arguments)
     app.kernel._process_children = list  # the runner ends them, without ipykernel's long waits
@@ -552,6 +559,9 @@ def main() -> None:
     except Exception as error:
         send(control, {"failed": f"{type(error).__name__}: {error}"})
         sys.exit(1)
+    if forge.options["eager"]:
+        while len(forge.spares) < forge.options["spares"] and not forge.deaths:
+            forge.add_spare()
     send(control, {"ready": True})
     forge.serve()
 

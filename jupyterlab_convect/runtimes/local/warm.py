@@ -9,7 +9,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,16 @@ PATIENCE = 60.0
 """Seconds it may take to get ready, and to answer an order."""
 GIVE_UP = 3
 """Times it may fail to start before it is not tried any more."""
+RENEW_AFTER = 1.0
+"""Seconds after an order, with none following, until a used hash seed is replaced."""
 
 
 class WarmProcess:
     """A warm process. It is started on demand, and again after it has ended.
+
+    All that is forked from one interpreter has its hash seed. So the one that forks kernels
+    is replaced by a new one, which has a seed of its own, as soon as it was used and nobody
+    asks for more; until that is ready, the old one takes the orders.
 
     Only Linux forks safely with the libraries involved, and finds processes again.
     """
@@ -53,45 +59,15 @@ class WarmProcess:
             "sockets": socket_folders(),
             "views": [str(overlay.__file__), str(landlock.__file__)],
         }
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._ready: asyncio.Future[bool]
-        self._answers: dict[int, asyncio.Future[int | None]] = {}
-        self._count = 0
+        self._server: _ForkServer | None = None
+        self._successor: _ForkServer | None = None
+        self._renewal: asyncio.TimerHandle | None = None
         self._failures = 0
 
     def warm_up(self) -> None:
         """Start it, if it does not run, without waiting for it."""
-        if self._control is not None or self._failures >= GIVE_UP:
-            return
-        loop = asyncio.get_running_loop()
-        self._control, theirs = socket.socketpair()
-        command = [
-            self._launch["interpreter"],
-            *self._launch["flags"],
-            str(SCRIPT),
-            str(theirs.fileno()),
-            json.dumps(self._options),
-        ]
-        self._ready = loop.create_future()
-        try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**without_secrets(os.environ), **self._launch["env"]},
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._log.warning("No warm process: %s", error)
-            self._failures = GIVE_UP
-            self._forget()
-            return
-        finally:
-            theirs.close()
-        loop.add_reader(self._control, self._on_message)
+        if self._server is None:
+            self._server = self._start({"eager": False})
 
     async def order(self, order: Mapping[str, Any], descriptors: Sequence[int] = ()) -> int | None:
         """The process that has taken the order; None when it has to be started the ordinary way.
@@ -100,60 +76,156 @@ class WarmProcess:
         cold start. One that does not answer is ended, and started again for the next order.
         """
         self.warm_up()
-        if self._control is None:
+        if self._server is None or not await self._server.is_ready() or self._server is None:
             return None
-        ready, _ = await asyncio.wait({self._ready}, timeout=PATIENCE)
-        if not ready or not self._ready.result() or self._control is None:
+        self._plan_renewal()
+        return await self._server.order(order, descriptors)
+
+    async def close(self) -> None:
+        """End it; what it has started goes on."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+        for server in (self._successor, self._server):
+            if server is not None:
+                server.close()
+                server.process.kill()
+                await asyncio.to_thread(server.process.wait)
+
+    def _start(self, options: Mapping[str, Any]) -> _ForkServer | None:
+        if self._failures >= GIVE_UP:
             return None
+        environment = {**without_secrets(os.environ), **self._launch["env"]}
+        try:
+            return _ForkServer(
+                self._log, self._launch, {**self._options, **options}, environment, self._on_end
+            )
+        except OSError as error:
+            self._log.warning("No warm process: %s", error)
+            self._failures = GIVE_UP
+            return None
+
+    def _on_end(self, server: _ForkServer) -> None:
+        if server.failure is not None:
+            self._log.info("No warm process: %s", server.failure)
+            self._failures = GIVE_UP
+        elif server.ready.done() and server.ready.result():
+            self._failures = 0
+        else:
+            self._failures += 1
+        if server is self._server:
+            self._server = None
+        elif server is self._successor:
+            self._successor = None
+
+    def _plan_renewal(self) -> None:
+        if self._options["runner"] or os.environ.get("PYTHONHASHSEED", "random") != "random":
+            return
+        if self._renewal is not None:
+            self._renewal.cancel()
+        self._renewal = asyncio.get_running_loop().call_later(RENEW_AFTER, self._renew)
+
+    def _renew(self) -> None:
+        if self._server is not None and self._successor is None:
+            self._successor = self._start({"eager": True})
+            if self._successor is not None:
+                self._successor.ready.add_done_callback(self._replace)
+
+    def _replace(self, ready: asyncio.Future[bool]) -> None:
+        if ready.result() and self._successor is not None:
+            if self._server is not None:
+                self._server.retire()
+            self._server, self._successor = self._successor, None
+
+
+class _ForkServer:
+    """A process that runs the script, from its start to its end."""
+
+    def __init__(
+        self,
+        log: logging.Logger,
+        launch: Mapping[str, Any],
+        options: Mapping[str, Any],
+        environment: Mapping[str, str],
+        on_end: Callable[[_ForkServer], None],
+    ) -> None:
+        self._log = log
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[bool] = self._loop.create_future()
+        self.failure: str | None = None
+        self._answers: dict[int, asyncio.Future[int | None]] = {}
+        self._count = 0
+        self._retired = False
+        self._open = True
+        self._control, theirs = socket.socketpair()
+        words = [str(SCRIPT), str(theirs.fileno()), json.dumps(options)]
+        try:
+            self.process = subprocess.Popen(
+                [launch["interpreter"], *launch["flags"], *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError:
+            self._control.close()
+            raise
+        finally:
+            theirs.close()
+        self._loop.add_reader(self._control, self._on_message)
+
+    async def is_ready(self) -> bool:
+        ready, _ = await asyncio.wait({self.ready}, timeout=PATIENCE)
+        return bool(ready) and self.ready.result()
+
+    async def order(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> int | None:
         self._count += 1
-        answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[int | None] = self._loop.create_future()
         self._answers[self._count] = answer
-        process = self._process
         try:
             send(self._control, {**order, "id": self._count}, descriptors)
             return await asyncio.wait_for(answer, PATIENCE)
         except asyncio.TimeoutError:  # which may be an OSError, too
             self._log.warning("A warm process does not answer. It is ended.")
-            if process is not None:
-                process.kill()
+            self.process.kill()
             return None
         except (OSError, EOFError):
             return None
 
-    async def close(self) -> None:
-        """End it; what it has started goes on."""
-        process = self._process
-        self._forget()
-        if process is not None:
-            process.kill()
-            await asyncio.to_thread(process.wait)
+    def retire(self) -> None:
+        """Have it end when it has answered; what it has started goes on."""
+        self._retired = True
+        if not self._answers:
+            self.close()
 
-    def _on_message(self) -> None:
-        assert self._control is not None
-        message, _ = receive(self._control)
-        if message is None:
-            self._failures = 0 if self._ready.done() else self._failures + 1
-            self._forget()
-        elif "failed" in message:
-            self._log.info("No warm process: %s", message["failed"])
-            self._failures = GIVE_UP
-        elif "ready" in message:
-            self._ready.set_result(True)
-        elif (answer := self._answers.pop(message["id"], None)) and not answer.done():
-            answer.set_result(message["pid"])
-
-    def _forget(self) -> None:
-        if self._control is None:
+    def close(self) -> None:
+        if not self._open:
             return
-        asyncio.get_running_loop().remove_reader(self._control)
+        self._open = False
+        self._loop.remove_reader(self._control)
         self._control.close()
-        self._control = None
-        if not self._ready.done():
-            self._ready.set_result(False)
+        if not self.ready.done():
+            self.ready.set_result(False)
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(EOFError())
         self._answers.clear()
-        if self._process is not None:
-            asyncio.get_running_loop().call_later(1, self._process.poll)
-            self._process = None
+        self._loop.call_later(1, self.process.poll)
+        self._on_end(self)
+
+    def _on_message(self) -> None:
+        message, _ = receive(self._control)
+        if message is None:
+            self.close()
+        elif "failed" in message:
+            self.failure = message["failed"]
+        elif "ready" in message:
+            self.ready.set_result(True)
+        else:
+            answer = self._answers.pop(message["id"], None)
+            if answer is not None and not answer.done():
+                answer.set_result(message["pid"])
+            if self._retired and not self._answers:
+                self.close()

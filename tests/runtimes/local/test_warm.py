@@ -26,17 +26,65 @@ pytestmark = [
     pytest.mark.skipif(not WarmProcess.supported, reason="only Linux forks safely"),
 ]
 
-DESCRIBE = """
-import sys, os, json, threading, signal, random, __main__
-print(json.dumps({
+DESCRIBE = r"""
+import asyncio, builtins, decimal, gc, getpass, json, locale, logging, os, random, re
+import resource, signal, sys, tempfile, threading, time, warnings, __main__
+from pathlib import Path
+
+def fails(call):
+    try:
+        return call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+def linked(place):
+    name = fails(place.readlink)
+    return re.sub(r"[0-9]+", "", str(name))
+
+shell = get_ipython()
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+sketch = {
     "modules": sorted(name for name in sys.modules if not name.startswith("_")),
-    "path": sys.path, "argv": sys.argv[0].split("/")[-1], "cwd": os.getcwd(),
-    "executable": sys.executable, "main": getattr(__main__, "__file__", None),
-    "environment": dict(os.environ), "files": len(os.listdir("/proc/self/fd")),
-    "sigterm": str(signal.getsignal(signal.SIGTERM)), "random": random.random(),
-    "flags": list(sys.flags), "group": os.getpgid(0) == os.getpid(),
-    "ppid": os.getppid(),
-}))
+    "environment": dict(os.environ),
+    "argv": [re.sub("convect-[^/]*", "x", word) for word in sys.argv],
+    "path": sys.path, "cwd": os.getcwd(), "executable": sys.executable, "flags": list(sys.flags),
+    "prefix": [sys.prefix, sys.base_prefix], "xoptions": sys._xoptions,
+    "finders": [repr(type(each)) + getattr(each, "__name__", "") for each in sys.meta_path],
+    "main": [getattr(__main__, "__file__", None), __main__.__name__, __name__, repr(__main__)],
+    "names": sorted(name for name in globals() if name not in ("shell", "status", "sketch")),
+    "builtins": sorted(vars(builtins)),
+    "signals": {int(n): str(signal.getsignal(n)).split(" at ")[0] for n in signal.valid_signals()},
+    "blocked": [status[name] for name in ("SigBlk", "SigIgn")],
+    "capabilities": [status[name] for name in ("CapPrm", "CapEff")],
+    "limits": {n: resource.getrlimit(getattr(resource, n)) for n in dir(resource) if "RLIMIT" in n},
+    "umask": status["Umask"], "nice": os.nice(0), "cpus": sorted(os.sched_getaffinity(0)),
+    "group": os.getpgid(0) == os.getpid(), "oom": Path("/proc/self/oom_score_adj").read_text(),
+    "files": sorted({linked(each) for each in Path("/proc/self/fd").iterdir()}),
+    "standard": [linked(Path("/proc/self/fd", str(n))) for n in (0, 1, 2)],
+    "streams": [[type(s).__name__, s.encoding, fails(s.isatty)] for s in (sys.stdout, sys.stderr)],
+    "stdin": [type(sys.stdin).__name__, fails(input), fails(getpass.getpass)],
+    "threads": sorted(each.name for each in threading.enumerate()),
+    "locale": [locale.setlocale(locale.LC_ALL), locale.getpreferredencoding()],
+    "encodings": [sys.getfilesystemencoding(), sys.getdefaultencoding()],
+    "time": [time.tzname, time.timezone], "temporary": tempfile.gettempdir(),
+    "warnings": [repr(each) for each in warnings.filters],
+    "gc": [gc.isenabled(), gc.get_threshold()],
+    "hooks": [repr(each).split(" at ")[0] for each in (sys.excepthook, sys.displayhook,
+              sys.unraisablehook, threading.excepthook, sys.breakpointhook)],
+    "tracing": [sys.gettrace(), sys.getprofile()],
+    "recursion": sys.getrecursionlimit(), "switch": sys.getswitchinterval(),
+    "loop": type(asyncio.get_running_loop()).__name__,
+    "logging": [logging.root.level, [type(each).__name__ for each in logging.root.handlers]],
+    "decimal": repr(decimal.getcontext()),
+    "history": [shell.history_manager.enabled, shell.history_manager.hist_file,
+                shell.history_manager.using_thread, shell.history_manager.session_number],
+    "config": {k: dict(v) for k, v in shell.config.items() if k != "IPKernelApp"},
+    "count": shell.execution_count, "magics": sorted(shell.magics_manager.magics["line"]),
+    "extensions": sorted(shell.extension_manager.loaded),
+    "kernel": [type(shell).__module__, type(shell.kernel).__module__, type(shell.kernel).__name__],
+}
+unique = {"random": random.random(), "hash": hash("x"), "pid": os.getpid(), "ppid": os.getppid()}
+print(json.dumps([sketch, unique]))
 """
 
 
@@ -47,28 +95,62 @@ def warm(make):
 
 def _pid(driver):
     """Of the warm process of the kernels; that of the runners came first."""
-    return list(driver.runtime._warm.values())[-1]._process.pid
+    return list(driver.runtime._warm.values())[-1]._server.process.pid
 
 
 async def test_it_looks_like_one_that_was_started_the_ordinary_way(make, warm):
     cold = make(spare_kernels=0)
-    _, _, first = await warm.run([DESCRIBE], env={"A": "é"})
-    _, _, again = await warm.run([DESCRIBE], env={"A": "é"})
-    _, _, other = await cold.run([DESCRIBE], env={"A": "é"})
-    forked, second, started = (json.loads(text) for text in (first, again, other))
-    more = {name.split(".")[0] for name in {*forked["modules"]} - {*started["modules"]}}
+    attempt, _, log = await warm.run([DESCRIBE], env={"A": "é"})
+    forked, who = json.loads(log)
+    assert who["ppid"] != attempt.handle["pid"], "it was not forked"
+    started, _ = json.loads((await cold.run([DESCRIBE], env={"A": "é"}))[2])
+    modules, ordinary = ({*each.pop("modules")} for each in (forked, started))
+    more = {name.split(".")[0] for name in modules - ordinary}
     assert more <= sys.stdlib_module_names, more
-    missing = {name.split(".")[0] for name in {*started["modules"]} - {*forked["modules"]}}
+    missing = {name.split(".")[0] for name in ordinary - modules}
     debugger = {name for name in missing if name.startswith(("debugpy", "pydev"))}
     assert missing - debugger <= sys.stdlib_module_names, missing
-    for same in ("path", "argv", "cwd", "executable", "main", "sigterm", "group", "flags"):
-        assert forked[same] == started[same], same
-    private = {"CONVECT_VALUES", "JPY_PARENT_PID", "PYDEVD_USE_FRAME_EVAL"}
-    for name in {*forked["environment"], *started["environment"]} - private:
-        assert forked["environment"].get(name) == started["environment"].get(name), name
-    assert forked["files"] <= started["files"] + 5
-    assert forked["random"] != second["random"]
-    assert forked["ppid"] != second["ppid"]
+    for each in (forked, started):
+        for private in ("CONVECT_VALUES", "JPY_PARENT_PID", "PYDEVD_USE_FRAME_EVAL"):
+            each["environment"].pop(private, None)
+    different = [
+        (name, *({*map(str, each[name])} - {*map(str, other[name])} for each, other in both))
+        for both in [((forked, started), (started, forked))]
+        for name in sorted(forked)
+        if forked[name] != started[name]
+    ]
+    assert different == [
+        ("builtins", set(), {"execfile", "runfile"}),  # of the debugger, as the next
+        ("hooks", {"<built-in function breakpointhook>"}, {"<function debugpy_breakpointhook"}),
+        ("threads", set(), {"Thread-1"}),  # which ends the kernel with its runner
+    ]
+
+
+async def test_it_shares_no_state_with_the_one_before(warm, wait_for):
+    """Those of one warm process share its hash seed; it is replaced when nobody waits."""
+    seen = []
+    for _ in range(3):
+        seen.append(json.loads((await warm.run([DESCRIBE]))[2])[1])
+        kernels = list(warm.runtime._warm.values())[-1]
+        used = kernels._server
+        await wait_for(lambda used=used, kernels=kernels: kernels._server is not used)
+    for name in ("random", "hash", "pid", "ppid"):
+        assert len({each[name] for each in seen}) == 3, name
+
+
+async def test_a_hash_seed_that_is_set_is_honoured(make, monkeypatch):
+    command = [sys.executable, "-c", "print(hash('x'))"]
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    wanted = subprocess.run(command, capture_output=True, text=True, env=environment).stdout
+    driver = make(spare_kernels=2)
+    for _ in range(2):
+        _, _, log = await driver.run(["print(hash('x'))"], env={"PYTHONHASHSEED": "7"})
+        assert log == wanted
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    driver = make(spare_kernels=2)
+    _, _, log = await driver.run(["print(hash('x'))"])
+    assert log == wanted
+    assert list(driver.runtime._warm.values())[-1]._renewal is None
 
 
 @pytest.mark.parametrize("spare_kernels", [1, 0], ids=["warm", "cold"])
@@ -169,7 +251,7 @@ async def test_it_gives_its_memory_back_when_idle(make, wait_for, alive):
     driver = make(idle_timeout=0.2)
     await driver.run(["1"])
     for warm in driver.runtime._warm.values():
-        await wait_for(lambda warm=warm: warm._process is None)
+        await wait_for(lambda warm=warm: warm._server is None)
     _, status, _ = await driver.run(["1"])
     assert status.state == "succeeded"
 
@@ -226,7 +308,8 @@ def until_something_happens(descriptors, _, __, seconds):
 forge.Forge.fork = fork
 forge.time.monotonic = lambda: now
 forge.select.select = until_something_happens
-options = {"runner": False, "spares": 2, "idle": 600, "launch": {}, "sockets": ["/no/such"]}
+options = {"runner": False, "spares": 2, "idle": 600, "launch": {}, "sockets": ["/no/such"],
+           "views": []}
 ours, theirs = socket.socketpair()
 server = forge.Forge(theirs, options)
 server.serve()
@@ -257,11 +340,11 @@ async def test_a_warm_process_that_does_not_answer_is_ended(monkeypatch, wait_fo
     warm = WarmProcess(logging.getLogger(), own_launch(), spares=1, idle=600)
     try:
         warm.warm_up()
-        assert await warm._ready
-        os.kill(warm._process.pid, signal.SIGSTOP)
+        assert await warm._server.is_ready()
+        os.kill(warm._server.process.pid, signal.SIGSTOP)
         monkeypatch.setattr(module, "PATIENCE", 0.1)
         assert await warm.order({}) is None
-        await wait_for(lambda: warm._process is None)
+        await wait_for(lambda: warm._server is None)
     finally:
         await warm.close()
 
@@ -325,7 +408,7 @@ async def test_the_kernel_of_another_interpreter(make, other_python, tmp_path, m
     assert launch not in (None, own_launch())
     process = driver.runtime._warm_process(launch)
     process.warm_up()
-    assert await process._ready
+    assert await process._server.is_ready()
     source = ["import sys, os; print(sys.executable, os.environ['FLAVOUR'], os.getppid())",
               "import jupyterlab_convect; jupyterlab_convect.output('x', 1)"]  # fmt: skip
     attempt, status, log = await driver.run(source, kernel="other")
