@@ -17,13 +17,14 @@ export const running: JupyterFrontEndPlugin<void> = {
   description:
     'Lists what runs now in the Running panel, with a way to stop it.',
   autoStart: true,
-  requires: [IRunsModel, IRunsOpener, IRunningSessionManagers],
-  optional: [ITranslator],
+  requires: [IRunsModel, IRunsOpener],
+  // Jupyter Notebook has no such panel on some of its pages.
+  optional: [IRunningSessionManagers, ITranslator],
   activate: (
     _: JupyterFrontEnd,
     runs: IRunsModel,
     opener: IRunsOpener,
-    managers: IRunningSessionManagers,
+    managers: IRunningSessionManagers | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
@@ -33,7 +34,7 @@ export const running: JupyterFrontEndPlugin<void> = {
         error => Notification.error(sentenceOf(error), { autoClose: 8000 })
       );
     };
-    managers.add({
+    managers?.add({
       name: trans.__('Runs'),
       running: () =>
         runs.live.map(run => ({
