@@ -32,6 +32,9 @@ _GITEA = re.compile(
     r"(https?://[^/?#]+/[^/]+/[^/]+)/src/((?:branch|tag|commit)/([^/?#]+))(/[^?#]*)?.*"
 )
 
+MAX_UNPACKED = 256 << 20
+"""Bytes of the files of an archive that are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
@@ -73,11 +76,15 @@ def folder_of(url: str) -> Folder | None:
     return Folder(archive, files, (path or "").strip("/"))
 
 
-def files_in_zip(data: bytes, folder: str, limit: int) -> Iterator[tuple[str, bytes]]:
+def files_in_zip(
+    data: bytes, folder: str, limit: int, suffixes: tuple[str, ...] = ("",)
+) -> Iterator[tuple[str, bytes]]:
     """The files below a folder of an archive whose content lies in one top folder.
 
-    Files of more than `limit` bytes are left out.
+    Files of more than `limit` bytes are left out. An archive that unpacks to more than
+    anybody wrote is refused.
     """
+    left = MAX_UNPACKED
     prefix = f"{folder}/" if folder else ""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -85,8 +92,16 @@ def files_in_zip(data: bytes, folder: str, limit: int) -> Iterator[tuple[str, by
                 name = item.filename.partition("/")[2]
                 if item.is_dir() or item.file_size > limit or not name.startswith(prefix):
                     continue
+                if not name.endswith(suffixes):
+                    continue
                 with archive.open(item) as file:
                     content = file.read(limit + 1)
+                left -= len(content)
+                if left < 0:
+                    raise ConvectError(
+                        f"The archive unpacks to more than {MAX_UNPACKED >> 20} MB.",
+                        code="too-large",
+                    )
                 if len(content) <= limit:
                     yield name, content
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:

@@ -295,13 +295,12 @@ def _is_address(line: str) -> bool:
 
 def _from_archive(folder: Folder, fetcher: Fetcher) -> list[Text]:
     page = fetcher.get(folder.archive, archive=True)
-    found = [
-        Text(folder.files + name, data)
-        for name, data in files_in_zip(page.data, folder.path, MAX_BYTES)
-        if name.endswith(SUFFIXES) and _COMPONENT.search(data)
-    ]
-    if len(found) > MAX_FILES:
-        raise ConvectError(f"It holds more than {MAX_FILES} components.")
+    found = []
+    for name, data in files_in_zip(page.data, folder.path, MAX_BYTES, SUFFIXES):
+        if _COMPONENT.search(data):
+            found.append(Text(folder.files + name, data))
+        if len(found) > MAX_FILES:
+            raise ConvectError(f"It holds more than {MAX_FILES} components.")
     return found
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from jupyterlab_convect.catalog import sources
+from jupyterlab_convect.catalog import repositories, sources
 from jupyterlab_convect.catalog.fetch import Fetcher
 from jupyterlab_convect.catalog.sources import Catalog, Text
 from jupyterlab_convect.catalog.store import CatalogStore
@@ -93,3 +95,17 @@ def test_a_schema_that_is_none_is_said(store: CatalogStore, install: Any) -> Non
     install(theirs)
     with pytest.raises(ConvectError, match="wrong schema"):
         store.add(Catalog(id="t", name="T", kind="theirs"))
+
+
+def test_an_archive_that_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(40):
+            archive.writestr(f"top/{number}.yaml", bytes(1 << 20))
+        archive.writestr("top/large.csv", bytes(50 << 20))
+    monkeypatch.setattr(repositories, "MAX_UNPACKED", 20 << 20)
+    taken = []
+    with pytest.raises(ConvectError, match="unpacks to more than 20 MB"):
+        taken.extend(repositories.files_in_zip(packed.getvalue(), "", 8 << 20, (".yaml",)))
+    few = repositories.files_in_zip(packed.getvalue(), "", 60 << 20, (".none",))
+    assert list(few) == []
