@@ -74,6 +74,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         return
     import cluster as testbed
     import images
+    import machine
 
     was_up = testbed.is_up()
     kubeconfig = testbed.up()
@@ -92,8 +93,10 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         testbed,
     )
     yield from _furnished(bed, {"hostPath": {"path": str(testbed.SHARED)}})
+    packets = machine.packets_that_left()
     if not was_up:
         testbed.down()
+    assert packets == 0, f"{packets} packets of the test bed wanted to leave this machine."
 
 
 def _furnished(bed: Bed, volume: Any) -> Iterator[Bed]:

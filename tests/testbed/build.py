@@ -1,4 +1,4 @@
-"""Builds the Kubernetes programs of the test bed from their Go modules, once a version.
+"""Builds Kubernetes and CoreDNS for the test bed from their Go modules, once per version.
 
 Usage: python build.py   prints the folder that holds them
 """
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 VERSION = "1.36.4"
@@ -46,6 +47,30 @@ func main() {
 """
 
 
+DNS_VERSION = "1.14.0"
+DNS = f"coredns-{DNS_VERSION}"
+# CoreDNS with the plugins that the test bed uses, in the order in which they are asked.
+DNS_MAIN = """package main
+
+import (
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/template"
+)
+
+func init() {
+	dnsserver.Directives = []string{"bind", "ready", "errors", "template", "kubernetes"}
+}
+
+func main() { coremain.Run() }
+"""
+
+
 def cache_folder() -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "jupyterlab-convect" / f"kubernetes-{VERSION}"
@@ -53,24 +78,31 @@ def cache_folder() -> Path:
 
 def build() -> Path:
     """The folder with the programs, built now if it is not there yet."""
-    folder, missing = cache_folder(), _missing()
-    if not missing:
-        return folder
-    if shutil.which("go") is None:
-        raise SystemExit("Building Kubernetes for the test bed needs Go 1.26: install it first.")
+    missing = _missing()
+    if missing and shutil.which("go") is None:
+        raise SystemExit("Building the test bed needs Go 1.26: install it first.")
+    if kubernetes := [name for name in missing if name != DNS]:
+        packages = {name: f"k8s.io/kubernetes/cmd/{name}" for name in kubernetes}
+        _build({**packages, "pause": "./pause"} if "pause" in kubernetes else packages, _kubernetes)
+    if DNS in missing:
+        _build({DNS: "."}, _dns)
+    return cache_folder()
+
+
+def _build(packages: dict[str, str], write_module: Callable[[Path], None]) -> None:
+    """Each program of one module, by the package that it is made of."""
+    folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         module = Path(scratch)
-        _write_module(module)
+        write_module(module)
         go(module, "mod", "tidy")
-        for number, name in enumerate(missing, 1):
-            say(f"building {name} ({number} of {len(missing)})")
-            package = "./pause" if name == "pause" else f"k8s.io/kubernetes/cmd/{name}"
+        for number, (name, package) in enumerate(packages.items(), 1):
+            say(f"building {name} ({number} of {len(packages)})")
             partial = folder / f".{name}.partial"
             flags = ["-mod=mod", "-trimpath", "-ldflags", _link_flags(), "-o", str(partial)]
             go(module, "build", *flags, package)
             partial.rename(folder / name)
-    return folder
 
 
 def is_built() -> bool:
@@ -78,10 +110,10 @@ def is_built() -> bool:
 
 
 def _missing() -> list[str]:
-    return [name for name in (*PROGRAMS, "pause") if not (cache_folder() / name).exists()]
+    return [name for name in (*PROGRAMS, "pause", DNS) if not (cache_folder() / name).exists()]
 
 
-def _write_module(module: Path) -> None:
+def _kubernetes(module: Path) -> None:
     staging = "0" + VERSION.removeprefix("1")
     replacements = "\n".join(f"\tk8s.io/{name} => k8s.io/{name} v{staging}" for name in STAGING)
     (module / "go.mod").write_text(
@@ -99,6 +131,13 @@ def _write_module(module: Path) -> None:
     )
     (module / "pause").mkdir()
     (module / "pause" / "main.go").write_text(PAUSE)
+
+
+def _dns(module: Path) -> None:
+    (module / "go.mod").write_text(
+        f"module testbed\n\ngo 1.26\n\nrequire github.com/coredns/coredns v{DNS_VERSION}\n"
+    )
+    (module / "main.go").write_text(DNS_MAIN)
 
 
 def _link_flags() -> str:

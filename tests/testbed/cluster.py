@@ -3,13 +3,15 @@
 Usage: python cluster.py up | down | status
 
 It needs root, and Debian's etcd, containerd, runc and CNI plugins, which it installs.
-It listens on loopback and on a bridge of its own, and keeps everything it writes in
-one folder. `down` stops what `up` started, by process id, and takes the bridge, the
-mounts and the firewall rules away again.
+It listens on loopback and on a bridge of its own, and sends nothing anywhere else: a
+packet filter counts and drops what tries to. It keeps everything it writes in one folder.
+`down` stops what `up` started, by process id, and takes the bridge, the mounts and the
+firewall rules away again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import build
@@ -28,8 +31,10 @@ import machine
 from places import (
     ADDRESS,
     API_PORT,
+    DNS_HEALTH,
     ETCD_PORT,
     FIRST_SERVICE,
+    GROUP,
     KUBECONFIG,
     NODE,
     PKI,
@@ -43,7 +48,10 @@ from places import (
 GPUS = {"nvidia.com/gpu": "4", "example.com/npu": "2"}
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
 __all__ = ["SHARED", "down", "is_up", "kill", "leftovers", "restart", "up", "what_is_missing"]
-PARTS = ("etcd", "containerd", "apiserver", "controller-manager", "scheduler", "kubelet", "proxy")
+PARTS = (
+    *("etcd", "containerd", "apiserver", "dns", "controller-manager", "scheduler", "kubelet"),
+    "proxy",
+)
 DEBIAN = {
     "etcd": "etcd-server",
     "containerd": "containerd",
@@ -76,6 +84,7 @@ def up() -> Path:
         if name == "containerd":
             _wait("containerd", lambda: _ctr("version").returncode == 0)
             _import_images(programs)
+    _wait("the names of the cluster", _dns_is_ready)
     _wait("the node", _node_is_ready)
     _wait("the controllers", lambda: "default" in _kubectl("get", "serviceaccounts"))
     _furnish()
@@ -185,6 +194,7 @@ def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
     ]  # fmt: skip
+    yield "dns", [str(programs / build.DNS), "-conf", str(STATE / "Corefile")]
     yield "controller-manager", [
         str(programs / "kube-controller-manager"), f"--kubeconfig={conf('controller-manager')}",
         "--bind-address=127.0.0.1", "--leader-elect=false", "--use-service-account-credentials",
@@ -237,13 +247,16 @@ def _import_images(programs: Path) -> None:
 
 
 def _furnish() -> None:
-    """Fake GPUs, and the shared folder as a volume that many pods may write."""
+    """Fake GPUs, and the address of the cluster's names."""
     patch = [
         {"op": "add", "path": f"/status/capacity/{name.replace('/', '~1')}", "value": count}
         for name, count in GPUS.items()
     ]
     _kubectl("patch", "node", NODE, "--subresource=status", "--type=json", "-p", json.dumps(patch))
     _kubectl("label", "node", NODE, "--overwrite", *(f"{k}={v}" for k, v in LABELS.items()))
+    service = STATE / "dns.json"
+    service.write_text(json.dumps(configuration.dns_service()))
+    _kubectl("apply", "--server-side", "-f", str(service))
 
 
 def start(name: str, command: list[str], **environment: str) -> None:
@@ -255,6 +268,7 @@ def start(name: str, command: list[str], **environment: str) -> None:
             stdout=log,
             stderr=log,
             start_new_session=True,
+            extra_groups=[GROUP],
             env={**os.environ, **environment},
         )
     pids = {**_pids(), name: [process.pid, _start_time(process.pid)]}
@@ -298,6 +312,15 @@ def leftovers() -> list[str]:
 
 def is_up() -> bool:
     return _pids().keys() >= set(PARTS) and _node_is_ready()
+
+
+def _dns_is_ready() -> bool:
+    try:
+        with contextlib.closing(HTTPConnection(DNS_HEALTH, timeout=1)) as connection:
+            connection.request("GET", "/ready")
+            return connection.getresponse().status == 200
+    except OSError:
+        return False
 
 
 def _node_is_ready() -> bool:

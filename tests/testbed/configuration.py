@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import images
-from places import ADDRESS, BRIDGE, NODE, PKI, PODS, SHARED, STATE
+from places import (
+    ADDRESS,
+    BRIDGE,
+    DNS_HEALTH,
+    DNS_PORT,
+    DNS_SERVICE,
+    KUBECONFIG,
+    NODE,
+    PKI,
+    PODS,
+    SHARED,
+    STATE,
+)
 
 
 def write() -> None:
@@ -34,8 +47,10 @@ def write() -> None:
         "tlsPrivateKeyFile": str(PKI / "kubelet.key"),
         "oomScoreAdj": 0,
         "failSwapOn": False,
-        "clusterDNS": ["10.96.0.10"],
+        "clusterDNS": [DNS_SERVICE],
         "clusterDomain": "cluster.local",
+        # Nothing of this machine's own name servers gets into a pod.
+        "resolvConf": "",
         "podLogsDir": str(STATE / "podlogs"),
         "evictionHard": {
             "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
@@ -80,6 +95,59 @@ def write() -> None:
     (STATE / "proxy.yaml").write_text(json.dumps(proxy, indent=2))
     (STATE / "cni" / "10-testbed.conflist").write_text(json.dumps(network, indent=2))
     (STATE / "containerd.toml").write_text(_containerd())
+    (STATE / "Corefile").write_text(_corefile())
+
+
+def dns_service() -> dict[str, Any]:
+    """The address that kubelet names to pods, and the process on this machine behind it."""
+    ports = [
+        {"name": f"dns-{protocol.lower()}", "port": 53, "protocol": protocol}
+        for protocol in ("UDP", "TCP")
+    ]
+    name = {"name": "kube-dns", "namespace": "kube-system"}
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": name,
+        "spec": {
+            "clusterIP": DNS_SERVICE,
+            "ports": [{**port, "targetPort": DNS_PORT} for port in ports],
+        },
+    }
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**name, "labels": {"kubernetes.io/service-name": "kube-dns"}},
+        "addressType": "IPv4",
+        "ports": [{**port, "port": DNS_PORT} for port in ports],
+        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True}}],
+    }
+    return {"apiVersion": "v1", "kind": "List", "items": [service, endpoints]}
+
+
+def _corefile() -> str:
+    """Names of the cluster, and NXDOMAIN for every other: no question leaves the machine.
+
+    Two blocks, because within one the catch-all would be asked first.
+    """
+    zones = ("cluster.local", "in-addr.arpa", "ip6.arpa")
+    return f"""{" ".join(f"{zone}:{DNS_PORT}" for zone in zones)} {{
+    bind {ADDRESS}
+    errors
+    ready {DNS_HEALTH}
+    kubernetes {" ".join(zones)} {{
+        kubeconfig {KUBECONFIG}
+        pods insecure
+        ttl 0
+    }}
+}}
+.:{DNS_PORT} {{
+    bind {ADDRESS}
+    template ANY ANY {{
+        rcode NXDOMAIN
+    }}
+}}
+"""
 
 
 def _containerd() -> str:

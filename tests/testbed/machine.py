@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from places import ADDRESS, BRIDGE, STATE
+from places import ADDRESS, BRIDGE, ELSEWHERE, GROUP, STATE
 
 SETTINGS = (
     "net.ipv4.ip_forward",
@@ -29,6 +29,8 @@ FOLDERS = (
 LOGS = Path("/var/log/containers")
 """Where kubelet links to the logs of containers, wherever these are."""
 BEFORE = STATE / "before.json"
+LEAVING = "CONVECT-LEAVING"
+"""The chain that counts and drops packets of the test bed on their way out of this machine."""
 
 
 def prepare() -> None:
@@ -46,6 +48,45 @@ def prepare() -> None:
     if BRIDGE not in _links():
         raise SystemExit("The test bed cannot make a network bridge on this machine.")
     _setting("net.ipv4.ip_forward").write_text("1")
+    _guard()
+
+
+def packets_that_left(*, to_elsewhere: bool = False) -> int:
+    """How many packets of pods or of the cluster's parts wanted to leave, and were not let.
+
+    `to_elsewhere`: those of a test that tries, which the others do not include.
+    """
+    listing = subprocess.run(
+        ["iptables", "-t", "mangle", "-nvxL", LEAVING], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    elsewhere, others = (int(line.split()[0]) for line in listing[2:4])
+    return elsewhere if to_elsewhere else others
+
+
+def _guard() -> None:
+    """Whatever does not stay on loopback or the bridge is counted and dropped.
+
+    In the table that comes before those of kube-proxy and of the network plugin.
+    """
+    ours = ("-m", "owner", "--gid-owner", str(GROUP), "--suppl-groups")
+    rules = (
+        ("-N", LEAVING),
+        ("-A", LEAVING, "-d", ELSEWHERE, "-j", "DROP"),
+        ("-A", LEAVING, "-j", "DROP"),
+        ("-A", "FORWARD", "-i", BRIDGE, "!", "-o", BRIDGE, "-j", LEAVING),
+        # Not in OUTPUT: what goes to a Service has its real address only afterwards.
+        ("-N", f"{LEAVING}-OURS"),
+        ("-A", f"{LEAVING}-OURS", "-o", "lo", "-j", "RETURN"),
+        ("-A", f"{LEAVING}-OURS", "-o", BRIDGE, "-j", "RETURN"),
+        ("-A", f"{LEAVING}-OURS", "-j", LEAVING),
+        ("-A", "POSTROUTING", *ours, "-j", f"{LEAVING}-OURS"),
+    )
+    for rule in rules:
+        done = subprocess.run(
+            ["iptables", "-w", "-t", "mangle", *rule], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise SystemExit(f"The packet filter cannot be set up: {done.stderr.strip()}")
 
 
 def restore() -> None:
@@ -91,7 +132,7 @@ def leftovers() -> list[str]:
 
 
 def _is_ours(rule: str) -> bool:
-    return "KUBE-" in rule or "CNI-" in rule
+    return any(name in rule for name in ("KUBE-", "CNI-", LEAVING))
 
 
 def _rules() -> list[str]:
