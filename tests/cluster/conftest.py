@@ -26,6 +26,8 @@ from typing import Any
 import pytest
 import yaml
 
+from jupyterlab_convect import run_files
+from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runtimes.kubernetes.api import Api, connect
 
 HERE = Path(__file__).parent
@@ -111,12 +113,18 @@ def _furnished(bed: Bed, volume: Any) -> Iterator[Bed]:
     bed.admin.create("/api/v1/namespaces", namespace)
     role = yaml.safe_load((PROJECT / "deploy" / "role.yaml").read_text())
     bed.admin.create(f"{RBAC}/namespaces/{bed.namespace}/roles", role)
-    before = os.umask(0)  # The pods' user is not ours, and both write there.
+    # The pods' user is not ours, as it is where people work, and both write there.
+    before = os.umask(0)
+    open_to_all = pytest.MonkeyPatch()
+    open_to_all.setattr(run_files, "PRIVATE", 0o777)
+    open_to_all.setattr(Store.__init__, "__defaults__", (0o777,))
+    open_to_all.setattr(run_files, "_file_mode", lambda _: 0o666)
     if bed.shared is not None:
         bed.make_claim("shared", volume, ["ReadWriteMany"])
         bed.shared = bed.shared / bed.namespace
         bed.shared.mkdir(mode=0o777)
     yield bed
+    open_to_all.undo()
     os.umask(before)
     bed.close()
     if bed.shared is not None:

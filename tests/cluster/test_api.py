@@ -14,11 +14,13 @@ from urllib.parse import urlsplit
 import pytest
 from support import RBAC, until
 
+from jupyterlab_convect.background import Health
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.store import Store
+from jupyterlab_convect.runtimes.kubernetes import api as api_module
 from jupyterlab_convect.runtimes.kubernetes.api import Api, ApiError, Unreachable, connect
-from jupyterlab_convect.runtimes.kubernetes.watch import Watch
+from jupyterlab_convect.runtimes.kubernetes.reflector import Reflector
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 JOB = {
@@ -33,7 +35,7 @@ JOB = {
 }
 
 
-class Forgetful(Watch):
+class Forgetful(Reflector):
     """Goes on from a version that the cluster has forgotten, twice."""
 
     left = 2
@@ -50,12 +52,11 @@ def test_a_version_that_is_too_old(bed: Any, monkeypatch: pytest.MonkeyPatch) ->
     bed.testbed.kill("apiserver")
     bed.testbed.restart("apiserver")  # It remembers nothing of what was before.
     until(lambda: _answers(bed), "an answer of the API server", 60)
-    monkeypatch.setattr("jupyterlab_convect.runtimes.kubernetes.watch.ROUND", 5)
-    place = bed.admin.place("configmaps")
+    monkeypatch.setattr("jupyterlab_convect.runtimes.kubernetes.reflector.ROUND", 5)
     with pytest.raises(ApiError) as refusal:
-        Watch(bed.admin, place, lambda: None)._follow("1")
+        Reflector(bed.admin, "configmaps", lambda: None, Health())._follow("1")
     assert refusal.value.status == 410
-    watch = Forgetful(bed.admin, place, lambda: None)
+    watch = Forgetful(bed.admin, "configmaps", lambda: None, Health())
     watch.start()
     try:
         until(lambda: watch.left < 0, "a list of everything")
@@ -71,6 +72,20 @@ def _answers(bed: Any) -> bool:
         return bool(bed.admin.get(bed.admin.place("configmaps")))
     except (ApiError, Unreachable):
         return False
+
+
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """After which somebody decided whether to ask again."""
+    seen: list[Exception] = []
+    decide = api_module._worth
+
+    def note(error: Any, seconds: float) -> float:
+        seen.append(error)
+        return decide(error, seconds)
+
+    monkeypatch.setattr(api_module, "_worth", note)
+    return seen
 
 
 @pytest.fixture
@@ -132,7 +147,9 @@ def throttle(bed: Any) -> Iterator[Any]:
         bed.admin.delete(f"{FLOWS}/{kind.lower()}s/{name}")
 
 
-async def test_a_cluster_that_is_too_busy(bed: Any, make_lab: Any, throttle: Any) -> None:
+async def test_a_cluster_that_is_too_busy(
+    bed: Any, make_lab: Any, throttle: Any, refusals: list[Exception]
+) -> None:
     account = Api(connect(config_file=str(bed.account("throttled"))))
 
     def refusal() -> ApiError | None:
@@ -147,7 +164,7 @@ async def test_a_cluster_that_is_too_busy(bed: Any, make_lab: Any, throttle: Any
     lab = make_lab("throttled")
     lab.write("a.py", "print(1)")
     run = await lab.start("a.py")
-    await asyncio.sleep(2)
+    await asyncio.to_thread(until, lambda: len(refusals) > 1, "a second refusal")
     assert lab.store.read(run.id).state.state == "running"
     assert not await asyncio.to_thread(bed.pods, run.id)
     await asyncio.to_thread(throttle)
@@ -155,7 +172,9 @@ async def test_a_cluster_that_is_too_busy(bed: Any, make_lab: Any, throttle: Any
     assert (state.state, len(state.steps["a"].attempts)) == ("succeeded", 1)
 
 
-async def test_a_cluster_with_trouble_of_its_own(bed: Any, lab: Any) -> None:
+async def test_a_cluster_with_trouble_of_its_own(
+    bed: Any, lab: Any, refusals: list[Exception]
+) -> None:
     """Its database is away, so that it answers with 5xx or not at all."""
     if bed.testbed is None:
         pytest.skip("Not on a cluster of others.")
@@ -164,7 +183,7 @@ async def test_a_cluster_with_trouble_of_its_own(bed: Any, lab: Any) -> None:
     await asyncio.to_thread(bed.testbed.kill, "etcd")
     try:
         run = await lab.start("a.py")
-        await asyncio.sleep(3)
+        await asyncio.to_thread(until, lambda: refusals, "an answer with an error", 90)
         assert lab.store.read(run.id).state.state == "running"
     finally:
         await asyncio.to_thread(bed.testbed.restart, "etcd")

@@ -151,7 +151,7 @@ async def test_more_than_fits_into_a_secret_is_refused(lab: Any) -> None:
         {"a": {"kind": "script", "path": "a.py", "dependencies": ["big.bin"]}}
     )
     assert state.state == "failed"
-    assert "too large to travel with the run" in state.steps["a"].reason
+    assert "too large to be sent with the run" in state.steps["a"].reason
 
 
 async def test_more_than_fits_through_the_log_fails_aloud(make_lab: Any) -> None:
@@ -165,6 +165,6 @@ async def test_more_than_fits_through_the_log_fails_aloud(make_lab: Any) -> None
     )
     assert state.state == "failed"
     assert state.steps["a"].reason == (
-        "The results are too large to come home without a shared volume: big."
+        "The results are too large to be copied back without a shared volume: big."
     )
     assert read(lab.store.attempt_folder(run.id, "a", 1) / "files" / "small") == "1"

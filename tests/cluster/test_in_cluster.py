@@ -28,6 +28,8 @@ SECURITY = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 
+UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
 
 class Server:
     def __init__(self, address: str) -> None:
@@ -94,6 +96,8 @@ def server(bed: Any, site: None, claim: str) -> Iterator[Server]:
         spec={
             "securityContext": SECURITY,
             "containers": [
+                # A mesh puts its proxy before what was there.
+                {"name": "proxy", "image": images.PAUSE, "securityContext": UNPRIVILEGED},
                 {
                     "name": "notebook",
                     "image": images.SERVER,
@@ -116,11 +120,8 @@ def server(bed: Any, site: None, claim: str) -> Iterator[Server]:
                             "subPath": f"{bed.namespace}/site",
                         },
                     ],
-                    "securityContext": {
-                        "allowPrivilegeEscalation": False,
-                        "capabilities": {"drop": ["ALL"]},
-                    },
-                }
+                    "securityContext": UNPRIVILEGED,
+                },
             ],
             "volumes": [{"name": "volume", "persistentVolumeClaim": {"claimName": claim}}],
         },
@@ -176,7 +177,7 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
     assert log == f"a neighbour {HOME}/项目 {USER}\n"
     pod = bed.pods(run["id"])[0]["spec"]
     own = bed.admin.get(bed.admin.place("pods", "jupyter-ana"))["spec"]
-    assert pod["containers"][0]["image"] == own["containers"][0]["image"]
+    assert pod["containers"][0]["image"] == own["containers"][1]["image"]
     assert ("affinity" in pod) == (claim == "one-node")
     top = server("GET", "runtimes/kubernetes/top")
     assert top["namespace"] == bed.namespace

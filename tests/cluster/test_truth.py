@@ -215,7 +215,7 @@ async def test_a_pod_that_is_evicted_says_so(lab: Any, bed: Any) -> None:
     await asyncio.to_thread(bed.admin.create, place, eviction)
     end = await ended(lab, run)
     assert end.state == "failed"
-    assert end.reason == "Its node is being emptied."
+    assert end.reason == "Its node is being drained."
 
 
 async def test_a_job_that_somebody_deletes(lab: Any, bed: Any) -> None:

@@ -6,13 +6,14 @@ on its way in. Everything here blocks and is called in threads.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -156,12 +157,17 @@ class Api:
         try:
             yield response
         finally:
-            response.release_conn()
+            # Closed first: half an answer in a connection of the pool would be the next one's.
             response.close()
+            response.release_conn()
 
     def headers(self) -> dict[str, str]:
         """What says who we are; asked for each time, because tokens are renewed."""
-        settings = self.client.configuration.auth_settings().values()
+        try:
+            settings = self.client.configuration.auth_settings().values()
+        except Exception as error:  # Whatever a plug-in for credentials comes up with.
+            words = f"{type(error).__name__}: {error}".rstrip(": .")
+            raise Unreachable(f"the credentials cannot be renewed ({words})") from error
         return {item["key"]: item["value"] for item in settings if item.get("value")}
 
     def url(self, path: str, query: Mapping[str, Json] | None = None) -> str:
@@ -223,18 +229,38 @@ class Api:
         return response
 
 
-def patiently(call: Callable[[], T], seconds: float, given_up: Callable[[], bool]) -> T:
-    """Ask again while the cluster is busy or away, ever more seldom, for so long."""
-    began = time.monotonic()
-    pause = FIRST_PAUSE
+def read_pieces(response: Any) -> Iterator[bytes]:
+    """What comes as soon as it is there, not when a buffer is full."""
     while True:
         try:
-            return call()
+            data = response.read1(1 << 20)
+        except Exception as error:
+            raise Unreachable(str(error) or type(error).__name__) from error
+        if not data:
+            return
+        yield data
+
+
+async def patiently(
+    call: Callable[[], Awaitable[T]], seconds: float, given_up: asyncio.Event | None = None
+) -> T:
+    """Ask again while the cluster is busy or away, ever more seldom, for so long.
+
+    No thread is kept waiting meanwhile.
+    """
+    began = time.monotonic()
+    pause = FIRST_PAUSE
+    given_up = given_up or asyncio.Event()
+    while True:
+        try:
+            return await call()
         except (Unreachable, ApiError) as error:
-            if given_up() or time.monotonic() - began > _worth(error, seconds):
+            if given_up.is_set() or time.monotonic() - began > _worth(error, seconds):
                 raise
             wanted = error.retry_after
-        time.sleep(wanted if wanted is not None else pause * random.uniform(0.5, 1.0))  # noqa: S311
+        delay = wanted if wanted is not None else pause * random.uniform(0.5, 1.0)  # noqa: S311
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(given_up.wait(), delay)
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
@@ -250,10 +276,10 @@ def _worth(error: ApiError | Unreachable, seconds: float) -> float:
 def as_convect_error(error: ApiError | Unreachable, doing: str, namespace: str) -> ConvectError:
     """The same as a sentence for the user; `doing` completes “The cluster refuses to …”."""
     if isinstance(error, Unreachable):
-        return ConvectError(f"The cluster does not answer: {error}.", code="unreachable")
+        return ConvectError(f"The cluster cannot be reached: {error}.", code="unreachable")
     if error.status == 401:
         return Refused(
-            "The cluster does not accept the credentials it was given.",
+            "The cluster does not accept your credentials.",
             code="not-allowed",
             hint=f"Log in to the cluster again. Its words: {error.message}",
         )

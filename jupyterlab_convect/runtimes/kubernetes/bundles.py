@@ -192,8 +192,8 @@ def _tar(contents: Mapping[str, bytes]) -> bytes:
 
 def _too_large(step: Step, bytes_: int) -> Refused:
     return Refused(
-        f"The files of {step.name} are too large to travel with the run: {size(bytes_)} of at most "
-        f"{size(LARGEST)} compressed.",
+        f"The files of {step.name} are too large to be sent with the run: {size(bytes_)} "
+        f"of at most {size(LARGEST)} compressed.",
         code="too-large",
         hint="Put them on a volume, and name it in `volumes` or in c.KubernetesRuntime.volumes.",
     )

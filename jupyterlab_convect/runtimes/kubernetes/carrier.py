@@ -199,7 +199,7 @@ def _note_missing(path: Path, missing: list[str]) -> None:
         more = " and more" if len(missing) > 3 else ""
         outcome["state"], outcome["exit_code"] = "failed", 1
         outcome["reason"] = (
-            f"The results are too large to come home without a shared volume: {names}{more}."
+            f"The results are too large to be copied back without a shared volume: {names}{more}."
         )
     path.write_text(json.dumps(outcome), encoding="utf-8")
 

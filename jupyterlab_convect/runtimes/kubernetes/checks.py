@@ -88,10 +88,10 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
                 "info", "would-wait", f"It would wait: {_lower(verdict.sentence)}", None, where
             )
         elif verdict.now is None:
-            text = "Whether it would start at once is unknown: you may not see what others run."
+            text = "When it would start is unknown: you are not allowed to list the pods of others."
             yield Problem("info", "unknown", text, None, where)
     else:
-        text = "Whether it fits is unknown: you may not see the nodes of the cluster."
+        text = "Whether it fits is unknown: you are not allowed to list the cluster's nodes."
         in_full = "The type has to be as the label of the nodes has it, in full."
         yield Problem("info", "unknown", text, None, where, in_full if needs.gpu_type else None)
     yield from _judge_queue(manifest, capacity.line)
@@ -108,7 +108,7 @@ def _judge_queue(manifest: Manifest, line: Line | None) -> Iterator[Problem]:
     if name is None:
         return
     if line is None:
-        text = f"Whether the queue {name} lets it in is unknown: you may not see the queues."
+        text = f"Whether queue {name} admits it is unknown: you are not allowed to list queues."
         yield Problem("info", "unknown", text, None, where)
         return
     queue = next((item for item in line.queues if item.name == name), None)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...background import Health
 from ...pipeline.plan import Json
 from . import names
-from .api import Api, ApiError
+from .api import Api, ApiError, Unreachable
 from .fit import Node, Quota, nodes_of, quotas_of
 from .queues import GROUP, LABEL, Line, places_of, queues_of
+from .reflector import Reflector
 from .site import Site
-from .watch import Watch
 
 Object = dict[str, Any]
 
@@ -59,32 +61,32 @@ class Capacity:
 
 
 class Cluster:
-    def __init__(self, api: Api, site: Site, on_change: Callable[[], None]) -> None:
+    def __init__(self, api: Api, site: Site, on_change: Callable[[], None], health: Health) -> None:
         self.api = api
         self.site = site
-        self.jobs = Watch(api, api.place("jobs"), on_change, labelSelector=names.OURS)
-        self.pods = Watch(api, api.place("pods"), on_change, labelSelector=names.OURS)
-        self.events = Watch(api, api.place("events"), on_change, fieldSelector="type!=Normal")
+        self.jobs = Reflector(api, "jobs", on_change, health, labelSelector=names.OURS)
+        self.pods = Reflector(api, "pods", on_change, health, labelSelector=names.OURS)
+        # Reasons are better with them, but nothing depends on them.
+        self.events = Reflector(
+            api, "events", on_change, health, optional=True, fieldSelector="type!=Normal"
+        )
+        self._reflectors = (self.jobs, self.pods, self.events)
         self._capacity: Capacity | None = None
         self._rights: dict[str, tuple[bool | None, float]] = {}
         self._lock = threading.Lock()
-        for watch in self._watches:
-            watch.start()
-
-    @property
-    def _watches(self) -> tuple[Watch, ...]:
-        return (self.jobs, self.pods, self.events)
+        self._renewing = threading.Lock()
+        self._on_change = on_change
+        for reflector in self._reflectors:
+            reflector.start()
 
     def is_synced(self, seconds: float = 0.0) -> bool:
-        """Whether all is known that matters. Events may be forbidden; nothing hangs on them."""
+        """Whether all is known that matters, now or within so many seconds."""
         return self.jobs.synced.wait(seconds) and self.pods.synced.wait(seconds)
 
     def trouble(self) -> tuple[str, float] | None:
         """Why and since when the cluster cannot be seen."""
-        for watch in (self.jobs, self.pods):
-            if watch.trouble is not None and watch.trouble_since is not None:
-                return watch.trouble, watch.trouble_since
-        return None
+        troubles = [trouble for trouble in (self.jobs.trouble, self.pods.trouble) if trouble]
+        return min(troubles, key=lambda trouble: trouble[1], default=None)
 
     def look(self, jobs: Iterable[str]) -> dict[str, Seen]:
         """What is known of the Jobs of these names, all as of one moment."""
@@ -137,6 +139,21 @@ class Cluster:
                 )
             return known
 
+    def latest_capacity(self) -> Capacity | None:
+        """What was known last, at once; what is old is looked at anew meanwhile."""
+        known = self._capacity
+        if (known is None or time.monotonic() > known.good_until) and self._renewing.acquire(False):
+            threading.Thread(target=self._renew_capacity, daemon=True).start()
+        return known
+
+    def _renew_capacity(self) -> None:
+        try:
+            with contextlib.suppress(ApiError, Unreachable):
+                self.capacity()
+                self._on_change()
+        finally:
+            self._renewing.release()
+
     def has_queue(self, labels: Mapping[str, str]) -> bool:
         """Whether a Job with these labels waits for a queue to let it in."""
         name = labels.get(LABEL)
@@ -186,8 +203,8 @@ class Cluster:
         return known[0]
 
     def close(self) -> None:
-        for watch in self._watches:
-            watch.close()
+        for reflector in self._reflectors:
+            reflector.close()
 
     @staticmethod
     def _try(ask: Callable[[], Json]) -> Json:

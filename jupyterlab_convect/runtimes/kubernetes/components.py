@@ -36,8 +36,8 @@ from ...runner.saving import write_whole
 from ..base import Attempt
 from . import bundles
 from .delivery import KEPT, PYTHON, Parcel, Way, as_secret, carrier
-from .fingerprints import Fingerprints, guard_program
-from .manifests import Delivery, Escort
+from .fingerprints import KEY, Fingerprints, forget_key, guard_program, make_key
+from .manifests import Delivery, Escort, Guard
 from .objects import Finding, Object, seconds_of, terminated
 from .site import Site
 
@@ -55,12 +55,17 @@ def make_parcel(attempt: Attempt, site: Site, way: Way, secret: str, carry: int)
         launch = as_pod(component, arguments, folders, context_of(spec))
         make_ready(launch, folders)
         binds = {path: str(real) for path, real in launch.binds.items()}
-        delivery = Delivery(**_started(launch, attempt), shares=site.shares, binds=binds)
-        return Parcel(way, delivery, results=_expected(launch))
+        started = _started(launch, attempt, secret)
+        delivery = Delivery(**started, shares=site.shares, binds=binds)
+        return Parcel(way, delivery, as_secret(_key(attempt)) or None, _expected(launch))
     launch, inputs = as_distant_pod(component, arguments, folders, context_of(spec))
-    content = {"bundle.tar.xz": _pack(attempt, launch, folders, inputs), "carrier.py": carrier()}
+    content = {
+        "bundle.tar.xz": _pack(attempt, launch, folders, inputs),
+        "carrier.py": carrier(),
+        **_key(attempt),
+    }
     delivery = Delivery(
-        **_started(launch, attempt),
+        **_started(launch, attempt, secret),
         binds={
             SEEN.inputs: f"{THERE}/inputs",
             SEEN.outputs: f"{THERE}/outputs",
@@ -81,7 +86,7 @@ def rehearsed(step: Step, definition: Json, site: Site) -> Delivery:
     """What can be known of a component's pod before its inputs are there."""
     component = component_from_json(definition)
     image = component.container.image if component.container else None
-    guard = guard_program() if step.secrets else None
+    guard = Guard(guard_program(), "name") if step.secrets else None
     if site.shares:
         return Delivery((), image=image, shares=site.shares, guard=guard)
     escort = Escort((PYTHON,), (PYTHON,))
@@ -98,8 +103,12 @@ def conclude(
     pod: Object | None,
     marks: Fingerprints | None = None,
     missing: Iterable[str] = (),
+    lost: str | None = None,
 ) -> None:
-    """Write down how it ended, in the words and with the results that any step has."""
+    """Write down how it ended, in the words and with the results that any step has.
+
+    `lost`: why there are no results although it succeeded.
+    """
     spec = _read(attempt)
     end = (terminated(pod) if pod else None) or {}
     state, reason, error = _end(attempt, finding, end)
@@ -108,6 +117,8 @@ def conclude(
     facts: list[Json] = []
     if state == "succeeded":
         try:
+            if lost:
+                raise StepFailed(lost)
             _no_results_left_behind(missing)
             found, facts = _take_results(attempt, spec)
             found = [marks.hide_in(item) for item in found] if marks else found
@@ -127,9 +138,15 @@ def conclude(
     }
     _tell(attempt, outcome)
     write_whole(attempt.folder / "outputs.json", dumps(outcome).encode())
+    forget_key(attempt.folder)
 
 
-def _started(launch: Launch, attempt: Attempt) -> dict[str, Any]:
+def _key(attempt: Attempt) -> dict[str, bytes]:
+    """What the container that knows its secrets needs."""
+    return {KEY: make_key(attempt.folder).encode()} if attempt.step.secrets else {}
+
+
+def _started(launch: Launch, attempt: Attempt, secret: str) -> dict[str, Any]:
     """The user under which it runs here mostly has no home in the image."""
     env = {"HOME": "/tmp", **launch.env, **attempt.step.env}  # noqa: S108
     return {
@@ -137,7 +154,7 @@ def _started(launch: Launch, attempt: Attempt) -> dict[str, Any]:
         "args": launch.args,
         "image": launch.image,
         "env": env,
-        "guard": guard_program() if attempt.step.secrets else None,
+        "guard": Guard(guard_program(), secret) if attempt.step.secrets else None,
     }
 
 
@@ -212,7 +229,7 @@ def _no_results_left_behind(missing: Iterable[str]) -> None:
     if names:
         more = " and more" if len(names) > 3 else ""
         raise StepFailed(
-            "The results are too large to come home without a shared volume: "
+            "The results are too large to be copied back without a shared volume: "
             f"{', '.join(names[:3])}{more}."
         )
 
@@ -235,10 +252,11 @@ def _take_results(attempt: Attempt, spec: Json) -> tuple[list[Json], list[Json]]
 
 
 def _drop_links(work: Path) -> None:
-    """A pod must not have us read what it cannot read itself."""
+    """A pod must not have us read what it cannot read itself, nor wait for what never comes."""
     home = work.resolve()
     for path in (work / "outputs").rglob("*"):
-        if path.is_symlink() and not path.resolve().is_relative_to(home):
+        inside = path.resolve().is_relative_to(home)
+        if not inside or not (path.is_symlink() or path.is_file() or path.is_dir()):
             path.unlink()
 
 

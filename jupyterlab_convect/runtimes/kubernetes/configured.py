@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from traitlets import Dict, Enum, Int, List, Unicode
 
 from ...pipeline.plan import Json
 from ..base import Feature, StepRuntime
 from .api import Api
-from .shares import OwnPod, access_modes, find_own_pod, share_from_config, take_over
+from .objects import Object
+from .shares import (
+    OwnPod,
+    access_modes,
+    find_own_pod,
+    own_container,
+    share_from_config,
+    take_over,
+)
 from .site import (
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
@@ -49,7 +58,7 @@ class ConfiguredRuntime(StepRuntime):
         ["auto", "shared", "bundle"],
         "auto",
         help="""How files reach a pod: over a shared volume, or in a bundle with the results
-        coming home through the log. `auto` takes the volume wherever there is one.""",
+        copied back through the log. `auto` takes the volume wherever there is one.""",
     ).tag(config=True)
     node_selector = Dict(help="Labels that every node must have.").tag(config=True)
     tolerations = List(Dict(), help="Tolerations of every pod, as in a manifest.").tag(config=True)
@@ -80,7 +89,7 @@ class ConfiguredRuntime(StepRuntime):
     carry_limit = Int(
         8_000_000,
         min=100_000,
-        help="Bytes that may come home through a log; the nodes keep about 10 MB of each.",
+        help="Bytes that may be copied back through a log; the nodes keep about 10 MB of each.",
     ).tag(config=True)
     max_pods = Int(100, min=1, help="Steps that are in the cluster at the same time.").tag(
         config=True
@@ -89,14 +98,14 @@ class ConfiguredRuntime(StepRuntime):
     def make_site(self, api: Api) -> Site:
         """Look at our own pod, if we are in one, and put together what every pod gets."""
         pod = find_own_pod(api)
-        own = None if pod is None else take_over(pod, access_modes(api, pod))
+        own = None if pod is None else _own(api, pod)
         shares = (*map(share_from_config, self.volumes), *(own.shares if own else ()))
         notes = list(own.notes) if own else []
         if self.files == "bundle" or not shares:
             shares = ()
             notes.append(
-                "No volume is shared with the cluster: files that are declared travel with the "
-                f"run, up to 0.9 MB, and up to {self.carry_limit / 1e6:g} MB come home."
+                "No volume is shared with the cluster: files that are declared are sent with the "
+                f"run, up to 0.9 MB, and up to {self.carry_limit / 1e6:g} MB are copied back."
             )
         return Site(
             namespace=api.namespace,
@@ -118,6 +127,14 @@ class ConfiguredRuntime(StepRuntime):
 
     def _gpus(self) -> dict[str, GpuProfile]:
         return {name: profile_from_config(name, item) for name, item in self.gpu_profiles.items()}
+
+
+def _own(api: Api, pod: Object) -> OwnPod:
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text()
+    except OSError:
+        mounts = ""
+    return take_over(pod, own_container(pod, mounts), access_modes(api, pod))
 
 
 def _user(shared: bool, own: OwnPod | None) -> dict[str, Json]:

@@ -53,7 +53,7 @@ def choose_way(attempt: Attempt, site: Site, wanted: str) -> Way:
         raise Refused(
             f"No volume of the cluster holds {outside}.",
             code="not-shared",
-            hint="Name it in c.KubernetesRuntime.volumes, or allow files to travel with the run.",
+            hint="Name it in c.KubernetesRuntime.volumes, or allow files to be sent with the run.",
         )
     return "bundle"
 

@@ -18,7 +18,7 @@ def ended(pod: Object) -> Finding:
         return Finding("failed", put_out, disruption_words(pod))
     if status.get("reason") == "Evicted":
         return Finding(
-            "failed", f"The node put the pod out: {_why_evicted(status)}", status.get("message")
+            "failed", f"The node evicted the pod{_why_evicted(status)}", status.get("message")
         )
     if status.get("reason") in (
         "UnexpectedAdmissionError",
@@ -26,10 +26,10 @@ def ended(pod: Object) -> Finding:
         "OutOfcpu",
         "OutOfmemory",
     ):
-        reason = "The node refused the pod, because what it needs was just taken."
+        reason = "The node rejected the pod because the resources it needs were just taken."
         return Finding("failed", reason, status.get("message"))
     if status.get("reason") == "DeadlineExceeded":
-        return Finding("failed", "Its time was over.", status.get("message"))
+        return Finding("failed", "It exceeded its deadline.", status.get("message"))
     end = terminated(pod)
     if end is None:
         if status.get("phase") == "Succeeded":
@@ -60,7 +60,9 @@ def _exit(pod: Object, end: Json) -> Finding:
     if code == TAKEN:
         return Finding("lost", "Another runner has this attempt.", words)
     if code == 137:
-        return Finding("failed", "It was killed (SIGKILL), probably for want of memory.", words)
+        return Finding(
+            "failed", "It was killed (SIGKILL), probably because it ran out of memory.", words
+        )
     last = (words or "").strip().rpartition("\n")[2]
     reason = f"It ended with exit code {code}" + (f": {last[:300]}" if last else ".")
     return Finding("failed", reason, words)
@@ -77,16 +79,16 @@ def _start_trouble(container: Object, words: str) -> str:
 def _why_evicted(status: Json) -> str:
     words = status.get("message") or ""
     if found := re.search(r"low on resource: (\S+?)\.", words):
-        return f"it was low on {found[1]}."
-    return words or "it gave no reason."
+        return f" because it was low on {found[1]}."
+    return f": {words}" if words else "."
 
 
 _DISRUPTIONS = {
-    "PreemptionByScheduler": "Something more important took its place.",
-    "DeletionByTaintManager": "Its node stopped answering, and the cluster gave the pod up.",
-    "EvictionByEvictionAPI": "Its node is being emptied.",
-    "DeletionByPodGC": "Its node is gone.",
-    "TerminationByKubelet": "Its node stopped it, because it is short of something or shuts down.",
+    "PreemptionByScheduler": "It was preempted by a pod with a higher priority.",
+    "DeletionByTaintManager": "Its node stopped responding, so the cluster deleted the pod.",
+    "EvictionByEvictionAPI": "Its node is being drained.",
+    "DeletionByPodGC": "Its node no longer exists.",
+    "TerminationByKubelet": "Its node stopped it because it is low on resources or shutting down.",
 }
 
 
@@ -94,7 +96,7 @@ def disruption(pod: Object) -> str | None:
     found = condition(pod, "DisruptionTarget")
     if found is None:
         return None
-    return _DISRUPTIONS.get(found.get("reason", ""), "The cluster put the pod out.")
+    return _DISRUPTIONS.get(found.get("reason", ""), "The cluster evicted the pod.")
 
 
 def disruption_words(pod: Object) -> str:

@@ -48,7 +48,7 @@ def explain(
     going = pod["metadata"].get("deletionTimestamp")
     if going and now > seconds_of(going) + UNCONFIRMED:
         node = pod["spec"].get("nodeName")
-        reason = disruption(pod) or f"The node {node} does not confirm that the pod has ended."
+        reason = disruption(pod) or f"The node {node} does not confirm that the pod has terminated."
         return Finding("failed", reason, disruption_words(pod))
     if going or disruption(pod):
         reason = f"{disruption(pod) or ''} It is being stopped.".strip()
@@ -63,10 +63,8 @@ def explain_gone(job: Object | None, pod: Object | None) -> Finding:
     if pod is not None and (terminated(pod) or disruption(pod)):
         return ended(pod)
     if job is None and pod is None:
-        return Finding(
-            "lost", "Its Job is not in the cluster any more, so nobody knows how it ended."
-        )
-    return Finding("failed", "Its Job was deleted in the cluster before it had ended.")
+        return Finding("lost", "Its Job is no longer in the cluster, so how it ended is unknown.")
+    return Finding("failed", "Its Job was deleted from the cluster before it finished.")
 
 
 def _without_pod(job: Object | None, events: Sequence[Object], place: Place | None) -> Finding:
@@ -74,7 +72,7 @@ def _without_pod(job: Object | None, events: Sequence[Object], place: Place | No
         return Finding("starting")
     failed = condition(job, "Failed")
     if failed:
-        return Finding("failed", "The cluster gave the Job up.", words_of(failed))
+        return Finding("failed", "Kubernetes marked the Job as failed.", words_of(failed))
     if job.get("spec", {}).get("suspend"):
         queue = queue_of(job)
         if queue:
@@ -84,7 +82,7 @@ def _without_pod(job: Object | None, events: Sequence[Object], place: Place | No
     refusal = last_words(events, "FailedCreate")
     if refusal:
         return refused_pod(refusal)
-    return Finding("starting", "The cluster has not made its pod yet.")
+    return Finding("starting", "Waiting for the cluster to create its pod.")
 
 
 def _running_there(pod: Object) -> Finding:
@@ -93,7 +91,7 @@ def _running_there(pod: Object) -> Finding:
         node = pod["spec"].get("nodeName")
         return Finding(
             "running",
-            f"The node {node} does not answer; the step may still be running there.",
+            f"The node {node} does not respond; the step may still be running there.",
             words_of(ready),
         )
     return Finding("running")

@@ -1,63 +1,106 @@
 """Hides secrets in what a component prints, without knowing them.
 
 The log of a component passes through our hands, the values of its secrets do not. A small
-container beside it, which has them, tells only the length and a salted digest of each;
-with these every place where one occurs can be found.
+container beside it, which has them, tells a keyed digest of each; with these every place
+where one occurs can be found. The key is made for one attempt: it reaches the container in
+a Secret, stays in the attempt's folder while the attempt runs, and is forgotten afterwards.
+Without it nobody can try out what a digest stands for.
 """
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import inspect
 import json
+import re
+import secrets
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from ...run_files import write_whole
 from ...runner import masking
 
 GUARD = "guard"
 """The name of the container that knows the secrets."""
+KEY = "mask-key"
+"""Of the Secret, the name under which it holds the key."""
+HEAD = 4
+"""First bytes of a secret whose sorts are told: what cannot begin one is passed over quickly."""
+SORTS = 16
 
 _TELL = """
-import hashlib, os
-salt = os.urandom(16)
+import hmac, os
+key = bytes.fromhex(os.environ["CONVECT_MASK_KEY"])
 forms = {form.encode() for secret in secrets_in(os.environ) for form in _forms(secret)}
-marks = [[len(form), hashlib.sha256(salt + form).hexdigest()] for form in forms]
-print(json.dumps({"salt": salt.hex(), "marks": marks}))
+told = [[len(form), [sorts(key, at)[form[at]] for at in range(HEAD)],
+         hmac.digest(key, form, "sha256").hex()] for form in forms]
+print(json.dumps(told))
 """
+
+
+def sorts(key: bytes, at: int) -> list[int]:
+    """The sort of each of the 256 bytes, for one place: by the key, so that it tells nothing."""
+    order = sorted(range(256), key=lambda byte: hmac.digest(key, bytes((at, byte)), "sha256"))
+    return [order.index(byte) * SORTS // 256 for byte in range(256)]
 
 
 def guard_program() -> str:
     """Python source that prints the fingerprints of the secrets in its environment."""
-    return inspect.getsource(masking) + _TELL
+    names = f"\nHEAD, SORTS = {HEAD}, {SORTS}\n"
+    return inspect.getsource(masking) + names + inspect.getsource(sorts) + _TELL
+
+
+def make_key(folder: Path) -> str:
+    """The key of an attempt, the same until `forget_key`."""
+    path = _key_file(folder)
+    if not path.exists():
+        write_whole(path, secrets.token_hex(32).encode())
+    return path.read_text()
+
+
+def forget_key(folder: Path) -> None:
+    _key_file(folder).unlink(missing_ok=True)
 
 
 class Fingerprints:
-    def __init__(self, salt: bytes, marks: Mapping[int, frozenset[str]]) -> None:
-        self._salt = salt
-        self._marks = dict(sorted(marks.items(), reverse=True))
+    def __init__(self, key: bytes, told: list[tuple[int, list[int], str]]) -> None:
+        self._key = key
+        self._digests: dict[int, frozenset[str]] = {}
+        for length, _, digest in sorted(told, reverse=True):
+            self._digests[length] = self._digests.get(length, frozenset()) | {digest}
+        tables = [sorts(key, at) for at in range(HEAD)]
+        heads = {_pattern(tables, head) for _, head, _ in told} or {b"(?!)"}
+        self._head = re.compile(b"(?=%s)" % b"|".join(sorted(heads)))
 
     @classmethod
-    def read(cls, line: bytes) -> Fingerprints:
-        """What the guard printed. ValueError when it is something else."""
+    def read(cls, folder: Path, line: bytes) -> Fingerprints | None:
+        """What the guard of an attempt printed; None when it is something else."""
         try:
-            told = json.loads(line)
-            marks: dict[int, frozenset[str]] = {}
-            for length, digest in told["marks"]:
-                marks[int(length)] = marks.get(int(length), frozenset()) | {str(digest)}
-            return cls(bytes.fromhex(told["salt"]), marks)
-        except (KeyError, TypeError, ValueError):
-            raise ValueError("These are no fingerprints.") from None
+            key = bytes.fromhex(_key_file(folder).read_text())
+            told = [
+                (int(length), [int(sort) for sort in head], str(digest))
+                for length, head, digest in json.loads(line)
+            ]
+        except (OSError, TypeError, ValueError, RecursionError):
+            return None
+        whole = all(length >= HEAD and len(head) == HEAD for length, head, _ in told)
+        return cls(key, told) if whole else None
 
     def hide(self, data: bytes, *, final: bool = True) -> tuple[bytes, bytes]:
         """The data masked, and its end that may be the beginning of a secret."""
-        longest = max(self._marks, default=0)
+        longest = max(self._digests, default=1)
+        end = len(data) if final else max(len(data) - longest + 1, 0)
         masked, at = bytearray(), 0
-        while at < len(data) and (final or len(data) - at >= longest):
-            found = self._secret_at(data, at)
-            masked += masking.MASK.encode() if found else data[at : at + 1]
-            at += found or 1
-        return bytes(masked), data[at:]
+        for match in self._head.finditer(data, 0):
+            begin = match.start()
+            if begin >= end:
+                break
+            if begin >= at and (length := self._secret_at(data, begin)):
+                masked += data[at:begin] + masking.MASK.encode()
+                at = begin + length
+        masked += data[at : max(at, end)]
+        return bytes(masked), data[max(at, end) :]
 
     def hide_in(self, value: Any) -> Any:
         """A copy of a JSON value with every text in it masked."""
@@ -70,12 +113,24 @@ class Fingerprints:
         return value
 
     def _digest(self, piece: bytes) -> str:
-        return hashlib.sha256(self._salt + piece).hexdigest()
+        return hmac.digest(self._key, piece, "sha256").hex()
 
     def _secret_at(self, data: bytes, at: int) -> int:
         """The length of the secret that begins there; 0 when none does."""
-        for length, digests in self._marks.items():
+        for length, digests in self._digests.items():
             piece = data[at : at + length]
             if len(piece) == length and self._digest(piece) in digests:
                 return length
         return 0
+
+
+def _pattern(tables: list[list[int]], head: list[int]) -> bytes:
+    """What has bytes of these sorts, one after another."""
+    return b"".join(
+        b"[%s]" % b"".join(b"\\x%02x" % byte for byte in range(256) if table[byte] == sort)
+        for table, sort in zip(tables, head, strict=True)
+    )
+
+
+def _key_file(folder: Path) -> Path:
+    return folder / ".mask-key"

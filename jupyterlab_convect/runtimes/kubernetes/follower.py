@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
-from .api import Api, ApiError, Unreachable
-from .watch import read_pieces
+from ...background import Health, forever_in_thread
+from .api import Api, ApiError, Unreachable, as_convect_error, read_pieces
 
 SILENCE = 600.0
 PAUSE = 1.0
@@ -24,10 +25,11 @@ class Reading(Protocol):
     def finish(self) -> None: ...
 
 
-class Follower(threading.Thread):
+class Follower:
     """Reads until all is told, or until the container has ended.
 
-    A connection may break at any time: then it is read from the start again.
+    A connection may break and a disk may be full at any time: then it is read from the
+    start again.
     """
 
     def __init__(
@@ -38,8 +40,8 @@ class Follower(threading.Thread):
         begin: Callable[[], Reading],
         is_over: Callable[[], bool],
         changed: Callable[[], None],
+        health: Health,
     ) -> None:
-        super().__init__(name=f"log of {pod}", daemon=True)
         self.reading = begin()
         self.done = False
         self.trouble: str | None = None
@@ -49,33 +51,61 @@ class Follower(threading.Thread):
         self._begin = begin
         self._is_over = is_over
         self._changed = changed
-        self._closed = threading.Event()
+        self._health = health
+        self._name = f"Reading the log of pod {pod}"
+        self._closing = threading.Event()
+        self._response: Any = None
 
-    def run(self) -> None:
-        while not self._closed.is_set():
-            over = self._is_over()
-            self.reading = self._begin()
-            try:
-                with self._api.stream(
-                    self._path, SILENCE, container=self._container, follow=not over
-                ) as response:
-                    for piece in read_pieces(response):
-                        if self._closed.is_set():
-                            return
-                        self.reading.take(piece)
-                self.trouble = None
-                if over or self.reading.ended:
-                    self.reading.finish()
-                    break
-            except ApiError as error:
-                self.trouble = error.message
-                if error.status == 404:
-                    break
-            except (Unreachable, OSError) as error:
-                self.trouble = str(error)
-            self._closed.wait(PAUSE)
-        self.done = True
-        self._changed()
+    def start(self) -> None:
+        forever_in_thread(self._name, self._read, self._health, self._closing)
 
     def close(self) -> None:
-        self._closed.set()
+        self._closing.set()
+        response = self._response
+        if response is not None:
+            with contextlib.suppress(Exception):
+                response.shutdown()
+        self._health.recovered(self._name)
+
+    def _read(self) -> None:
+        over = self._is_over()
+        self.reading = self._begin()
+        try:
+            complete = self._read_once(follow=not over)
+        except Exception as error:
+            if self._closing.is_set():
+                return
+            self.trouble = str(error) or type(error).__name__
+            if isinstance(error, ApiError) and error.status == 404:
+                self._end()  # There is nothing to read any more.
+                return
+            if isinstance(error, ApiError | Unreachable):
+                raise as_convect_error(error, "read logs", self._api.namespace) from error
+            raise
+        self.trouble = None
+        if complete and (over or self.reading.ended):
+            self.reading.finish()
+            self._end()
+        else:
+            self._closing.wait(PAUSE)
+
+    def _read_once(self, *, follow: bool) -> bool:
+        """Whether it came to the end of what there is."""
+        with self._api.stream(
+            self._path, SILENCE, container=self._container, follow=follow
+        ) as response:
+            self._response = response
+            try:
+                for piece in read_pieces(response):
+                    if self._closing.is_set():
+                        return False
+                    self.reading.take(piece)
+            finally:
+                self._response = None
+        return True
+
+    def _end(self) -> None:
+        self.done = True
+        self._closing.set()
+        self._health.recovered(self._name)
+        self._changed()

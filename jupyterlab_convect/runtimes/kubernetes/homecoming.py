@@ -6,24 +6,35 @@ again by another process.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import json
 import shutil
-import zlib
 from pathlib import Path
 
+from ...json_text import dumps
 from ...pipeline.plan import Json
 from ...runner import environment
 from ...runner.saving import write_whole
 from .carrier import GROWING, MARK
 from .fingerprints import Fingerprints
+from .received import (
+    LARGEST_FILE,
+    LONGEST_LINE,
+    MOST_FILES,
+    End,
+    Piece,
+    Unusable,
+    frame_of,
+    object_of,
+    outcome_of,
+)
 
 WHOLE = ("executed.ipynb", "outputs.json", environment.FILE)
 RECOGNISED = 200
 NOT_WHOLE = b"\n[The beginning of the log was thrown away; lines may come twice.]\n"
-UNCERTAIN = 20
+TOO_LONG = b"\n[The log is too long; the rest was not kept.]\n"
+UNCERTAIN, LONGEST_NOISE = 20, 1000
 """Lines of others that are kept: what Python says when it cannot even start the carrier."""
 
 
@@ -53,9 +64,10 @@ class PlainLog:
             # The node threw the beginning away: better some lines twice than some lost.
             data, self._at = NOT_WHOLE + data, have
         new, self._at = data[max(have - self._at, 0) :], self._at + len(data)
-        if new:
+        room = LARGEST_FILE - have
+        if new and room > 0:
             with self._path.open("ab") as file:
-                file.write(new)
+                file.write(new if len(new) <= room else new[:room] + TOO_LONG)
 
     def _goes_on(self, data: bytes) -> bool:
         """Whether this is the beginning that was read before."""
@@ -74,15 +86,19 @@ class Homecoming:
         self.folder = folder
         self.ended = False
         """All has arrived."""
-        self.missing: list[str] = []
+        self.missing: tuple[str, ...] = ()
         """Files that were too large."""
         self.noise: list[str] = []
         self._outputs_only = outputs_only
-        self._drafts: dict[tuple[str, int], bytearray] = {}
+        self._draft: tuple[str, int] | None = None
+        """The file and generation whose pieces are coming; one after another, never mixed."""
+        self._content = bytearray()
+        self._files: set[str] = set()
         self._rest = b""
 
     def take(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[: LONGEST_LINE + 1]
         for line in filter(None, lines):
             self._take_line(line)
 
@@ -90,83 +106,92 @@ class Homecoming:
         """A line that was not finished is none."""
 
     def _take_line(self, line: bytes) -> None:
-        text = line.decode(errors="replace")
-        if not text.startswith(MARK):
+        if not line.startswith(MARK.encode()):
+            text = line[:LONGEST_NOISE].decode(errors="replace")
             self.noise = [*self.noise[1 - UNCERTAIN :], text]
             return
         # The step itself may print our mark; it does not get far with it.
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, zlib.error):
-            self._take(json.loads(text[len(MARK) :]))
+        with contextlib.suppress(Unusable):
+            frame = frame_of(line)
+            if isinstance(frame, End):
+                self.missing, self.ended = frame.missing, True
+            elif frame.file in GROWING and not self._outputs_only:
+                self._grow(frame)
+            elif self._is_wanted(frame.file):
+                self._collect(frame)
 
-    def _take(self, frame: Json) -> None:
-        if "end" in frame:
-            int(frame["end"])
-            self.missing = [str(name) for name in frame.get("missing") or ()]
-            self.ended = True
-            return
-        data, name = zlib.decompress(base64.b64decode(frame["data"])), frame.get("file")
+    def _is_wanted(self, name: str) -> bool:
         if self._outputs_only:
-            if _is_below(name, "outputs"):
-                self._draft(frame, data)
-        elif name in GROWING:
-            self._grow(name, int(frame["at"]), data)
-        elif name in WHOLE or _is_below(name, "files"):
-            self._draft(frame, data)
+            return name.startswith("outputs/")
+        return name in WHOLE or name.startswith("files/")
 
-    def _grow(self, name: str, at: int, data: bytes) -> None:
-        path = self.folder / name
+    def _grow(self, piece: Piece) -> None:
+        path = self.folder / piece.file
         have = path.stat().st_size if path.exists() else 0
+        at, data = piece.at, piece.data
         if at > have:  # The beginning of the log was thrown away: keep the places right.
             data, at = b"\n" * (at - have) + data, have
-        if at + len(data) > have:
+        if have < at + len(data) <= LARGEST_FILE:
             with path.open("ab") as file:
                 file.write(data[have - at :])
 
-    def _draft(self, frame: Json, data: bytes) -> None:
-        key = (frame["file"], int(frame["generation"]))
-        draft = self._drafts.setdefault(key, bytearray())
-        if len(draft) == frame["at"]:
-            draft += data
-        if "digest" not in frame:
+    def _collect(self, piece: Piece) -> None:
+        key = (piece.file, piece.generation)
+        if self._draft != key:
+            self._draft, self._content = key, bytearray()
+        if len(self._content) == piece.at:
+            self._content += piece.data
+        if piece.digest is None:
             return
-        content = bytes(self._drafts.pop(key))
-        if hashlib.sha256(content).hexdigest() != frame["digest"]:
-            return
-        path = self.folder / frame["file"]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if frame["file"] == "outputs.json":
+        content, self._draft = bytes(self._content), None
+        self._files.add(piece.file)
+        if hashlib.sha256(content).hexdigest() == piece.digest and len(self._files) <= MOST_FILES:
+            self._keep(piece.file, content)
+
+    def _keep(self, name: str, content: bytes) -> None:
+        path = self.folder / name
+        if name == "outputs.json":
             content = self._with_files(content)
-        elif frame["file"] == environment.FILE:
-            content = environment.settle(self.folder, content)
-        write_whole(path, content)
+        elif name == environment.FILE:
+            object_of(content)
+            try:
+                content = environment.settle(self.folder, content)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                raise Unusable("It is no record of an environment.") from None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            raise Unusable("One name is a file and a folder.") from None
 
     def _with_files(self, content: bytes) -> bytes:
         """What the outcome lists has to be there, and also goes where a step leaves it."""
-        outcome = json.loads(content)
+        try:
+            outcome = outcome_of(content)
+        except Unusable as error:
+            reason = f"What came back from the pod cannot be used: {error}"
+            outcome = {"state": "failed", "reason": reason}
         facts = outcome.get("files") or []
         missing = [fact["path"] for fact in facts if not self._has(fact)]
         if missing:
             outcome["files"] = [fact for fact in facts if fact["path"] not in missing]
             if outcome["state"] == "succeeded":
                 outcome["state"] = "failed"
-                outcome["reason"] = f"{missing[0]} was lost on its way home: the log was cut."
+                outcome["reason"] = f"{missing[0]} was not copied back: the log was cut."
         spec = json.loads((self.folder / "step.json").read_bytes())
         home = Path(spec["folder"])
         if home != self.folder / "work":
             for fact in outcome["files"] if facts else ():
-                target = home / fact["path"]
-                with contextlib.suppress(OSError):
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(self.folder / "files" / fact["path"], target)
-        return json.dumps(outcome, ensure_ascii=False).encode()
+                self._put_beside_the_source(fact["path"], home)
+        return dumps(outcome).encode()
+
+    def _put_beside_the_source(self, name: str, home: Path) -> None:
+        target = home / name
+        with contextlib.suppress(OSError):
+            if target.resolve().is_relative_to(home.resolve()):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.folder / "files" / name, target)
 
     def _has(self, fact: Json) -> bool:
         path = self.folder / "files" / fact["path"]
         return path.is_file() and bool(path.stat().st_size == fact["size"])
-
-
-def _is_below(name: Json, folder: str) -> bool:
-    """Only what belongs there, and nothing outside of the folder."""
-    if not isinstance(name, str) or not name.startswith(f"{folder}/") or "\0" in name:
-        return False
-    return ".." not in name.split("/") and not name.startswith(f"{folder}//")

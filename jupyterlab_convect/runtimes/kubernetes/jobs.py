@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...errors import Conflict
 from ..base import Attempt
 from . import manifests, names
 from .api import Api, ApiError
-from .delivery import Parcel
 from .manifests import Manifest
 
 
@@ -19,17 +20,24 @@ def has_travelled(attempt: Attempt) -> bool:
     return bool(attempt.handle) and attempt.handle.get("way") == "bundle"
 
 
-def make_job(api: Api, parcel: Parcel, manifest: Manifest) -> Manifest:
+def make_job(api: Api, manifest: Manifest) -> Manifest:
     """Make it, or find the one that is there from an earlier try."""
-    job = _create_or_find(api, manifest)
-    if parcel.secret is not None:
-        # After the Job, so that it can belong to it; the pod waits until it is there.
-        try:
-            api.create(api.place("secrets"), manifests.secret(job, parcel.secret))
-        except ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
-    return job
+    try:
+        made: Manifest = api.create(api.place("jobs"), manifest)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        made = api.get(api.place("jobs", manifest["metadata"]["name"]))
+    return made
+
+
+def make_secret(api: Api, job: Manifest, content: Mapping[str, str]) -> None:
+    """After the Job, so that it can belong to it; the pod waits until it is there."""
+    try:
+        api.create(api.place("secrets"), manifests.secret(job, content))
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
 
 
 def delete_job(api: Api, name: str) -> None:
@@ -42,13 +50,3 @@ def running_pod(api: Api, job: str) -> str:
         if pod["status"].get("phase") == "Running":
             return str(pod["metadata"]["name"])
     raise Conflict("The step is not running in the cluster now.", code="not-running")
-
-
-def _create_or_find(api: Api, manifest: Manifest) -> Manifest:
-    try:
-        made: Manifest = api.create(api.place("jobs"), manifest)
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
-        made = api.get(api.place("jobs", manifest["metadata"]["name"]))
-    return made

@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import Refused
 from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration
 from . import names
-from .fingerprints import GUARD
+from .fingerprints import GUARD, KEY
 from .objects import STEP
 from .site import Share, Site, gpu_requests
 
@@ -42,8 +42,16 @@ class Delivery:
     """Paths of empty folders that end with the pod."""
     ttl: int | None = None
     escort: Escort | None = None
-    guard: str | None = None
-    """Source of a program in our image that has the secrets, and tells how to hide them."""
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What has the step's secrets, in our image, and tells how to hide them."""
+
+    program: str
+    secret: str
+    """The name of the Secret that holds its key."""
 
 
 @dataclass(frozen=True)
@@ -227,9 +235,10 @@ def _containers(
     room = {"resources": resources(replace(step.resources, gpu=None), site)}
     guards = []
     if delivery.guard is not None:
-        command = ("python3", "-c", delivery.guard)
+        command = ("python3", "-c", delivery.guard.program)
         guard = _container(GUARD, site.image, command, (), step, site)
-        guards = [guard | room | {"env": _environment({}, step.secrets)}]
+        key = _secret_value("CONVECT_MASK_KEY", delivery.guard.secret, KEY)
+        guards = [guard | room | {"env": [*_environment({}, step.secrets), key]}]
     if delivery.escort is None:
         return {"initContainers": guards, "containers": [container]}
     ours = [item for item in mounts if item not in _seen(mounts, delivery)]
@@ -314,17 +323,15 @@ def _bind(path: str, real: str, mounts: Sequence[Manifest]) -> Manifest:
 def _environment(env: Mapping[str, str], secrets: Sequence[Secret]) -> list[Manifest]:
     """Secrets by reference: their values are never in our hands."""
     entries = [{"name": name, "value": value.replace("$", "$$")} for name, value in env.items()]
-    hidden = [
-        {
-            "name": item.env,
-            "valueFrom": {"secretKeyRef": {"name": item.name, "key": item.key}},
-        }
-        for item in secrets
-    ]
+    hidden = [_secret_value(item.env, item.name, item.key) for item in secrets]
     if hidden:
         named = ",".join(item.env for item in secrets)
         entries.append({"name": "CONVECT_SECRETS", "value": named})
     return [*entries, *hidden]
+
+
+def _secret_value(variable: str, secret: str, key: str) -> Manifest:
+    return {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 
 def _toleration(item: Toleration) -> Manifest:

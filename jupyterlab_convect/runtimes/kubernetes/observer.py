@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ...background import Health
+from ...background import explain as explain_error
 from ...pipeline.plan import Json
 from ...runner.outcome import duration
 from ...runner.saving import write_whole
@@ -16,7 +18,7 @@ from ...runs.model import ENDED, State
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
 from . import components, fit
-from .api import ApiError, Unreachable
+from .api import ApiError, Unreachable, read_pieces
 from .cluster import Cluster, Seen
 from .delivery import INTERRUPTED, write_stop
 from .explain import explain, explain_gone
@@ -30,28 +32,47 @@ from .queues import Place, queue_of
 
 Key = tuple[str, str, int]
 
-ON_THE_WAY = Finding("running", "Its results are coming home.")
+ON_THE_WAY = Finding("running", "Its results are being copied back.")
+GONE_WITH_RESULTS = "Its pod was deleted before its results were copied back."
+NOT_HIDDEN = "Its results were not kept, because its secrets could not be hidden in them."
 RECORD = "cluster.json"
 SILENT = 10.0
-"""Seconds after which a cluster that does not answer is worth a word."""
+"""Seconds after which what is known of a cluster that cannot be reached counts as old."""
 
 
 class Observer:
     """Called in threads, one call at a time for an attempt."""
 
-    def __init__(self, cluster: Cluster, patience: float, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, patience: float, changed: Callable[[], None], health: Health
+    ) -> None:
         self._cluster = cluster
         self._patience = patience
         self._changed = changed
+        self._health = health
+        self._told: dict[Key, StepStatus] = {}
         self._progresses = Progresses()
         self._followers: dict[Key, dict[str, Follower]] = {}
         self._hopeless: dict[Key, float] = {}
-        self._marks: dict[Key, Fingerprints] = {}
+        self._marks: dict[Key, Fingerprints | None] = {}
         self._kept: dict[Key, str] = {}
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
         seen = self._cluster.look(job_of(attempt) for attempt in attempts)
-        return [self._status(attempt, seen[job_of(attempt)]) for attempt in attempts]
+        return [self._observe(attempt, seen[job_of(attempt)]) for attempt in attempts]
+
+    def _observe(self, attempt: Attempt, seen: Seen) -> StepStatus:
+        """Whatever is wrong with one attempt is told with it, and spoils no other."""
+        name = f"Watching step {attempt.step.id} of run {attempt.run}"
+        try:
+            status = self._status(attempt, seen)
+        except Exception as error:
+            self._health.failed(name, error)
+            known = self._told.get(attempt.key) or unknown(attempt)
+            return replace(known, reason=f"Its state cannot be read: {explain_error(error)}")
+        self._health.recovered(name)
+        self._told[attempt.key] = status
+        return status
 
     def clean_up(self, attempt: Attempt) -> None:
         """Delete its Job; if that fails, time does."""
@@ -63,6 +84,8 @@ class Observer:
         self._hopeless.pop(key, None)
         self._marks.pop(key, None)
         self._kept.pop(key, None)
+        self._told.pop(key, None)
+        self._health.recovered(f"Watching step {key[1]} of run {key[0]}")
         for follower in self._followers.pop(key, {}).values():
             follower.close()
 
@@ -72,17 +95,16 @@ class Observer:
 
     def _status(self, attempt: Attempt, seen: Seen) -> StepStatus:
         finding = self._outcome(attempt, seen) or self._in_cluster(attempt, seen)
-        if finding.hopeless:
+        if finding.state not in ENDED and (trouble := self._silent()):
+            finding = replace(finding, reason=unreachable(trouble[1]), detail=trouble[0])
+        elif finding.hopeless:
             finding = self._lose_patience(attempt, finding)
         else:
             self._hopeless.pop(attempt.key, None)
-        running = finding.state == "running"
-        if running:
-            finding = self._unless_silent(finding)
         self._keep_record(attempt, seen, finding.state)
         if finding.state in ENDED and seen.job and seen.job["spec"].get("suspend"):
             self.clean_up(attempt)  # Its queue would let it in once more.
-        progress = self._progresses.read(attempt) if running else None
+        progress = self._progresses.read(attempt) if finding.state == "running" else None
         return StepStatus(attempt.key, finding.state, finding.reason, finding.detail, progress)
 
     def _keep_record(self, attempt: Attempt, seen: Seen, state: State) -> None:
@@ -129,23 +151,18 @@ class Observer:
         """Our own words for a pod that finds no node."""
         if pod is None or pod["spec"].get("nodeName"):
             return None
-        try:
-            nodes = self._cluster.capacity().nodes
-        except (ApiError, Unreachable):
-            return None
-        if nodes is None:
+        known = self._cluster.latest_capacity()
+        if known is None or known.nodes is None:
             return None
         gpu = attempt.step.resources.gpu
         needs = fit.needs_of(pod["spec"], gpu.type if gpu else None)
-        return fit.judge_nodes(needs, nodes).sentence
+        return fit.judge_nodes(needs, known.nodes).sentence
 
     def _place_in_queue(self, seen: Seen) -> Place | None:
         if seen.job is None or seen.pod is not None or not seen.job["spec"].get("suspend"):
             return None
-        try:
-            line = self._cluster.capacity().line
-        except (ApiError, Unreachable):
-            return None
+        known = self._cluster.latest_capacity()
+        line = known.line if known else None
         return (line.places or {}).get(seen.job["metadata"]["uid"]) if line else None
 
     def _once_home(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
@@ -155,34 +172,38 @@ class Observer:
             self._follow(attempt, pod, STEP, lambda: Homecoming(attempt.folder))
         if not over:
             return finding
-        return self._all_read(attempt) or replace(
-            finding, detail=finding.detail or self._said(attempt)
-        )
+        if self._is_unread(attempt):
+            return self._on_the_way(attempt)
+        return replace(finding, detail=finding.detail or self._said(attempt))
 
     def _component(self, attempt: Attempt, seen: Seen, finding: Finding) -> Finding:
         """Nobody of ours is there: what it prints is followed, and its end is written here."""
-        pod, folder = seen.pod or seen.was_pod, attempt.folder
+        folder, secret = attempt.folder, bool(attempt.step.secrets)
         over = finding.state in ENDED
-        marks = None
         if seen.pod is not None and (over or finding.state == "running"):
             marks = self._fingerprints(attempt, seen.pod)
-            if marks is not None or not attempt.step.secrets:
+            if marks is not None or not secret:
                 self._follow(attempt, seen.pod, STEP, lambda: PlainLog(folder / "log.txt", marks))
         if not over:
             return self._in_time(attempt, seen.pod, finding)
+        pod, marks = seen.pod or seen.was_pod, self._marks.get(attempt.key)
         if pod is None and finding.state == "lost":
             return finding
-        carried = has_travelled(attempt) and finding.state == "succeeded"
-        if carried and seen.pod is not None:
+        succeeded, carried = finding.state == "succeeded", has_travelled(attempt)
+        if succeeded and carried and seen.pod is not None:
             home = Path(folder, "work")
             self._follow(attempt, seen.pod, CARRIER, lambda: Homecoming(home, outputs_only=True))
-        unread = self._all_read(attempt)
-        if unread is not None:
-            return unread
-        if attempt.step.secrets and finding.state == "succeeded" and marks is None:
-            return ON_THE_WAY
-        missing = self._missing(attempt) if carried else ()
-        components.conclude(attempt, finding, pod, marks, missing)
+        untold = secret and attempt.key not in self._marks and seen.pod is not None
+        if self._is_unread(attempt) or (succeeded and untold):
+            return self._on_the_way(attempt)
+        home_again = self._homecoming(attempt)
+        lost = None
+        if carried and (home_again is None or not home_again.ended):
+            lost = GONE_WITH_RESULTS
+        elif secret and marks is None:
+            lost = NOT_HIDDEN
+        missing = home_again.missing if home_again else ()
+        components.conclude(attempt, finding, pod, marks, missing, lost)
         return replace(self._outcome(attempt, seen) or finding, detail=finding.detail)
 
     def _fingerprints(self, attempt: Attempt, pod: Object) -> Fingerprints | None:
@@ -190,10 +211,11 @@ class Observer:
         if attempt.step.secrets and attempt.key not in self._marks:
             path = f"{self._cluster.api.place('pods', pod['metadata']['name'])}/log"
             with (
-                contextlib.suppress(ApiError, Unreachable, ValueError),
+                contextlib.suppress(ApiError, Unreachable),
                 self._cluster.api.stream(path, SILENT, container=GUARD) as response,
             ):
-                self._marks[attempt.key] = Fingerprints.read(response.read())
+                told = b"".join(read_pieces(response))
+                self._marks[attempt.key] = Fingerprints.read(attempt.folder, told)
         return self._marks.get(attempt.key)
 
     def _in_time(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
@@ -205,11 +227,13 @@ class Observer:
             self.clean_up(attempt)
         return finding
 
-    def _all_read(self, attempt: Attempt) -> Finding | None:
-        """Nothing, or what is said while something is still on its way."""
-        if all(item.done for item in self._followers.get(attempt.key, {}).values()):
-            return None
-        return ON_THE_WAY
+    def _is_unread(self, attempt: Attempt) -> bool:
+        """Whether something of its logs is still on its way."""
+        return not all(item.done for item in self._followers.get(attempt.key, {}).values())
+
+    def _on_the_way(self, attempt: Attempt) -> Finding:
+        followers = self._followers.get(attempt.key, {}).values()
+        return replace(ON_THE_WAY, detail=next((f.trouble for f in followers if f.trouble), None))
 
     def _said(self, attempt: Attempt) -> str | None:
         followers = self._followers.get(attempt.key, {}).values()
@@ -217,9 +241,11 @@ class Observer:
             (text for f in followers if (text := "\n".join(f.reading.noise) or f.trouble)), None
         )
 
-    def _missing(self, attempt: Attempt) -> list[str]:
-        reading = self._followers[attempt.key][CARRIER].reading
-        return reading.missing if isinstance(reading, Homecoming) else []
+    def _homecoming(self, attempt: Attempt) -> Homecoming | None:
+        """What came back of the outputs of a component, if its log could be read at all."""
+        follower = self._followers.get(attempt.key, {}).get(CARRIER)
+        reading = follower.reading if follower else None
+        return reading if isinstance(reading, Homecoming) else None
 
     def _follow(
         self, attempt: Attempt, pod: Object, container: str, begin: Callable[[], Reading]
@@ -235,6 +261,7 @@ class Observer:
             begin,
             lambda: _is_over(pods.now()[0].get(name), container),
             self._changed,
+            self._health,
         )
         followers[container].start()
 
@@ -245,13 +272,21 @@ class Observer:
         self.clean_up(attempt)
         return replace(finding, state="failed", hopeless=False)
 
-    def _unless_silent(self, finding: Finding) -> Finding:
+    def _silent(self) -> tuple[str, float] | None:
+        """Why and since when the cluster cannot be reached, if that is more than a moment."""
         trouble = self._cluster.trouble()
-        if trouble is None or time.time() - trouble[1] < SILENT:
-            return finding
-        since = time.strftime("%H:%M:%S", time.localtime(trouble[1]))
-        sentence = f"The cluster has not answered since {since}; the step may go on there."
-        return replace(finding, reason=sentence, detail=trouble[0])
+        return trouble if trouble and time.time() - trouble[1] >= SILENT else None
+
+
+def unknown(attempt: Attempt) -> StepStatus:
+    """An attempt of which nothing has been heard yet: as far as its folder tells."""
+    return StepStatus(attempt.key, "running" if (attempt.folder / RECORD).exists() else "starting")
+
+
+def unreachable(since: float) -> str:
+    """Whatever else is said of an attempt then is what was known last."""
+    at = time.strftime("%H:%M:%S", time.localtime(since))
+    return f"The cluster has been unreachable since {at}; this is the last known state."
 
 
 def _is_over(pod: Object | None, container: str) -> bool:
@@ -271,7 +306,7 @@ def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:
     if stop.get("state") == "cancelled":
         outcome |= {"state": "cancelled", "reason": stop.get("reason")}
     elif seen.job and seen.job["spec"].get("suspend") and (queue := queue_of(seen.job)):
-        outcome["reason"] = f"The queue {queue} took its place back."
+        outcome["reason"] = f"The queue {queue} reclaimed its quota."
     elif pod is not None and (found := explain_gone(None, pod)).detail:
         outcome["reason"] = found.reason
     else:

@@ -31,13 +31,15 @@ def overview(
     }
     unknown = []
     if capacity.nodes is None:
-        unknown.append("You may not see the nodes of the cluster.")
+        unknown.append("You are not allowed to list the cluster's nodes.")
     if capacity.pods is None:
-        unknown.append("You may not see the pods of others, so what is free is unknown.")
+        unknown.append(
+            "You are not allowed to list the pods of others, so what is free is unknown."
+        )
     if capacity.line is None:
-        unknown.append(f"You may not see the queues of namespace {namespace}.")
+        unknown.append(f"You are not allowed to list the queues of namespace {namespace}.")
     if capacity.quotas is None:
-        unknown.append(f"You may not see the quotas of namespace {namespace}.")
+        unknown.append(f"You are not allowed to list the quotas of namespace {namespace}.")
     pods = own_pods if capacity.pods is None else capacity.pods
     return {
         "namespace": namespace,

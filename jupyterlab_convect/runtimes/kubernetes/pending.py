@@ -58,7 +58,9 @@ def refused_pod(message: str) -> Finding:
             f"The namespace allows a {found[1]} of {found[4]} {found[2]} for a {found[3].lower()}."
         )
         return Finding("queued", reason, message, hopeless=True)
-    return Finding("queued", "The cluster does not allow its pod.", message, hopeless=True)
+    return Finding(
+        "queued", "The cluster does not allow its pod to be created.", message, hopeless=True
+    )
 
 
 def _quota(name: str, asked: str, used: str, hard: str, message: str) -> Finding:
@@ -88,7 +90,7 @@ def pending(pod: Object, events: Sequence[Object], why_it_does_not_fit: str | No
     if scheduled:
         words = words_of(scheduled)
         if scheduled.get("reason") == "SchedulingGated":
-            return Finding("queued", "Waiting to be let in by the cluster's queue.", words)
+            return Finding("queued", "Waiting to be admitted by the cluster's queue.", words)
         return _unschedulable(words, why_it_does_not_fit)
     if held_up := waiting(pod):
         return _waiting_container(pod, held_up)
@@ -98,7 +100,7 @@ def pending(pod: Object, events: Sequence[Object], why_it_does_not_fit: str | No
     sandbox = last_words(events, "FailedCreatePodSandBox")
     if sandbox:
         node = pod["spec"].get("nodeName", "")
-        return Finding("starting", f"The node {node} has trouble starting the pod.", sandbox)
+        return Finding("starting", f"The node {node} cannot start the pod yet.", sandbox)
     if pod["spec"].get("nodeName"):
         return Finding("starting", f"Starting on {pod['spec']['nodeName']}.")
     return Finding("queued", "Waiting for a node.")
@@ -161,7 +163,9 @@ def _waiting_container(pod: Object, held_up: Json) -> Finding:
     if kind in ("ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError"):
         return Finding("starting", _image_trouble(image, words), words, hopeless=True)
     if kind == "ErrImageNeverPull":
-        reason = f"The image {image} is not on the node, and the pull policy forbids to fetch it."
+        reason = (
+            f"The image {image} is not on the node, and the pull policy does not allow pulling it."
+        )
         return Finding("failed", reason, words)
     if kind == "InvalidImageName":
         return Finding("failed", f"{image} is not the name of an image.", words)
@@ -191,10 +195,10 @@ def _image_trouble(image: str, words: str) -> str:
     if "not found" in lower or "manifest unknown" in lower:
         return f"There is no image {image}."
     if any(word in lower for word in ("unauthorized", "denied", "authentication", "forbidden")):
-        return f"The image {image} may not be fetched: it needs a pull secret, or does not exist."
+        return f"The image {image} cannot be pulled: it needs a pull secret or does not exist."
     if any(word in lower for word in ("no such host", "timeout", "refused", "unreachable", "dial")):
         return f"The registry of the image {image} cannot be reached."
-    return f"The image {image} cannot be fetched."
+    return f"The image {image} cannot be pulled."
 
 
 def _config_trouble(words: str) -> str:

@@ -1,14 +1,15 @@
-"""Steps as pods: one Job for an attempt."""
+"""Steps as pods: one Job per attempt."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
 from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan
@@ -27,16 +28,28 @@ from .api import (
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
 from .configured import ConfiguredRuntime
-from .delivery import choose_way, folder_in_pod, make_parcel, write_manifest, write_stop
-from .jobs import delete_job, has_travelled, job_of, make_job, running_pod
-from .observer import Key, Observer
+from .delivery import (
+    Parcel,
+    choose_way,
+    folder_in_pod,
+    make_parcel,
+    write_manifest,
+    write_stop,
+)
+from .jobs import delete_job, has_travelled, job_of, make_job, make_secret, running_pod
+from .manifests import Manifest
+from .observer import Key, Observer, unknown, unreachable
 from .overview import overview
 from .shell import run_in_pod
 
 T = TypeVar("T")
 
-THREADS = 8
+Pool = Literal["starting", "watching", "stopping", "looking"]
+THREADS: dict[Pool, int] = {"starting": 8, "watching": 2, "stopping": 4, "looking": 4}
+"""Each end has threads of its own, so that what waits for one does not hold up another."""
 START_PATIENCE, STOP_PATIENCE = 300.0, 20.0
+SYNC = 5.0
+"""Seconds that the first poll waits for the first look at the cluster."""
 
 
 @dataclass(frozen=True)
@@ -51,32 +64,36 @@ class KubernetesRuntime(ConfiguredRuntime):
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
         require_configuration(self.config_file)
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kubernetes")
+        self._pools = {
+            name: ThreadPoolExecutor(count, thread_name_prefix=f"kubernetes-{name}")
+            for name, count in THREADS.items()
+        }
         self._opening = threading.Lock()
         self._opened: Opened | None = None
         self._held: set[Key] = set()
-        self._stopped: set[Key] = set()
+        self._stopped: dict[Key, asyncio.Event] = {}
+        self._unreachable_since: float | None = None
         self._cleaning: list[Future[None]] = []
 
     async def check(self, plan: Plan) -> list[Problem]:
         try:
-            opened = await self._aside(self._open)
-            return await self._aside(check_plan, opened.cluster, plan)
+            opened = await self._aside("looking", self._open)
+            return await self._aside("looking", check_plan, opened.cluster, plan)
         except ConvectError as error:
             said = error
         except (ApiError, Unreachable) as error:
-            said = as_convect_error(error, "look at it", self.namespace)
+            said = self._refusal(error, "look at it")
         return [Problem("error", said.code, said.sentence, hint=said.hint)]
 
     def admit(self, attempt: Attempt) -> str | None:
         if attempt.key not in self._held and len(self._held) >= self.max_pods:
-            return f"Waits: {self.max_pods} steps are in the cluster already."
+            return f"Waiting: {self.max_pods} steps are in the cluster already."
         self._held.add(attempt.key)
         return None
 
     def release(self, attempt: Attempt) -> None:
         self._held.discard(attempt.key)
-        self._stopped.discard(attempt.key)
+        self._stopped.pop(attempt.key, None)
         if self._opened is None:
             return
         observer = self._opened.observer
@@ -85,23 +102,68 @@ class KubernetesRuntime(ConfiguredRuntime):
         if has_travelled(attempt) and (attempt.folder / "outputs.json").exists():
             # All is home: nobody has to fetch anything from its log any more.
             with contextlib.suppress(RuntimeError):
-                self._cleaning.append(self._pool.submit(observer.clean_up, attempt))
+                self._cleaning.append(self._pools["stopping"].submit(observer.clean_up, attempt))
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
-        opened = await self._aside(self._open)
-        yield await self._aside(self._start, opened.cluster, attempt)
+        given_up = self._stopped.setdefault(attempt.key, asyncio.Event())
+
+        async def patiently_do(work: Callable[..., T], *arguments: Any) -> T:
+            return await patiently(
+                lambda: self._aside("starting", work, *arguments), START_PATIENCE, given_up
+            )
+
+        try:
+            cluster = (await patiently_do(self._open)).cluster
+            parcel, manifest = await patiently_do(self._prepare, cluster, attempt)
+            job = await patiently_do(make_job, cluster.api, manifest)
+            if parcel.secret is not None:
+                try:
+                    await patiently_do(make_secret, cluster.api, job, parcel.secret)
+                except (ApiError, Unreachable):
+                    # Its pod would wait for the Secret for ever.
+                    with contextlib.suppress(ApiError, Unreachable):
+                        await self._delete(cluster, attempt)
+                    raise
+        except (ApiError, Unreachable) as error:
+            raise self._refusal(error, "create jobs") from error
+        cluster.jobs.put(job)
+        yield {
+            "job": job["metadata"]["name"],
+            "namespace": cluster.api.namespace,
+            "uid": job["metadata"]["uid"],
+            "way": parcel.way,
+            **({"results": parcel.results} if parcel.results else {}),
+        }
 
     async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
-        opened = await self._aside(self._open)
-        cluster = opened.cluster
-        if not cluster.is_synced() and not await self._aside(cluster.is_synced, 5.0):
-            return []
-        return await self._aside(opened.observer.observe, attempts)
+        return await self._aside("watching", self._poll, attempts)
+
+    def _poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
+        trouble: tuple[str, float] | None = None
+        try:
+            opened = self._open()
+            if opened.cluster.is_synced(SYNC):
+                self._unreachable_since = None
+                return opened.observer.observe(attempts)
+            trouble = opened.cluster.trouble()
+        except (ApiError, Unreachable, ConvectError) as error:
+            trouble = (str(error), time.time())
+        # It could not be looked at even once.
+        why, now = trouble or ("", time.time())
+        self._unreachable_since = self._unreachable_since or now
+        reason = unreachable(self._unreachable_since)
+        return [replace(unknown(attempt), reason=reason, detail=why) for attempt in attempts]
 
     async def stop(self, attempt: Attempt) -> None:
-        self._stopped.add(attempt.key)
-        opened = await self._aside(self._open)
-        await self._aside(self._stop, opened.cluster, attempt)
+        self._stopped.setdefault(attempt.key, asyncio.Event()).set()
+        try:
+            cluster = (await self._aside("stopping", self._open)).cluster
+            if not (attempt.folder / "outputs.json").exists():
+                with contextlib.suppress(OSError):
+                    write_stop(attempt.folder, "cancelled", "Stopped.")
+            await self._delete(cluster, attempt)
+        except (ApiError, Unreachable) as error:
+            raise self._refusal(error, "delete jobs") from error
 
     async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         try:
@@ -115,9 +177,9 @@ class KubernetesRuntime(ConfiguredRuntime):
 
     async def top(self) -> dict[str, Json] | None:
         try:
-            return await self._aside(self._overview)
+            return await self._aside("looking", self._overview)
         except (ApiError, Unreachable) as error:
-            raise as_convect_error(error, "be looked at", self.namespace) from None
+            raise self._refusal(error, "be looked at") from None
 
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         api = Api(connect(self.context, self.config_file, self.namespace))
@@ -132,69 +194,56 @@ class KubernetesRuntime(ConfiguredRuntime):
         if self._opened is not None:
             self._opened.observer.close()
             self._opened.cluster.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def _aside(self, pool: Pool, work: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, work, *arguments)
+        return await loop.run_in_executor(self._pools[pool], work, *arguments)
 
     def _open(self) -> Opened:
+        """Reach for the cluster; once it was there it stays open, whatever happens to it."""
         with self._opening:
             if self._opened is None:
                 api = Api(connect(self.context, self.config_file, self.namespace))
-                try:
-                    site = self.make_site(api)
-                except (ApiError, Unreachable) as error:
-                    raise as_convect_error(error, "be looked at", api.namespace) from error
-                cluster = Cluster(api, site, self._tell)
-                self._opened = Opened(cluster, Observer(cluster, self.patience, self._tell))
+                cluster = Cluster(api, self.make_site(api), self._tell, self.health)
+                observer = Observer(cluster, self.patience, self._tell, self.health)
+                self._opened = Opened(cluster, observer)
             return self._opened
+
+    def _refusal(self, error: ApiError | Unreachable, doing: str) -> ConvectError:
+        namespace = self._opened.cluster.api.namespace if self._opened else self.namespace
+        return as_convect_error(error, doing, namespace or "default")
 
     def _tell(self) -> None:
         self.changed()
 
-    def _start(self, cluster: Cluster, attempt: Attempt) -> Json:
-        step, name = attempt.step, job_of(attempt)
-        way = choose_way(attempt, cluster.site, self.files)
+    def _prepare(self, cluster: Cluster, attempt: Attempt) -> tuple[Parcel, Manifest]:
+        """What goes to the cluster, and the Job that is made there."""
+        step, site = attempt.step, cluster.site
+        way = choose_way(attempt, site, self.files)
         make = components.make_parcel if step.kind == "component" else make_parcel
-        parcel = make(attempt, cluster.site, way, name, self.carry_limit)
-        try:
-            types = gpu_types(step, cluster.site, cluster.capacity()) if step.resources.gpu else []
-            manifest = manifests.job(
-                attempt.run,
-                step,
-                attempt.number,
-                cluster.site,
-                parcel.delivery,
-                types,
-                suspended=cluster.has_queue({**cluster.site.labels, **step.kubernetes.labels}),
-            )
-            job = patiently(
-                lambda: make_job(cluster.api, parcel, manifest),
-                START_PATIENCE,
-                lambda: attempt.key in self._stopped,
-            )
-        except (ApiError, Unreachable) as error:
-            raise as_convect_error(error, "create jobs", cluster.api.namespace) from error
-        cluster.jobs.put(job)
+        parcel = make(attempt, site, way, job_of(attempt), self.carry_limit)
+        manifest = manifests.job(
+            attempt.run,
+            step,
+            attempt.number,
+            site,
+            parcel.delivery,
+            gpu_types(step, site, cluster.capacity()) if step.resources.gpu else [],
+            suspended=cluster.has_queue({**site.labels, **step.kubernetes.labels}),
+        )
         with contextlib.suppress(OSError):
             write_manifest(attempt.folder, manifest)
-        return {
-            "job": name,
-            "namespace": cluster.api.namespace,
-            "uid": job["metadata"]["uid"],
-            "way": way,
-            **({"results": parcel.results} if parcel.results else {}),
-        }
+        return parcel, manifest
 
-    @staticmethod
-    def _stop(cluster: Cluster, attempt: Attempt) -> None:
-        if not (attempt.folder / "outputs.json").exists():
-            with contextlib.suppress(OSError):
-                write_stop(attempt.folder, "cancelled", "Stopped.")
-        patiently(lambda: delete_job(cluster.api, job_of(attempt)), STOP_PATIENCE, lambda: False)
+    async def _delete(self, cluster: Cluster, attempt: Attempt) -> None:
+        name = job_of(attempt)
+        await patiently(
+            lambda: self._aside("stopping", delete_job, cluster.api, name), STOP_PATIENCE
+        )
 
     def _overview(self) -> dict[str, Json]:
         cluster = self._open().cluster
-        own = cluster.pods.now()[0].values() if cluster.is_synced(5.0) else ()
+        own = cluster.pods.now()[0].values() if cluster.is_synced(SYNC) else ()
         return overview(cluster.api.namespace, cluster.capacity(), cluster.site.gpus, own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,11 +40,7 @@ def find_own_pod(api: Api) -> Object | None:
     if not api.in_cluster:
         return None
     name = os.environ.get("HOSTNAME") or socket.gethostname()
-    try:
-        pod: Object = api.get(api.place("pods", name))
-    except ApiError:
-        return None
-    return pod
+    return _look(api, api.place("pods", name))
 
 
 def access_modes(api: Api, pod: Object) -> dict[str, list[str]]:
@@ -52,22 +49,46 @@ def access_modes(api: Api, pod: Object) -> dict[str, list[str]]:
     for volume in pod["spec"].get("volumes", ()):
         claim = volume.get("persistentVolumeClaim", {}).get("claimName")
         if claim:
-            try:
-                found = api.get(api.place("persistentvolumeclaims", claim))
-            except ApiError:
-                continue
-            modes[claim] = found.get("status", {}).get("accessModes") or []
+            found = _look(api, api.place("persistentvolumeclaims", claim))
+            if found is not None:
+                modes[claim] = found.get("status", {}).get("accessModes") or []
     return modes
 
 
-def take_over(pod: Object, modes: Mapping[str, Sequence[str]]) -> OwnPod:
+def _look(api: Api, path: str) -> Object | None:
+    """None where we may not look; a cluster that is busy or away is asked again later."""
+    try:
+        found: Object = api.get(path)
+    except ApiError as error:
+        if error.status not in (401, 403, 404):
+            raise
+        return None
+    return found
+
+
+def own_container(pod: Object, mounts: str) -> Object:
+    """Ours among the containers of our own pod; `mounts` is `/proc/self/mountinfo`.
+
+    Kubelet mounts a file into each container whose path holds the container's name. A
+    service mesh may have put its proxy before ours.
+    """
+    containers: list[Object] = pod["spec"]["containers"]
+    told = re.search(r"/containers/([^/\s]+)/\S+ /dev/termination-log ", mounts)
+    meant = pod["metadata"].get("annotations", {}).get("kubectl.kubernetes.io/default-container")
+    for name in (told[1] if told else None, meant):
+        for container in containers:
+            if container.get("name") == name:
+                return container
+    return containers[0]
+
+
+def take_over(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]) -> OwnPod:
     """Pure: what there is to share, and under which conditions."""
     spec = pod["spec"]
     sources = {
         volume["name"]: {key: value for key, value in volume.items() if key != "name"}
         for volume in spec.get("volumes", ())
     }
-    container = spec["containers"][0]
     node = spec.get("nodeName")
     shares, notes = [], []
     for mount in container.get("volumeMounts", ()):
@@ -78,10 +99,10 @@ def take_over(pod: Object, modes: Mapping[str, Sequence[str]]) -> OwnPod:
         claim = source.get("persistentVolumeClaim", {}).get("claimName")
         allowed = modes.get(claim, ()) if claim else ()
         if "ReadWriteOncePod" in allowed:
-            notes.append(f"The volume at {path} can be mounted by one pod alone: it is not shared.")
+            notes.append(f"The volume at {path} is for one pod only, so it is not shared.")
             continue
         if mount.get("subPathExpr"):
-            notes.append(f"The volume at {path} has a sub-path that is computed: it is not shared.")
+            notes.append(f"The volume at {path} has a computed sub-path, so it is not shared.")
             continue
         bound = _is_bound_to_node(source, allowed)
         if bound:

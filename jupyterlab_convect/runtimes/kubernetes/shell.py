@@ -44,7 +44,7 @@ def run_in_pod(api: Api, pod: str, folder: str, command: Sequence[str]) -> int:
         socket = open_socket(api.client.configuration, url, headers)
     except Exception as error:
         words = str(error).partition(" -+-+- ")[0]
-        raise Refused(f"The pod does not let us in: {words}.", code="no-shell") from None
+        raise Refused(f"Could not open a shell in the pod: {words}.", code="no-shell") from None
     session = _Session(socket)
     with _raw_terminal(session) if terminal else contextlib.nullcontext():
         reader = threading.Thread(target=session.read, daemon=True)
@@ -75,7 +75,7 @@ def _type(session: _Session) -> bool:
 def _explain(words: str, command: Sequence[str]) -> str:
     if any(each in words for each in WRONG_WORDS):
         return f"The image of the step has no {command[0] if command else 'shell'}."
-    return f"The pod does not let us in: {words}."
+    return f"Could not open a shell in the pod: {words}."
 
 
 class _Session:

@@ -66,7 +66,7 @@ RUNNING = {"running": {"startedAt": "2026-11-16T08:00:00Z"}}
         (waiting("ImagePullBackOff", "401 Unauthorized"), "starting", "pull secret"),
         (waiting("ImagePullBackOff", "dial tcp: no such host"), "starting", "cannot be reached"),
         (waiting("InvalidImageName", "bad"), "failed", "not the name of an image"),
-        (waiting("ErrImageNeverPull"), "failed", "pull policy forbids"),
+        (waiting("ErrImageNeverPull"), "failed", "pull policy does not allow pulling it"),
         (
             waiting("CreateContainerConfigError", 'secret "s3" not found'),
             "starting",
@@ -116,7 +116,7 @@ RUNNING = {"running": {"startedAt": "2026-11-16T08:00:00Z"}}
         (
             pod("Failed", reason="Evicted", message="The node was low on resource: memory. …"),
             "failed",
-            "The node put the pod out: it was low on memory.",
+            "The node evicted the pod because it was low on memory.",
         ),
         (
             pod(
@@ -124,12 +124,12 @@ RUNNING = {"running": {"startedAt": "2026-11-16T08:00:00Z"}}
                 condition("DisruptionTarget", reason="PreemptionByScheduler", message="by x"),
             ),
             "failed",
-            "Something more important took its place.",
+            "It was preempted by a pod with a higher priority.",
         ),
         (
             pod("Running", condition("Ready", "False"), state=RUNNING),
             "running",
-            "The node n1 does not answer; the step may still be running there.",
+            "The node n1 does not respond; the step may still be running there.",
         ),
         (
             pod("Running", state=RUNNING, metadata={"deletionTimestamp": "2026-11-16T08:00:00Z"}),

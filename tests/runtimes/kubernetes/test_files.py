@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
 import io
 import json
 import lzma
+import random
 import tarfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupyterlab_convect import json_text
 from jupyterlab_convect.errors import Refused
 from jupyterlab_convect.pipeline.plan import Plan, SourceFile, Step
 from jupyterlab_convect.runner import environment
 from jupyterlab_convect.runtimes.kubernetes import bundles, carrier
 from jupyterlab_convect.runtimes.kubernetes.homecoming import Homecoming, PlainLog
-from jupyterlab_convect.runtimes.kubernetes.shares import covering, share_from_config, take_over
+from jupyterlab_convect.runtimes.kubernetes.received import Unusable, frame_of, outcome_of
+from jupyterlab_convect.runtimes.kubernetes.shares import (
+    covering,
+    own_container,
+    share_from_config,
+    take_over,
+)
 
+MOUNTS = """\
+712 701 0:5 /null /proc/kcore rw - devtmpfs udev rw
+713 702 8:1 /var/lib/kubelet/pods/0b/etc-hosts /etc/hosts rw,relatime - ext4 /dev/sda1 rw
+714 702 8:1 /var/lib/kubelet/pods/0b/containers/notebook/f2 /dev/termination-log rw - ext4 /dev/sda1 rw
+"""  # noqa: E501
 CLAIM = {"persistentVolumeClaim": {"claimName": "home"}}
 
 
 def own_pod(*mounts: Any, **volumes: Any) -> Any:
     return {
+        "metadata": {"name": "lab"},
         "spec": {
             "nodeName": "n7",
             "volumes": [{"name": name, **source} for name, source in volumes.items()],
-            "containers": [{"image": "hub/lab:1", "volumeMounts": list(mounts)}],
+            "containers": [
+                {"name": "proxy", "image": "mesh:1"},
+                {"name": "notebook", "image": "hub/lab:1", "volumeMounts": list(mounts)},
+            ],
             "securityContext": {"fsGroup": 100},
             "imagePullSecrets": [{"name": "registry"}],
             "tolerations": [{"key": "hub", "operator": "Exists"}, {"key": "node.kubernetes.io/x"}],
-        }
+        },
     }
 
 
@@ -43,7 +64,7 @@ def test_the_server_s_volume_is_found_and_its_habits_are_taken_over() -> None:
         tmp={"emptyDir": {}},
         token={"projected": {}},
     )
-    own = take_over(pod, {"home": ["ReadWriteMany"]})
+    own = take_over(pod, own_container(pod, MOUNTS), {"home": ["ReadWriteMany"]})
     assert [(share.path, share.volume, share.sub_path, share.node) for share in own.shares] == [
         ("/home/ana", CLAIM, "ana", None)
     ]
@@ -53,14 +74,24 @@ def test_the_server_s_volume_is_found_and_its_habits_are_taken_over() -> None:
     assert own.pod_security == {"fsGroup": 100}
 
 
+def test_our_own_container_is_found_wherever_it_comes() -> None:
+    """A mesh may put its proxy first; a step must not run in the proxy's image."""
+    pod = own_pod()
+    assert own_container(pod, MOUNTS)["name"] == "notebook"
+    assert own_container(pod, "")["name"] == "proxy"
+    pod["metadata"]["annotations"] = {"kubectl.kubernetes.io/default-container": "notebook"}
+    assert own_container(pod, "")["name"] == "notebook"
+    assert own_container(pod, MOUNTS.replace("notebook", "elsewhere"))["name"] == "notebook"
+
+
 def test_a_volume_for_one_node_is_pinned_and_said() -> None:
     pod = own_pod({"name": "home", "mountPath": "/home/ana"}, home=CLAIM)
-    own = take_over(pod, {"home": ["ReadWriteOnce"]})
+    own = take_over(pod, own_container(pod, MOUNTS), {"home": ["ReadWriteOnce"]})
     assert own.shares[0].node == "n7"
     assert "steps run on n7" in own.notes[0]
-    alone = take_over(pod, {"home": ["ReadWriteOncePod"]})
+    alone = take_over(pod, own_container(pod, MOUNTS), {"home": ["ReadWriteOncePod"]})
     assert alone.shares == ()
-    assert "one pod alone" in alone.notes[0]
+    assert "for one pod only" in alone.notes[0]
 
 
 def test_what_is_covered() -> None:
@@ -212,7 +243,7 @@ def test_a_log_that_lost_its_beginning_does_not_pretend(wire: Wire, tmp_path: Pa
     wire.hear([line for line in wire.lines if '"files/data/x"' not in line])
     outcome = json.loads((wire.home / "outputs.json").read_text())
     assert outcome["state"] == "failed"
-    assert "lost on its way home" in outcome["reason"]
+    assert "was not copied back" in outcome["reason"]
 
 
 def test_too_much_is_said_and_the_rest_comes(wire: Wire, tmp_path: Path) -> None:
@@ -223,7 +254,7 @@ def test_too_much_is_said_and_the_rest_comes(wire: Wire, tmp_path: Path) -> None
     wire.hear()
     outcome = json.loads((wire.home / "outputs.json").read_text())
     assert outcome["state"] == "failed"
-    assert "too large to come home without a shared volume: data/x." in outcome["reason"]
+    assert "too large to be copied back without a shared volume: data/x." in outcome["reason"]
     assert (wire.home / "executed.ipynb").exists()
 
 
@@ -239,12 +270,152 @@ def test_too_much_is_said_and_the_rest_comes(wire: Wire, tmp_path: Path) -> None
         'convect:1:{"file": "files/x", "at": "a", "generation": [], "data": "eJwDAAAAAAE="}',
         "convect:1:[1]",
         'convect:1:{"end": "x"}',
+        'convect:1:{"end": 0, "missing": ["../x"]}',
+        'convect:1:{"file": "log.txt", "at": 99999999999, "data": "eJwDAAAAAAE="}',
+        'convect:1:{"file": "files/\\ud800", "at": 0, "generation": 1, "data": "eJwDAAAAAAE="}',
+        "convect:1:" + "[" * 100_000,
+        "convect:1:" + '{"a":' * 100 + "1" + "}" * 100,
+        "convect:1:" + "1" * 10_000,
+        "convect:1:" + "x" * 1_000_000,
     ],
 )
 def test_lines_of_others_do_no_harm(wire: Wire, line: str) -> None:
     before = everything(wire.home.parent)
     assert not wire.hear([line]).ended
     assert everything(wire.home.parent) == before
+
+
+def sent(name: str, content: bytes, **more: Any) -> str:
+    """A file in one piece, as a carrier would say it."""
+    frame = {"file": name, "at": 0, "generation": 1, "data": carrier._packed(content)}
+    frame["digest"] = hashlib.sha256(content).hexdigest()
+    return carrier.MARK + json.dumps({**frame, **more})
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"state": "succeeded", "files": [{"path": "../log.txt", "size": 3}]},
+        {"state": "succeeded", "files": [{"path": "/etc/passwd", "size": 3}]},
+        {"state": "succeeded", "files": [{"path": "a//b", "size": 3}]},
+        {"state": "succeeded", "files": [{"path": "x", "size": "3"}]},
+        {"state": "succeeded", "files": 7},
+        {"state": "running"},
+        {"state": "succeeded", "metrics": {"loss": "low"}},
+        {"state": "succeeded", "values": []},
+        {"state": "failed", "reason": {"a": 1}},
+        [],
+    ],
+)
+def test_an_outcome_that_no_runner_writes_is_a_failure(wire: Wire, outcome: Any) -> None:
+    before = everything(wire.home.parent)
+    wire.hear([sent("outputs.json", json.dumps(outcome).encode())])
+    kept = json.loads((wire.home / "outputs.json").read_text())
+    assert kept["state"] == "failed"
+    assert kept["reason"].startswith("What came back from the pod cannot be used: ")
+    assert everything(wire.home.parent) == before
+
+
+@pytest.mark.parametrize("told", [[], 7, {"content": 7}, {"content": {"packages": 7}}, "x"])
+def test_a_record_of_an_environment_that_is_none_is_left(wire: Wire, told: Any) -> None:
+    wire.hear([sent(environment.FILE, json.dumps(told).encode())])
+    wire.hear([sent("executed.ipynb", b"{}")])
+    assert (wire.home / "executed.ipynb").exists()
+
+
+def test_numbers_that_json_has_not_come_back_as_they_are(wire: Wire) -> None:
+    outcome = {"state": "succeeded", "metrics": {"loss": float("nan"), "n": 1}}
+    wire.hear([sent("outputs.json", json_text.dumps(outcome).encode())])
+    kept = json_text.loads((wire.home / "outputs.json").read_text())
+    assert (kept["state"], kept["metrics"]["n"]) == ("succeeded", 1)
+    assert kept["metrics"]["loss"] != kept["metrics"]["loss"]
+
+
+def test_a_small_line_does_not_become_a_large_file(wire: Wire) -> None:
+    bomb = base64.b64encode(zlib.compress(b"0" * 50_000_000)).decode()
+    wire.hear([sent("files/x", b"", data=bomb), sent("executed.ipynb", b"", data=bomb)])
+    assert not (wire.home / "files" / "x").exists()
+    assert not (wire.home / "executed.ipynb").exists()
+
+
+def test_a_name_is_a_file_or_a_folder(wire: Wire) -> None:
+    wire.hear([sent("files/a", b"1"), sent("files/a/b", b"2"), sent("files/c/d", b"3")])
+    wire.hear([sent("files/c", b"4"), sent("files/e", b"5")])
+    assert (wire.home / "files" / "a").read_bytes() == b"1"
+    assert (wire.home / "files" / "c" / "d").read_bytes() == b"3"
+    assert (wire.home / "files" / "e").read_bytes() == b"5"
+
+
+def test_a_link_of_the_user_is_not_followed_out_of_the_folder(wire: Wire, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("mine")
+    (tmp_path / "work" / "x").symlink_to(tmp_path / "elsewhere")
+    outcome = {"state": "succeeded", "files": [{"path": "x", "size": 3}]}
+    wire.hear([sent("files/x", b"new"), sent("outputs.json", json.dumps(outcome).encode())])
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+    assert (wire.home / "files" / "x").read_bytes() == b"new"
+
+
+WORDS = [
+    *(None, True, -1, 0, 1, 10**30, 0.5, "", "..", "a/../../b", "/x", "files/x", "outputs.json"),
+    *(
+        "log.txt",
+        "\0",
+        "\ud800",
+        "x" * 5000,
+        [],
+        [[]],
+        {},
+        {"path": "../y", "size": 0},
+        "eJwDAAAAAAE=",
+    ),
+]
+
+
+def test_whatever_a_pod_says_nothing_is_written_outside_and_nothing_breaks(wire: Wire) -> None:
+    """Thousands of lines that are nearly right, in any order, cut anywhere."""
+    chance = random.Random(7)
+    keys = ["file", "at", "generation", "data", "digest", "end", "missing"]
+    outcome_keys = ["state", "reason", "files", "values", "metrics", "error", "exit_code"]
+    before = everything(wire.home.parent)
+    inside = (wire.home / "files", wire.home)
+    for _ in range(3000):
+        frame = {key: chance.choice(WORDS) for key in chance.sample(keys, chance.randint(0, 7))}
+        told = {key: chance.choice(WORDS) for key in chance.sample(outcome_keys, 4)}
+        told["state"] = chance.choice(["succeeded", "failed", None])
+        lines = [
+            carrier.MARK + json.dumps(frame),
+            sent("outputs.json", json.dumps(told).encode(), **chance.choice([{}, frame])),
+        ]
+        data = "\n".join(lines).encode()
+        at = chance.randint(0, len(data))
+        heard = Homecoming(wire.home)
+        heard.take(data[:at])
+        heard.take(data[at:] + b"\n")
+    after = everything(wire.home.parent)
+    new = {name for name in after if after[name] != before.get(name)}
+    assert all(Path(wire.home.parent, name).is_relative_to(inside[1]) for name in new), new
+    assert {name.partition("/")[0] for name in new} <= {"home"}
+
+
+@pytest.mark.parametrize("check", [frame_of, outcome_of])
+def test_no_bytes_get_past_the_check_with_another_error(check: Any) -> None:
+    chance = random.Random(11)
+    good = sent("files/x", b"1").encode() if check is frame_of else b'{"state": "failed"}'
+    for _ in range(3000):
+        data = bytearray(good)
+        for _ in range(chance.randint(1, 4)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        with contextlib.suppress(Unusable):
+            check(bytes(data))
+
+
+def test_a_plain_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupyterlab_convect.runtimes.kubernetes.homecoming.LARGEST_FILE", 10)
+    log = PlainLog(tmp_path / "log.txt")
+    for piece in (b"12345678", b"9abcdef", b"more"):
+        log.take(piece)
+    assert (tmp_path / "log.txt").read_text().startswith("123456789a\n[The log is too long")
+    assert "more" not in (tmp_path / "log.txt").read_text()
 
 
 def test_a_plain_log_is_read_again_and_only_what_is_new_is_added(tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""Lists a whole namespace once and hears of every change, instead of asking for single pods."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from ...background import Health, forever_in_thread
+from ...pipeline.plan import Json
+from .api import LONGEST_PAUSE, Api, ApiError, Unreachable, as_convect_error, read_pieces
+
+Object = dict[str, Any]
+
+ROUND = 60
+"""Seconds after which the cluster ends a watch by itself, and a new one begins."""
+SILENCE = 20.0
+ROUNDS = 12
+"""After so many everything is listed anew, in case something was missed."""
+SHORT = 5.0
+"""Seconds that a watch should last at least; one that does not is begun ever more seldom."""
+REMEMBERED = 2000
+SELDOM = 300.0
+"""Seconds until we ask again for something that we are not allowed to see."""
+
+
+class Reflector:
+    """What there is of one kind, always up to date; calls `on_change` from its own thread.
+
+    Nothing ends it but `close`: whatever goes wrong is told as health and tried again. As
+    long as it does, `trouble` says so, and what `now` gives is as it was before.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        kind: str,
+        on_change: Callable[[], None],
+        health: Health,
+        *,
+        optional: bool = False,
+        **query: Json,
+    ) -> None:
+        """`optional`: it is no trouble when we are not allowed to see them."""
+        self.synced = threading.Event()
+        self.trouble: tuple[str, float] | None = None
+        """Why and since when it cannot look, as long as it cannot."""
+        self._api = api
+        self._kind = kind
+        self._path = api.place(kind)
+        self._query = query
+        self._on_change = on_change
+        self._health = health
+        self._optional = optional
+        self._name = f"Watching {kind} in namespace {api.namespace}"
+        self._objects: dict[str, Object] = {}
+        self._gone: OrderedDict[str, Object] = OrderedDict()
+        self._made: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._hasty = 0
+        self._response: Any = None
+
+    def start(self) -> None:
+        forever_in_thread(self._name, self._look, self._health, self._closing)
+
+    def now(self) -> tuple[dict[str, Object], dict[str, Object]]:
+        """Those that are there, and those that were, as they were last seen; both by name."""
+        with self._lock:
+            return dict(self._objects), dict(self._gone)
+
+    def put(self, item: Object) -> None:
+        """Take note of what was just made, before the cluster tells of it."""
+        name = item["metadata"]["name"]
+        with self._lock:
+            self._objects.setdefault(name, item)
+            self._made[name] = time.monotonic()
+
+    def close(self) -> None:
+        self._closing.set()
+        response = self._response
+        if response is not None:
+            with contextlib.suppress(Exception):
+                response.shutdown()
+        self._health.recovered(self._name)
+
+    def _look(self) -> None:
+        """List everything, then follow the changes for some minutes."""
+        began = time.monotonic()
+        try:
+            version = self._list()
+            for _ in range(ROUNDS):
+                version = self._follow(version)
+        except Exception as error:
+            if self._closing.is_set():
+                return
+            if isinstance(error, ApiError) and error.status == 410:
+                self._pause(began)  # It has forgotten that version: everything is listed anew.
+                return
+            if self._optional and isinstance(error, ApiError) and error.status == 403:
+                self._closing.wait(SELDOM)
+                return
+            if self.trouble is None:
+                self.trouble = (str(error) or type(error).__name__, time.time())
+                self._on_change()
+            if isinstance(error, ApiError | Unreachable):
+                doing = f"watch {self._kind}"
+                raise as_convect_error(error, doing, self._api.namespace) from error
+            raise
+
+    def _list(self) -> str:
+        items: dict[str, Object] = {}
+        query = {**self._query, "limit": 500}
+        began = time.monotonic()
+        while True:
+            page = self._api.get(self._path, **query)
+            items |= {item["metadata"]["name"]: item for item in page.get("items") or ()}
+            query["continue"] = page["metadata"].get("continue")
+            if not query["continue"]:
+                break
+        with self._lock:
+            missing = {name: self._objects[name] for name in self._objects.keys() - items.keys()}
+            for name, item in missing.items():
+                if self._made.get(name, 0.0) > began:  # The list was made before it was.
+                    items[name] = item
+                else:
+                    self._forget(name, item)
+            self._objects = items
+            self._made = {name: at for name, at in self._made.items() if at > began}
+        self.trouble = None
+        self.synced.set()
+        self._on_change()
+        version: str = page["metadata"]["resourceVersion"]
+        return version
+
+    def _follow(self, version: str) -> str:
+        """Hear of changes until the cluster ends it; the version to go on from."""
+        query = {
+            **self._query,
+            "watch": True,
+            "allowWatchBookmarks": True,
+            "resourceVersion": version,
+            "timeoutSeconds": ROUND,
+        }
+        began, rest = time.monotonic(), b""
+        with self._api.stream(self._path, ROUND + SILENCE, **query) as response:
+            self._response = response
+            self._health.recovered(self._name)
+            try:
+                for data in read_pieces(response):
+                    if self._closing.is_set():
+                        break
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in filter(None, lines):
+                        version = self._take(_change(line))
+            finally:
+                self._response = None
+        self._pause(began)
+        return version
+
+    def _take(self, change: Json) -> str:
+        kind, item = change["type"], change["object"]
+        if kind == "ERROR":
+            raise ApiError(item.get("code", 500), item.get("message", ""))
+        version: str = item["metadata"]["resourceVersion"]
+        if kind == "BOOKMARK":
+            return version
+        name = item["metadata"]["name"]
+        with self._lock:
+            if kind == "DELETED":
+                self._objects.pop(name, None)
+                self._forget(name, item)
+            else:
+                self._objects[name] = item
+        self._on_change()
+        return version
+
+    def _forget(self, name: str, item: Object) -> None:
+        self._gone[name] = item
+        while len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
+
+    def _pause(self, began: float) -> None:
+        """Once a watch may end at once; after that there is a pause, longer each time."""
+        self._hasty = self._hasty + 1 if time.monotonic() < began + SHORT else 0
+        if self._hasty > 1:
+            self._closing.wait(min(2.0 ** (self._hasty - 2), LONGEST_PAUSE))
+
+
+def _change(line: bytes) -> Json:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise Unreachable("the cluster sent a change that is not JSON") from None

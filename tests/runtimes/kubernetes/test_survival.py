@@ -1,0 +1,408 @@
+"""Whatever goes wrong is told, tried again, and spoils nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.background import Health
+from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.pipeline.plan import Step
+from jupyterlab_convect.runtimes.base import Attempt
+from jupyterlab_convect.runtimes.kubernetes import api as api_module
+from jupyterlab_convect.runtimes.kubernetes import observer
+from jupyterlab_convect.runtimes.kubernetes.api import Api
+from jupyterlab_convect.runtimes.kubernetes.follower import Follower
+from jupyterlab_convect.runtimes.kubernetes.homecoming import PlainLog
+from jupyterlab_convect.runtimes.kubernetes.jobs import job_of
+from jupyterlab_convect.runtimes.kubernetes.names import labels_of
+from jupyterlab_convect.runtimes.kubernetes.reflector import Reflector
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tried again is tried again at once."""
+    monkeypatch.setattr("jupyterlab_convect.background.FIRST", 0.01)
+    monkeypatch.setattr(api_module, "FIRST_PAUSE", 0.01)
+
+
+def until(check: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 30
+    while not (found := check()):
+        assert time.monotonic() < deadline, "It never happened."
+        time.sleep(0.01)
+    return found
+
+
+class Waits(threading.Event):
+    """Remembers for how long it should have waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout or 0.0)
+        return super().wait(0.001)
+
+
+@pytest.fixture
+def reflect(api: Api) -> Iterator[Callable[..., Reflector]]:
+    made = []
+
+    def make(health: Health | None = None, **how: Any) -> Reflector:
+        made.append(Reflector(api, "pods", lambda: None, health or Health(), **how))
+        return made[-1]
+
+    yield make
+    for reflector in made:
+        reflector.close()
+
+
+def pod(name: str = "p", **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": name, "resourceVersion": "8", "labels": {}}, **more}
+
+
+def change(kind: str, item: Any) -> bytes:
+    return json.dumps({"type": kind, "object": item}).encode() + b"\n"
+
+
+def test_credentials_that_cannot_be_renewed(
+    server: Any, api: Api, reflect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expired = threading.Event()
+
+    def settings() -> dict[str, Any]:
+        if expired.is_set():
+            raise KeyError("token_endpoint")
+        return {}
+
+    monkeypatch.setattr(api.client.configuration, "auth_settings", settings)
+    health = Health()
+    reflector = reflect(health)
+    reflector.start()
+    assert reflector.synced.wait(30)
+    expired.set()
+    since = time.time()
+    why, at = until(lambda: reflector.trouble)
+    assert "credentials cannot be renewed (KeyError: 'token_endpoint')" in why
+    assert at >= since - 1
+    (trouble,) = until(health.troubles)
+    assert trouble.name == "Watching pods in namespace default"
+    expired.clear()
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [pod()]})
+    until(lambda: "p" in reflector.now()[0])
+    assert reflector.trouble is None
+    until(lambda: not health.troubles())
+
+
+EMPTY = {"items": [], "metadata": {"resourceVersion": "7"}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"<html>\n",
+        b"[" * 100_000 + b"\n",
+        b"[]\n",
+        b'{"type": "ADDED"}\n',
+        change("ADDED", {"metadata": {}}),
+        change("ERROR", {"code": 500, "message": "no"}),
+    ],
+)
+def test_answers_that_make_no_sense(server: Any, reflect: Any, line: bytes) -> None:
+    lines = [line]
+    server.watch = lambda _: iter([lines.pop()] if lines else [change("ADDED", pod())])
+    reflector = reflect()
+    reflector.start()
+    until(lambda: "p" in reflector.now()[0])
+
+
+def test_a_list_that_is_not_json(server: Any, reflect: Any) -> None:
+    bad = [(200, b"<html>"), (200, {"items": [1]}), (200, [])]
+    server.answers["GET pods"] = lambda _: bad.pop() if bad else (200, {**EMPTY, "items": [pod()]})
+    reflector = reflect()
+    reflector.start()
+    until(lambda: "p" in reflector.now()[0])
+
+
+@pytest.mark.parametrize("kind", ["ends", "forgotten"])
+def test_a_watch_that_ends_at_once_is_begun_ever_more_seldom(
+    server: Any, reflect: Any, kind: str
+) -> None:
+    gone = change("ERROR", {"code": 410, "message": "too old"})
+    server.watch = lambda _: iter([gone] if kind == "forgotten" else [])
+    reflector = reflect()
+    waits = reflector._closing = Waits()
+    reflector.start()
+    server.wait_for(lambda: server.count("WATCH pods") >= 8)
+    assert waits.seconds[:5] == [1, 2, 4, 8, 16]
+    assert reflector.trouble is None
+
+
+def test_what_we_are_not_allowed_to_see_is_no_trouble_when_nothing_depends_on_it(
+    server: Any, reflect: Any
+) -> None:
+    server.answers["GET pods"] = lambda _: (403, {"message": "no", "reason": "Forbidden"})
+    health = Health()
+    reflector = reflect(health, optional=True)
+    waits = reflector._closing = Waits()
+    reflector.start()
+    until(lambda: waits.seconds)
+    assert (waits.seconds[0], health.troubles()) == (300, [])
+
+
+def test_a_stream_that_was_left_early_does_not_spoil_the_next_request(
+    server: Any, api: Api
+) -> None:
+    silent = threading.Event()
+
+    def speak() -> Iterator[bytes]:
+        yield b"hello"
+        silent.wait(30)
+        yield b"too late"
+
+    server.answers["GET log"] = lambda _: (200, speak())
+    with api.stream("/log", 60) as response:
+        assert response.read1(100) == b"hello"
+    assert api.get("/x") == EMPTY
+    silent.set()
+
+
+def test_a_log_that_cannot_be_kept_is_read_again(server: Any, api: Api, tmp_path: Path) -> None:
+    """A full disk, whatever the container says, a container that says nothing."""
+    server.answers["GET log"] = lambda _: (200, b"one\ntwo\n")
+    full = [OSError(28, "No space left on device"), ValueError("odd")]
+
+    class Log(PlainLog):
+        def take(self, data: bytes) -> None:
+            if full:
+                raise full.pop()
+            super().take(data)
+
+    health = Health()
+    path = tmp_path / "log.txt"
+    follower = Follower(api, "p", "step", lambda: Log(path), lambda: True, lambda: None, health)
+    follower.start()
+    until(lambda: follower.done)
+    assert path.read_text() == "one\ntwo\n"
+    assert (follower.trouble, health.troubles()) == (None, [])
+
+
+def attempt(folder: Path, name: str = "a", handle: Any = None, **how: Any) -> Attempt:
+    folder = folder / name / "steps" / name / "1"
+    folder.mkdir(parents=True)
+    spec = {"source": None, "folder": str(folder), "inputs": [], "parameters": {}, "env": {},
+            "command": [], "outputs": [], **how.pop("spec", {})}  # fmt: skip
+    (folder / "step.json").write_text(json.dumps(spec))
+    plan = {"name": "p", "steps": []}
+    run = {"request": {"root": str(folder)}, "plan": plan}
+    (folder.parents[2] / "run.json").write_text(json.dumps(run))
+    kind = how.pop("kind", "command")
+    return Attempt(name, Step(name, kind, name, **how), 1, folder, handle)
+
+
+def running(attempt: Attempt) -> dict[str, Any]:
+    labels = {**labels_of(attempt.run, attempt.step.id, 1),
+              "batch.kubernetes.io/job-name": job_of(attempt)}  # fmt: skip
+    state = {"name": "step", "state": {"running": {}}}
+    found = pod(f"{attempt.run}-pod", spec={"nodeName": "n", "containers": [{"name": "step"}]},
+                status={"phase": "Running", "containerStatuses": [state]})  # fmt: skip
+    found["metadata"]["labels"] = labels
+    return found
+
+
+async def test_a_cluster_that_cannot_be_reached_has_a_status_for_every_attempt(
+    kubeconfig: Path, runtime: Any, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyterlab_convect.runtimes.kubernetes.runtime.SYNC", 0.01)
+    server.answers["GET jobs"] = server.answers["GET pods"] = lambda _: (503, {"message": "busy"})
+    one = attempt(tmp_path, "a", {"way": "shared"})
+    other = attempt(tmp_path, "b", {"way": "shared"})
+    (other.folder / observer.RECORD).write_text("{}")
+    statuses = await runtime.poll([one, other])
+    assert [(status.key, status.state) for status in statuses] == [
+        (one.key, "starting"),
+        (other.key, "running"),
+    ]
+    assert all("unreachable since" in status.reason for status in statuses)
+    server.answers.clear()
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [running(one)]})
+
+    async def heard() -> bool:
+        status = (await runtime.poll([one]))[0]
+        return (status.state, status.reason) == ("running", None)
+
+    for _ in range(1000):
+        if await heard():
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("It never heard of the pod.")
+
+
+async def test_old_states_are_not_shown_as_current(
+    runtime: Any, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observer, "SILENT", 0.0)
+    one = attempt(tmp_path, "a", {"way": "shared"})
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [running(one)]})
+    assert (await runtime.poll([one]))[0].state == "running"
+    for kind in ("jobs", "pods"):
+        server.answers[f"GET {kind}"] = lambda _: (500, {"message": "no database"})
+    server.watch = lambda _: iter([b"<html>\n"])
+    for _ in range(1000):
+        (status,) = await runtime.poll([one])
+        if status.reason:
+            break
+        await asyncio.sleep(0.01)
+    assert status.state == "running"
+    assert "this is the last known state" in status.reason
+    assert status.detail
+    assert {trouble.name for trouble in runtime.health.troubles()} & {
+        "Watching jobs in namespace default", "Watching pods in namespace default"
+    }  # fmt: skip
+
+
+async def test_one_bad_attempt_spoils_only_itself(
+    runtime: Any, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = attempt(tmp_path, "good", {"way": "shared"})
+    bad = attempt(tmp_path, "bad", {"way": "shared"})
+    broken = running(bad)
+    broken["status"]["containerStatuses"] = 7
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [broken, running(good)]})
+    first, second = await runtime.poll([bad, good])
+    assert (first.key, second.key) == (bad.key, good.key)
+    assert (second.state, second.reason) == ("running", None)
+    assert first.reason.startswith("Its state cannot be read: TypeError")
+    assert [t.name for t in runtime.health.troubles()] == ["Watching step bad of run bad"]
+    runtime.release(bad)
+    assert runtime.health.troubles() == []
+
+
+COMPONENT = {"name": "c", "digest": "d", "outputs": [], "inputs": []}
+
+
+@pytest.mark.parametrize("secret", [False, True])
+async def test_a_component_whose_pod_vanished_with_its_results(
+    runtime: Any, server: Any, tmp_path: Path, secret: bool
+) -> None:
+    from jupyterlab_convect.pipeline.plan import Secret
+
+    secrets = (Secret("TOKEN", "s3", "key"),) if secret else ()
+    spec = {"component": {"definition": COMPONENT, "arguments": {}, "root": "/"}}
+    gone = attempt(
+        tmp_path,
+        "gone",
+        {"way": "shared" if secret else "bundle"},
+        kind="component",
+        secrets=secrets,
+        spec=spec,
+    )
+    ended = running(gone)
+    end = {"exitCode": 0, "reason": "Completed"}
+    ended["status"] = {
+        "phase": "Succeeded",
+        "containerStatuses": [{"name": "step", "state": {"terminated": end}}],
+    }
+    changes = [change("DELETED", ended)]
+
+    def watch(kind: str) -> Iterator[bytes]:
+        if kind == "pods" and changes:
+            yield changes.pop()
+
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [ended]})
+    server.watch = watch
+    server.answers["GET log"] = lambda _: (503 if changes else 404, {"message": "gone"})
+    for _ in range(1000):
+        (status,) = await runtime.poll([gone])
+        if status.state == "failed":
+            break
+        await asyncio.sleep(0.01)
+    expected = "secrets could not be hidden" if secret else "before its results were copied back"
+    assert expected in status.reason
+    assert json.loads((gone.folder / "outputs.json").read_bytes())["state"] == "failed"
+
+
+def made(job: Any) -> Any:
+    return 201, {**job, "metadata": {**job["metadata"], "uid": "u"}}
+
+
+async def test_a_job_whose_secret_is_refused_is_deleted_again(
+    runtime: Any, server: Any, tmp_path: Path
+) -> None:
+    one = attempt(tmp_path)
+    refusal = {"reason": "Forbidden", "message": "exceeded quota: team"}
+    server.answers["POST jobs"] = made
+    server.answers["POST secrets"] = lambda _: (403, refusal)
+    with pytest.raises(ConvectError, match="quota"):
+        _ = [handle async for handle in runtime.start(one)]
+    assert server.count(f"DELETE {job_of(one)}") == 1
+
+
+async def test_starting_is_patient_and_holds_up_nothing_else(
+    runtime: Any, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even when more steps wait to be started than there are threads."""
+    monkeypatch.setattr(api_module, "LONGEST_PAUSE", 0.02)
+    busy = threading.Event()
+    busy.set()
+
+    def answer(body: Any) -> Any:
+        return (503, {"message": "busy"}) if busy.is_set() else made(body)
+
+    server.answers["POST jobs"] = answer
+    server.answers["POST secrets"] = lambda _: (201, {})
+
+    async def start(name: str) -> Any:
+        return [handle async for handle in runtime.start(attempt(tmp_path, name))]
+
+    starting = [asyncio.create_task(start(f"s{n}")) for n in range(40)]
+    await asyncio.to_thread(server.wait_for, lambda: server.count("POST jobs") >= 80)
+    one = attempt(tmp_path, "running", {"way": "shared"})
+    assert len(await runtime.poll([one])) == 1
+    await runtime.stop(one)
+    busy.clear()
+    assert [len(handles) for handles in await asyncio.gather(*starting)] == [1] * 40
+
+
+async def test_a_look_at_the_room_that_fails_once_is_tried_again(
+    runtime: Any, server: Any, tmp_path: Path
+) -> None:
+    from jupyterlab_convect.pipeline.plan import Gpu, Resources
+
+    troubled = [(503, {"message": "busy"})]
+    server.answers["GET nodes"] = lambda _: troubled.pop() if troubled else (200, EMPTY)
+    server.answers["GET apis"] = lambda _: (200, {"groups": []})
+    server.answers["POST jobs"] = made
+    server.answers["POST secrets"] = lambda _: (201, {})
+    one = attempt(tmp_path, resources=Resources(gpu=Gpu(1)))
+    (handle,) = [handle async for handle in runtime.start(one)]
+    assert (handle["job"], troubled) == (job_of(one), [])
+
+
+async def test_a_stop_ends_the_patience_of_a_start(
+    runtime: Any, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_module, "FIRST_PAUSE", 1000.0)
+    monkeypatch.setattr(api_module, "LONGEST_PAUSE", 1000.0)
+    server.answers["POST jobs"] = lambda _: (503, {"message": "busy"})
+    one = attempt(tmp_path)
+
+    async def start() -> None:
+        async for _ in runtime.start(one):
+            pass
+
+    task = asyncio.create_task(start())
+    await asyncio.to_thread(server.wait_for, lambda: server.count("POST jobs") >= 1)
+    await runtime.stop(one)
+    with pytest.raises(ConvectError):
+        await asyncio.wait_for(task, 30)
+    assert (one.folder / "stop.json").exists()
