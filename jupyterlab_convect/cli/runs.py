@@ -224,7 +224,7 @@ def _show(options: argparse.Namespace) -> int:
         ("user", view["user"]),
         ("commit", run.git and run.git.commit[:12] + (" (changed)" if run.git.dirty else "")),
         *(("environment", _in_short(each)) for each in view["environments"]),
-        ("parameters", _pairs(view["parameters"])),
+        ("parameters", _parameters(view)),
         ("metrics", _pairs(view["metrics"])),
         ("labels", _pairs(view["labels"])),
         ("note", view["note"]),
@@ -538,6 +538,21 @@ def _ago(moment: float) -> str:
     from .progress import seconds
 
     return f"{seconds(max(0.0, time.time() - moment))} ago"
+
+
+def _parameters(view: dict[str, Any]) -> str:
+    """Those that were given, then the defaults."""
+    from .following import number
+
+    unset = {*view["defaults"]}
+    given = {name: value for name, value in view["parameters"].items() if name not in unset}
+    rest = [
+        f"{name}={number(value)} (default)"
+        for name, value in view["parameters"].items()
+        if name in unset
+    ]
+    rest += [f"{name} computed by {code}" for name, code in view["computed"].items()]
+    return ", ".join(filter(None, (_pairs(given), *rest)))
 
 
 def _pairs(values: dict[str, Any]) -> str:

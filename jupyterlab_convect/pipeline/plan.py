@@ -124,6 +124,11 @@ class Step:
     command: tuple[str, ...] = ()
     component: str | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
+    """Those that it is given."""
+    defaults: Mapping[str, Json] = field(default_factory=dict)
+    """What its source says for parameters that it is not given, as far as that is a literal."""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    """The code behind those defaults that are not."""
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[Secret, ...] = ()
     image: str | None = None

@@ -155,6 +155,7 @@ def _step(
     kernel = settings.get("kernel")
     if node["kind"] == "notebook" and path is not None and kernel is None:
         kernel = files.discovery(path).kernel
+    defaults, computed = _defaults(files, path) if node["kind"] == "notebook" else ({}, {})
     inputs = {key: {"file": join(folder, file)} for key, file in input_files(node)}
     parameters = settings.get("parameters", {})
     if node["kind"] == "component":
@@ -181,6 +182,8 @@ def _step(
         command=tuple(as_text(bind_parameters(item, values)) for item in node.get("command", ())),
         component=node.get("component"),
         parameters=bind_parameters(dict(sorted(parameters.items())), values),
+        defaults={key: item for key, item in defaults.items() if key not in parameters},
+        computed={key: item for key, item in computed.items() if key not in parameters},
         env={
             key: as_text(bind_parameters(item, values))
             for key, item in sorted(settings.get("env", {}).items())
@@ -202,6 +205,22 @@ def _step(
         working_folder=_working_folder(settings.get("working_folder", "source"), folder),
         kubernetes=_kubernetes(settings.get("kubernetes", {})),
     )
+
+
+def _defaults(files: FileCache, path: str | None) -> tuple[dict[str, Json], dict[str, str]]:
+    """The parameters that a notebook sets itself: to a literal, or to what some code gives."""
+    try:
+        declared = files.discovery(path).parameters if path is not None else ()
+    except ConvectError:
+        return {}, {}
+    defaults: dict[str, Json] = {}
+    computed: dict[str, str] = {}
+    for parameter in declared or ():
+        if parameter.default is not None or parameter.source == "None":
+            defaults[parameter.name] = parameter.default
+        elif parameter.source is not None:
+            computed[parameter.name] = parameter.source
+    return defaults, computed
 
 
 def _matches(node: dict[str, Any], pattern: str, folder: str, files: FileCache) -> list[str]:

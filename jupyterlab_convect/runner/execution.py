@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import json
 import re
 import time
@@ -11,12 +12,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..json_text import loads
 from . import notebooks
 from .kernels import Kernel
 from .limits import Limits
 from .notebooks import Notebook
 from .outcome import MemoryWatch, StepFailed, explain_end, size
-from .record import Record
+from .record import LARGEST_VALUE, Record
 
 notebooks.quick_nbformat()
 from nbclient import NotebookClient  # noqa: E402
@@ -26,6 +28,13 @@ from .wire import Message, Wire  # noqa: E402
 
 T = TypeVar("T")
 
+AS_JSON = (
+    "__import__('json').dumps({name}, default=lambda v: v.tolist() if hasattr(v, 'tolist') "
+    "else v.isoformat() if hasattr(v, 'isoformat') else "
+    "v.__fspath__() if hasattr(v, '__fspath__') else "
+    "list(v) if isinstance(v, (set, frozenset)) else v.item())"
+)
+"""An expression for the value of a name."""
 OUTPUT_MESSAGES = ("stream", "display_data", "execute_result", "error", "update_display_data")
 EVENT_TEXT = 2000
 EVENTS_PER_CELL = 500
@@ -44,6 +53,7 @@ class Execution(NotebookClient):
         limits: Limits,
         *,
         injected: int | None = None,
+        computed: tuple[str, ...] = (),
         **kwargs: Any,
     ):
         """`injected` is the index of the cell that is not in the source."""
@@ -56,6 +66,7 @@ class Execution(NotebookClient):
         if injected is not None:
             self._numbers[injected] = 0
         self.total = len(own)
+        self._computed = {name: AS_JSON.format(name=name) for name in computed}
         self.done = 0
         self.number = 0
         """Of the cell at work; 0 before the first, and for the one that was injected."""
@@ -113,14 +124,7 @@ class Execution(NotebookClient):
     async def evaluate(self, expressions: dict[str, str]) -> dict[str, Any]:
         """Values of Python expressions in the kernel; what fails or is no text is left out."""
         message = self.client.execute("", silent=True, user_expressions=expressions)
-        reply = await self._reply(message)
-        found = {}
-        for name, result in (reply["content"].get("user_expressions") or {}).items():
-            try:
-                found[name] = ast.literal_eval(result["data"]["text/plain"])
-            except (KeyError, TypeError, ValueError, SyntaxError):
-                continue
-        return found
+        return _evaluated(await self._reply(message))
 
     async def shut_down(self, patience: float = 10.0) -> None:
         """Let the kernel end by itself, with its exit handlers; then make sure of it."""
@@ -181,14 +185,22 @@ class Execution(NotebookClient):
         forgiving = notebooks.is_tagged(cell, "raises-exception")
         failed = True
         try:
+            # The values of parameters come with the reply: nobody has to ask for them.
+            asked = self._computed if notebooks.is_tagged(cell, "parameters") else {}
             message = self.client.execute(
-                cell.source, store_history=True, stop_on_error=not forgiving
+                cell.source,
+                store_history=True,
+                user_expressions=asked,
+                stop_on_error=not forgiving,
             )
             self._cells[message] = (cell, index)
             self._idle[message] = asyncio.get_running_loop().create_future()
             reply = await self._reply(message)
             await self._guard(self._idle[message])
             content = reply["content"]
+            if asked:
+                self._computed = {}
+                self._take_parameters(_evaluated(reply))
             cell["execution_count"] = content.get("execution_count", self.number)
             if content["status"] == "error":
                 if _is_orderly_exit(content):
@@ -216,6 +228,12 @@ class Execution(NotebookClient):
                 continue
             if error := _error_in(cell):
                 raise StepFailed(*self._explain(error, self._numbers[index]))
+
+    def _take_parameters(self, found: dict[str, Any]) -> None:
+        for name, text in found.items():
+            with contextlib.suppress(TypeError, ValueError):
+                if len(text) <= LARGEST_VALUE:
+                    self.record.parameters[name] = self.record.mask.tree(loads(text))
 
     def _tell_error(self, index: int, content: Mapping[str, Any]) -> None:
         traceback = plain("\n".join(content.get("traceback") or ()))
@@ -403,6 +421,16 @@ def _error_in(cell: Any) -> Mapping[str, Any] | None:
 
 def _is_orderly_exit(error: Mapping[str, Any]) -> bool:
     return error.get("ename") == "SystemExit" and error.get("evalue") in ("", "0")
+
+
+def _evaluated(reply: Message) -> dict[str, Any]:
+    found = {}
+    for name, result in (reply["content"].get("user_expressions") or {}).items():
+        try:
+            found[name] = ast.literal_eval(result["data"]["text/plain"])
+        except (KeyError, TypeError, ValueError, SyntaxError):
+            continue
+    return found
 
 
 def plain(text: str) -> str:

@@ -25,11 +25,6 @@ from .view import OverlayView, View, certain, without
 if TYPE_CHECKING:
     from .execution import Execution
 
-_AS_JSON = (
-    "__import__('json').dumps({name}, default=lambda v: v.tolist() if hasattr(v, 'tolist') "
-    "else v.isoformat() if hasattr(v, 'isoformat') else "
-    "list(v) if isinstance(v, (set, frozenset)) else v.item())"
-)
 _IMPORTABLE = "__import__('importlib.util').util.find_spec('jupyterlab_convect') is not None"
 _ORDERLY_EXIT = (
     "(setattr(get_ipython().kernel, '_process_children', list), "
@@ -164,8 +159,15 @@ class NotebookWork:
 
         assert self._kernel is not None
         limit = self._settings.output_limit
+        python = self._spec.language.lower() == "python"
+        computed = self._step.computed if python else ()
         self._execution = Execution(
-            self._notebook, self._record, limit, self._limits, injected=self._injected
+            self._notebook,
+            self._record,
+            limit,
+            self._limits,
+            injected=self._injected,
+            computed=computed,
         )
         try:
             await self._execution.connect(self._kernel, self._settings.start_timeout)
@@ -176,7 +178,6 @@ class NotebookWork:
                 ) from failure
             raise
         self._ready = True
-        python = self._spec.language.lower() == "python"
         foreign = self._spec.interpreter != sys.executable
         if python and (foreign or isinstance(self._kernel, StartedKernel)):
             await self._offer_reporting()
@@ -196,13 +197,15 @@ class NotebookWork:
 
     async def _take_values(self) -> None:
         """The values of the names that cells tagged `outputs` assign."""
+        from .execution import AS_JSON
+
         assert self._execution is not None
         cells = (c for c in self._notebook.cells if c.cell_type == "code")
         tagged = (cell.source for cell in cells if notebooks.is_tagged(cell, "outputs"))
         names = dict.fromkeys(n for source in tagged for n in notebooks.assigned_names(source))
         if not names or self._kernel is None or self._kernel.ended.done():
             return
-        found = await self._execution.evaluate({n: _AS_JSON.format(name=n) for n in names})
+        found = await self._execution.evaluate({n: AS_JSON.format(name=n) for n in names})
         for name in names:
             try:
                 value: Any = loads(found[name])

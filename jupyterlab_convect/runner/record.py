@@ -37,6 +37,7 @@ class Record:
         self.mask = mask or Mask()
         self.values: dict[str, Any] = {}
         self.metrics: dict[str, float] = {}
+        self.parameters: dict[str, Any] = {}
         self.trouble: OSError | None = None
         self.values_path = folder / "values.ndjson"
         self._patterns = Patterns(patterns or {}, lambda note: self._log.write(note))

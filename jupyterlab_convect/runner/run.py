@@ -103,6 +103,7 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
         "made": report.made,
         "view": report.view.kind,
         **({"notices": report.notices} if report.notices else {}),
+        **({"parameters": record.parameters} if record and record.parameters else {}),
     }
     code = _conclude(folder, content, outcome)
     report.view.close()

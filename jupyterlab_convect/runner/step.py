@@ -47,6 +47,8 @@ class StepSpec:
     notices: tuple[str, ...] = ()
     view: ViewSpec | None = None
     """The step's own version of the project folder; None when it shares the folder."""
+    computed: tuple[str, ...] = ()
+    """Parameters that it is not given, and whose defaults its source computes."""
 
     @property
     def title(self) -> str:
@@ -105,4 +107,5 @@ def _parse(data: Any) -> StepSpec:
         digest=data.get("digest") or None,
         notices=tuple(data.get("notices") or ()),
         view=ViewSpec.read(data["view"]) if data.get("view") else None,
+        computed=tuple(str(name) for name in data.get("computed") or ()),
     )

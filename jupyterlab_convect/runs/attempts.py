@@ -39,6 +39,8 @@ class Outcome:
     ended: float | None = None
     values: dict[str, Json] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    parameters: dict[str, Json] = field(default_factory=dict)
+    """Values that the source computed for parameters that it was not given."""
     files: list[FileFact] = field(default_factory=list)
     made: int = 0
     """How many files `made.json` lists."""
@@ -86,6 +88,7 @@ def describe(
         ],
         "kernel": step.kernel,
         "parameters": dict(step.parameters),
+        "computed": list(step.computed),
         "command": list(step.command),
         "env": dict(step.env),
         "outputs": list(step.outputs),
@@ -184,6 +187,7 @@ def _outcome(value: dict[str, Json]) -> Outcome:
         ended=_time(value.get("ended")),
         values=dict(value.get("values") or {}),
         metrics={name: number(item) for name, item in metrics.items() if is_number(item)},
+        parameters=dict(value.get("parameters") or {}),
         files=files,
         made=int(value.get("made") or 0),
         notices=tuple(map(str, value.get("notices") or ())),

@@ -318,6 +318,7 @@ class Driver:
             made=outcome.made,
             outputs=outcome.values,
             metrics=outcome.metrics,
+            parameters=outcome.parameters,
             cache=cache,
             source=place,
         )
@@ -453,6 +454,7 @@ class Driver:
             reason or None,
             values,
             metrics,
+            outcome.parameters if outcome else {},
             notices=notices,
             made=made,
         )

@@ -152,6 +152,7 @@ class StepEnd(Event):
     reason: str | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
     cache: str | None = None
     source: str | None = None
     notices: Sequence[str] = ()
@@ -325,6 +326,7 @@ class Fold:
         if step := self.state.steps.get(event.step):
             step.state, step.reason, step.ended = event.state, event.reason, event.time
             step.outputs, step.metrics = dict(event.outputs), dict(event.metrics)
+            step.parameters = dict(event.parameters)
             step.cache, step.source = event.cache or step.cache, event.source
             step.notices, step.made = list(event.notices), event.made
             if event.state in GOOD:

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..errors import ConvectError
-from ..json_text import dumps, loads
+from ..json_text import dumps, loads, shown
 from ..pipeline.plan import Json
 from .model import State
 
-VERSION = 2
+VERSION = 3
 
 SORTS = ("created", "started", "ended", "name", "state", "runtime", "path")
 
@@ -439,7 +439,8 @@ def _summaries(database: sqlite3.Connection, numbers: list[int]) -> list[dict[st
 
 
 def _text_of(summary: Mapping[str, Json]) -> str:
-    parameters = " ".join(f"{name}={value}" for name, value in summary["parameters"].items())
+    values = {**summary["parameters"], **summary.get("computed", {})}
+    parameters = " ".join(f"{name}={shown(value)}" for name, value in values.items())
     labels = " ".join(f"{name}={value}" for name, value in summary["labels"].items())
     words = (summary["id"], summary["name"], summary["path"], parameters, summary["note"], labels)
     return " ".join(str(word) for word in words if word).lower()[:4000]

@@ -134,6 +134,8 @@ class StepState:
     progress: Progress | None = None
     outputs: dict[str, Json] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    parameters: dict[str, Json] = field(default_factory=dict)
+    """Values that its source computed for parameters that it was not given."""
     cache: str | None = None
     """Why an earlier result was or was not taken over."""
     source: str | None = None

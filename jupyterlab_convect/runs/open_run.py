@@ -138,7 +138,15 @@ def _damaged(folder: Path, why: str) -> Conflict:
 
 def damaged_entry(run_id: str, created: float, why: str) -> Entry:
     """A run that cannot be read, as lists show it: it can be seen and deleted."""
-    empty = {"parameters": {}, "metrics": {}, "labels": {}, "note": "", "seq": 0}
+    empty = {
+        "parameters": {},
+        "defaults": [],
+        "computed": {},
+        "metrics": {},
+        "labels": {},
+        "note": "",
+        "seq": 0,
+    }
     unknown = dict.fromkeys(("path", "runtime", "started", "ended", "user", "sweep"))
     steps = {"steps_total": 0, "steps_done": 0, "progress": 0.0}
     facts = {"id": run_id, "name": run_id, "state": "lost", "reason": why, "created": created}

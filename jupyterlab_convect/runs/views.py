@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import asdict
 
+from ..errors import ConvectError
 from ..json_text import is_number, number
-from ..pipeline.plan import Json, to_json
+from ..pipeline.expressions import bind
+from ..pipeline.plan import Json, Step, to_json
 from .model import ENDED, AttemptState, Progress, Run, RunState, StepState
 
 BRIEF = 1000
@@ -17,6 +20,7 @@ BRIEF = 1000
 def summary(run: Run, state: RunState) -> dict[str, Json]:
     """`RunSummary` of docs/rest.md."""
     steps = state.steps.values()
+    parameters = parameters_of(run, state)
     return {
         "id": run.id,
         "name": state.name or run.name,
@@ -28,7 +32,8 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
         "started": work_began(state),
         "ended": state.ended,
         "user": run.user,
-        "parameters": {name: _brief(value) for name, value in parameters_of(run).items()},
+        **parameters,
+        "parameters": {name: _brief(value) for name, value in parameters["parameters"].items()},
         "metrics": metrics_of(run, state),
         "labels": dict(state.labels),
         "note": state.note,
@@ -38,10 +43,6 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
         "progress": progress_of(state),
         "seq": state.seq,
     }
-
-
-def parameters_of(run: Run) -> dict[str, Json]:
-    return dict(run.plan.parameters) or dict(run.request.parameters)
 
 
 def _brief(value: Json) -> Json:
@@ -57,13 +58,17 @@ def view(run: Run, state: RunState) -> dict[str, Json]:
     """`RunView` of docs/rest.md, without what lies in the folders of the attempts."""
     return {
         **summary(run, state),
-        "parameters": parameters_of(run),
+        "parameters": parameters_of(run, state)["parameters"],
         "stopping": state.stopping,
         "files": state.files,
         "plan": to_json(run.plan),
         "request": to_json(run.request),
         "git": None if run.git is None else asdict(run.git),
-        "steps": {step_id: step_view(step) for step_id, step in state.steps.items()},
+        "steps": {
+            step.id: step_view(state.steps[step.id])
+            | {"parameters": step_parameters(run, step, state)}
+            for step in run.plan.steps
+        },
     }
 
 
@@ -79,6 +84,39 @@ def work_began(state: RunState) -> float | None:
     """When the first step began: waiting for a turn is not work."""
     begun = [step.started for step in state.steps.values() if step.started is not None]
     return min(begun, default=state.started if state.state in ENDED else None)
+
+
+def parameters_of(run: Run, state: RunState) -> dict[str, Json]:
+    """The parameters in effect, which of them nobody gave, and those that some code gives.
+
+    Those of a pipeline are its own; each step has more.
+    """
+    given = dict(run.plan.parameters) or dict(run.request.parameters)
+    parameters, computed = given, {}
+    if len(run.plan.steps) == 1 and run.request.document is None and _is_own_plan(run):
+        step = run.plan.steps[0]
+        found = state.steps[step.id].parameters
+        parameters = {**given, **step.defaults, **found}
+        computed = {name: code for name, code in step.computed.items() if name not in found}
+    asked = run.request.parameters
+    defaults = [name for name in parameters if name not in asked]
+    return {"parameters": parameters, "defaults": defaults, "computed": computed}
+
+
+def step_parameters(run: Run, step: Step, state: RunState) -> dict[str, Json]:
+    """The parameters of a step in effect, with the values of what came before it once it began."""
+    result = state.steps[step.id]
+    given = dict(step.parameters)
+    if result.started is not None:
+        outputs = {name: state.steps[name].outputs for name in step.after}
+        with contextlib.suppress(ConvectError):
+            given = bind(given, outputs, {"id": run.id, "name": run.name})
+    return {**given, **step.defaults, **result.parameters}
+
+
+def _is_own_plan(run: Run) -> bool:
+    """Whether it is the plan of a single notebook or script."""
+    return run.plan.path is not None and run.plan.path == run.plan.steps[0].path
 
 
 def metrics_of(run: Run, state: RunState) -> dict[str, float]:

@@ -261,6 +261,63 @@ def test_a_run_that_diverges_says_so_and_is_never_the_best(
     assert deep == [{"$numberDouble": "NaN"}, "NaN"]
 
 
+def test_a_run_records_the_parameters_in_effect(
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(
+        work / "n.ipynb",
+        (
+            "parameters",
+            "import pathlib\nlr: float = 0.1\ndepth = 3\nnothing = None\nseed = 40 + 2\n"
+            "place = pathlib.Path('data')\nodd = object()\nwidth = depth * 2",
+        ),
+        "print(lr, depth, seed)",
+    )
+    assert main(["run", "n.ipynb", "-p", "depth=5", "-p", "width=7"]) == 0
+    view = only_run(capsys)
+    assert view["parameters"] == {
+        "depth": 5,
+        "width": 7,
+        "lr": 0.1,
+        "nothing": None,
+        "seed": 42,
+        "place": "data",
+    }
+    assert view["request"]["parameters"] == {"depth": 5, "width": 7}
+    assert set(view["defaults"]) == {"lr", "nothing", "seed", "place"}
+    assert view["computed"] == {"odd": "object()"}
+    assert view["steps"]["n"]["parameters"] == view["parameters"]
+    assert main(["runs", "show", "latest"]) == 0
+    shown = capsys.readouterr().out
+    assert "depth=5, width=7, lr=0.1 (default)" in shown
+    assert "odd computed by object()" in shown
+    for words, count in (("lr=0.1", 1), ("seed=42", 1), ("lr=0.3", 0)):
+        assert main(["runs", "list", "--text", words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["total"] == count
+
+
+def test_a_step_shows_the_values_that_it_was_handed(
+    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(work / "a.ipynb", ("outputs", "rows = 3"))
+    write_notebook(work / "b.ipynb", ("parameters", "rows = 0\nlr = 0.1"))
+    nodes = {
+        "a": {"kind": "notebook", "path": "a.ipynb"},
+        "b": {
+            "kind": "notebook",
+            "path": "b.ipynb",
+            "parameters": {"rows": "${{ nodes.a.outputs.rows }}"},
+        },
+    }
+    parameters = {"p": {"type": "integer", "default": 1}, "q": {"type": "integer", "default": 2}}
+    document = {"convect": 1, "parameters": parameters, "nodes": nodes}
+    (work / "hand.pipeline").write_text(json.dumps(document))
+    assert main(["run", "hand.pipeline", "-p", "p=4"]) == 0
+    view = only_run(capsys)
+    assert (view["parameters"], view["defaults"]) == ({"p": 4, "q": 2}, ["q"])
+    assert view["steps"]["b"]["parameters"] == {"rows": 3, "lr": 0.1}
+
+
 def test_the_best_is_marked_by_itself_and_can_be_chosen_anew(
     train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

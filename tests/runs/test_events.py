@@ -91,8 +91,8 @@ def test_a_summary_has_what_a_list_shows():
     assert (shown["steps_total"], shown["steps_done"], shown["progress"]) == (2, 2, 1.0)
     assert list(shown) == [
         *("id", "name", "path", "runtime", "state", "reason", "created", "started", "ended"),
-        *("user", "parameters", "metrics", "labels", "note", "sweep", "steps_total"),
-        *("steps_done", "progress", "seq"),
+        *("user", "parameters", "defaults", "computed", "metrics", "labels", "note", "sweep"),
+        *("steps_total", "steps_done", "progress", "seq"),
     ]
 
 
