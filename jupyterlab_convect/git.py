@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from .runs.model import Git
 
 PATIENCE = 3.0
 """Seconds; a repository that takes longer to answer is left out of the record."""
+STATUS_PATIENCE, SLOW_FOR = 1.0, 600.0
+"""Seconds to tell what has changed, and for which it is not asked again when that was too short."""
 PATIENCE_BEHIND = 20.0
 """Seconds for what nobody waits for."""
 LONGEST = 1_000_000
@@ -28,14 +31,21 @@ SOURCES = {
 """Endings of files that are likely to be code or settings, not data."""
 
 
+_slow: dict[Path, float] = {}
+"""Large repositories, and until when they are only asked for their commit."""
+
+
 def git_of(folder: Path, paths: Sequence[Path]) -> Git | None:
-    """The commit that `folder` is at, dirty when tracked files or one of `paths` differ from it."""
+    """The commit that `folder` is at, dirty when tracked files or one of `paths` differ from it.
+
+    Whether it is dirty stays open where telling would keep a run waiting.
+    """
     top = _top(folder)
     if top is None:
         return None
-    status = _git(top, "status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z")
+    status = _status(top)
     if status is None:
-        return None
+        return _commit(top)
     entries = status.rstrip("\0").split("\0")
     heads = dict(
         entry.removeprefix("# branch.").split(" ", 1)
@@ -77,6 +87,25 @@ def keep_difference(runs: Path, folder: Path, git: Git) -> None:
         }
         make(path.parent)
         write_whole(path, json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _status(top: Path) -> str | None:
+    began = time.monotonic()
+    if _slow.get(top, 0.0) > began:
+        return None
+    what = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z")
+    status = _git(top, *what, patience=STATUS_PATIENCE)
+    if status is None and time.monotonic() - began >= STATUS_PATIENCE:
+        _slow[top] = time.monotonic() + SLOW_FOR
+    return status
+
+
+def _commit(top: Path) -> Git | None:
+    """The commit and nothing else."""
+    found = (_git(top, "rev-parse", "HEAD", "--abbrev-ref", "HEAD") or "").split()
+    if len(found) != 2:
+        return None
+    return Git(found[0], branch=None if found[1] == "HEAD" else found[1], dirty=None)
 
 
 def _top(folder: Path) -> Path | None:

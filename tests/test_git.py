@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,20 @@ def test_two_who_ask_for_a_commit_at_once_both_get_it(monkeypatch: pytest.Monkey
     finally:
         sys.setswitchinterval(before)
     assert failed == []
+
+
+def test_a_large_repository_is_only_asked_for_its_commit(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = git_of(repository, [])
+    assert known is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "STATUS_PATIENCE", 0.0)
+        slow = git_of(repository, [])
+    assert slow == replace(known, dirty=None)
+    assert git_of(repository, []) == slow, "it is not kept waiting for again"
+    module._slow.clear()
+    assert git_of(repository, []) == known
 
 
 def kept(runs: Path, folder: Path) -> Any:

@@ -38,7 +38,8 @@ GOOD: frozenset[State] = frozenset(("succeeded", "cached"))
 class Git:
     commit: str
     branch: str | None = None
-    dirty: bool = False
+    dirty: bool | None = False
+    """None where it would have taken too long to tell."""
     difference: str | None = None
     """Under which digest it is kept how the files differ from the commit."""
 

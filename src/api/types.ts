@@ -230,7 +230,8 @@ export interface IRunSummary {
 export interface IGit {
   commit: string;
   branch?: string | null;
-  dirty?: boolean;
+  /** Null where it took too long to tell. */
+  dirty?: boolean | null;
   /** The digest under which it is kept how the files differ from the commit. */
   difference?: string | null;
 }

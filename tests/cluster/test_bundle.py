@@ -65,6 +65,7 @@ async def test_what_the_image_had_installed_comes_home(lab: Any) -> None:
     assert had["python"] == (lab.result(run, "n") / "log.txt").read_text().strip()
     assert "papermill" in had["packages"]
     assert found["steps"]["n"]["node"] == short["host"]
+    assert "sha256:" in short["image"]
 
 
 LONG = "print('first', flush=True)\nimport time\nfor n in range(600): time.sleep(0.1)"
