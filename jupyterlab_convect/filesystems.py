@@ -32,11 +32,21 @@ def file_system(path: Path, mounts: str) -> str:
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[1]))
+        point = Path(_unescape(fields[1]))
         # Of two mounts at one place the later hides the earlier.
         if path.is_relative_to(point) and len(point.parts) >= deepest:
             deepest, kind = len(point.parts), fields[2]
     return kind
+
+
+def mount_points() -> frozenset[str]:
+    """Where something is mounted."""
+    lines = _read(_MOUNTS).splitlines()
+    return frozenset(_unescape(line.split(" ")[1]) for line in lines if " " in line)
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def private_folder(name: str) -> Path:

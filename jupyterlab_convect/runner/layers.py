@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -35,6 +36,8 @@ class Layer:
 
     folder: Path
     deleted: tuple[str, ...] = ()
+    linked: Path | None = None
+    """The list of its files that are not copies, and so may change: see `changed_links`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,45 @@ def find(layers: Iterable[Layer], path: str) -> Path | None:
         if any(deleted in prefixes for deleted in layer.deleted):
             return None
     return None
+
+
+def changed_links(layers: Sequence[Layer], root: Path) -> list[str]:
+    """The files that are not what they were when the lists of links were written.
+
+    A list has `linked`, files of its layer, and `missing`, files of the project itself, each
+    by its path with its key.
+    """
+    changed = []
+    for number, layer in enumerate(layers):
+        if layer.linked is None:
+            continue
+        try:
+            lists = json.loads(layer.linked.read_bytes())
+        except (OSError, ValueError):
+            continue
+        for name, folder in (("linked", layer.folder), ("missing", root)):
+            for path, key in lists[name].items():
+                try:
+                    status = os.lstat(f"{folder}/{path}")
+                except OSError:
+                    status = None
+                if status is None or _key(status) != key:
+                    above = find(layers[:number], path)
+                    if above is None and not _is_hidden(layers[:number], path):
+                        changed.append(path)
+    return changed
+
+
+def _key(status: os.stat_result) -> list[int]:
+    return [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _is_hidden(layers: Iterable[Layer], path: str) -> bool:
+    return any(
+        path == deleted or path.startswith(f"{deleted}/")
+        for layer in layers
+        for deleted in layer.deleted
+    )
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:

@@ -15,7 +15,7 @@ import stat
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from .layers import (
     Key,
     Layer,
     Made,
+    changed_links,
     copy,
     digest_file,
     find,
@@ -58,15 +59,17 @@ class ViewSpec:
     """Where the private layer may lie, the best first."""
     protected: tuple[Path, ...] = ()
     """Beside the root, what nobody may write in a mirror."""
-    large: Mapping[str, Key] = field(default_factory=dict)
-    """Files that were not copied at submit, as they were then."""
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> ViewSpec:
         return cls(
             root=Path(data["root"]),
             layers=tuple(
-                Layer(Path(item["folder"]), tuple(item.get("deleted") or ()))
+                Layer(
+                    Path(item["folder"]),
+                    tuple(item.get("deleted") or ()),
+                    Path(item["linked"]) if item.get("linked") else None,
+                )
                 for item in data.get("layers") or ()
             ),
             is_open=bool(data.get("is_open")),
@@ -74,7 +77,6 @@ class ViewSpec:
             private=tuple(data.get("private") or ()),
             scratch=tuple(Path(path) for path in data.get("scratch") or ()),
             protected=tuple(Path(path) for path in data.get("protected") or ()),
-            large={path: Key(*key) for path, key in (data.get("large") or {}).items()},
         )
 
     @property
@@ -83,17 +85,8 @@ class ViewSpec:
         return (*self.layers, Layer(self.root)) if self.is_open else self.layers
 
     def changed_meanwhile(self) -> list[str]:
-        """The large files that are not what they were at submit."""
-        changed = []
-        for path, key in self.large.items():
-            below = find(self.lowers, path)
-            try:
-                now = None if below is None else Key.of(below.stat())
-            except OSError:
-                now = None
-            if now != key:
-                changed.append(path)
-        return changed
+        """The files that are not what they were at submit, because they were not copied."""
+        return changed_links(self.layers, self.root)
 
 
 class View(ABC):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..filesystems import file_system, private_folder
 from ..pipeline.plan import Json, Plan, Step, digest_of
-from ..runner.layers import Key, Layer, Made
+from ..runner.layers import Layer, Made
 from .model import Run
 from .snapshots import Snapshot, Snapshots
 
@@ -93,7 +93,6 @@ def describe_view(
         Layer(folder, tuple(each.path for each in files if each.change == "deleted"))
         for folder, files in made
     ]
-    large: dict[str, Key] = snapshot.large
     return {
         "root": snapshot.root,
         "layers": [_layer(layer) for layer in (*earlier, *pinned)],
@@ -102,7 +101,6 @@ def describe_view(
         "private": list(snapshot.private),
         "scratch": [str(path) for path in scratch],
         "protected": [str(snapshots.runs)],
-        "large": {path: list(key) for path, key in large.items()},
     }
 
 
@@ -155,8 +153,12 @@ def scratch_folders(attempt_folder: Path) -> list[Path]:
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
-    folder = {"folder": str(layer.folder)}
-    return {**folder, "deleted": list(layer.deleted)} if layer.deleted else dict(folder)
+    described: dict[str, Any] = {"folder": str(layer.folder)}
+    if layer.deleted:
+        described["deleted"] = list(layer.deleted)
+    if layer.linked is not None:
+        described["linked"] = str(layer.linked)
+    return described
 
 
 def overlaps(

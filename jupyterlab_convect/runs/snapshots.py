@@ -17,13 +17,14 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConvectError
+from ..filesystems import mount_points
 from ..run_files import make_folder, write_whole
-from ..runner.layers import Key, Layer, copy, find
+from ..runner.layers import Key, Layer, copy
 from .files import plain
 
 MOST_NAMES = 5000
@@ -34,6 +35,8 @@ COPIED = 32 << 20
 """Bytes that are copied of a folder, code first."""
 DELTA = 200
 """Files in which a folder may differ from its tree before a new tree is made."""
+KEPT = 20
+"""Snapshots kept in memory."""
 CODE = frozenset((".py", ".ipynb", ".r", ".sh", ".jl", ".sql", ".pyi", ".toml", ".cfg", ".yaml"))
 
 LIVE = frozenset((".venv", "node_modules", ".tox", ".nox", ".conda"))
@@ -57,10 +60,6 @@ class Snapshot:
     whole: bool = True
     """It lists all files of the folder; otherwise only the sources."""
 
-    @property
-    def large(self) -> dict[str, Key]:
-        return {path: key for path, (key, digest) in self.files.items() if digest is None}
-
     def digest_at(self, path: str) -> str | None:
         found = self.files.get(path)
         return found[1] if found else None
@@ -83,6 +82,7 @@ class Snapshots:
         self._trees = runs / "views"
         self.runs = runs
         self._last: dict[str, Snapshot] = {}
+        self._read: dict[str, Snapshot] = {}
         self._made: dict[str, tuple[list[Layer], bool]] = {}
         self._lock = threading.Lock()
 
@@ -101,16 +101,23 @@ class Snapshots:
 
     def read(self, digest: str) -> Snapshot:
         """The snapshot of this name; ConvectError when it is gone."""
+        known = self._read.get(digest)
+        if known is not None:
+            return known
         try:
             data = json.loads(self.object(digest).read_bytes())
-            return Snapshot(
-                digest=digest,
-                root=data["root"],
-                files={path: (Key(*key), copied) for path, (key, copied) in data["files"].items()},
-                folders=tuple(data["folders"]),
-                live=tuple(data["live"]),
-                private=tuple(data["private"]),
-                whole=data["whole"],
+            return self._remember(
+                Snapshot(
+                    digest=digest,
+                    root=data["root"],
+                    files={
+                        path: (Key(*key), copied) for path, (key, copied) in data["files"].items()
+                    },
+                    folders=tuple(data["folders"]),
+                    live=tuple(data["live"]),
+                    private=tuple(data["private"]),
+                    whole=data["whole"],
+                )
             )
         except (OSError, ValueError, KeyError, TypeError):
             raise ConvectError(
@@ -211,15 +218,23 @@ class Snapshots:
             "whole": scan.whole,
         }
         digest = self.keep(json.dumps(facts, separators=(",", ":")).encode())
-        return Snapshot(
-            digest,
-            str(root),
-            files,
-            tuple(scan.folders),
-            tuple(scan.live),
-            tuple(scan.private),
-            scan.whole,
+        return self._remember(
+            Snapshot(
+                digest,
+                str(root),
+                files,
+                tuple(scan.folders),
+                tuple(scan.live),
+                tuple(scan.private),
+                scan.whole,
+            )
         )
+
+    def _remember(self, snapshot: Snapshot) -> Snapshot:
+        while len(self._read) >= KEPT:
+            del self._read[next(iter(self._read))]
+        self._read[snapshot.digest] = snapshot
+        return snapshot
 
     def _last_of(self, root: Path) -> Snapshot | None:
         """The last snapshot of a folder that this process, or another one, has taken."""
@@ -234,7 +249,8 @@ class Snapshots:
         folder = self._trees_of(snapshot.root)
         base = self._base(folder)
         if base is not None and base.digest == snapshot.digest:
-            return [Layer(folder / self._tree_name(base.digest))], not self._is_whole(base, folder)
+            layer, whole = self._build(snapshot, folder / self._tree_name(base.digest), ())
+            return [layer], not whole
         if base is not None and base.whole == snapshot.whole:
             changed = {
                 path for path, entry in snapshot.files.items() if base.files.get(path) != entry
@@ -243,52 +259,53 @@ class Snapshots:
             deleted += [path for path in base.folders if path not in snapshot.folders]
             if len(changed) + len(deleted) <= DELTA:
                 delta = folder / f"{self._tree_name(snapshot.digest)}-{base.digest[7:15]}"
-                missing = self._build(snapshot, delta, changed)
-                below = folder / self._tree_name(base.digest)
-                is_open = bool(missing) or not snapshot.whole or not self._is_whole(base, folder)
-                return [Layer(delta, tuple(deleted)), Layer(below)], is_open
+                above, whole = self._build(snapshot, delta, changed)
+                below, base_whole = self._build(base, folder / self._tree_name(base.digest), ())
+                return [replace(above, deleted=tuple(deleted)), below], not (whole and base_whole)
         tree = folder / self._tree_name(snapshot.digest)
-        missing = self._build(snapshot, tree, set(snapshot.files))
+        layer, whole = self._build(snapshot, tree, snapshot.files)
         write_whole(folder / "base.json", json.dumps({"digest": snapshot.digest}).encode())
-        return [Layer(tree)], bool(missing) or not snapshot.whole
+        return [layer], not whole
 
     def _base(self, folder: Path) -> Snapshot | None:
         digest = _read_json(folder / "base.json").get("digest")
         if not digest or not (folder / self._tree_name(digest)).is_dir():
             return None
-        last = next((each for each in self._last.values() if each.digest == digest), None)
         with contextlib.suppress(ConvectError):
-            return last or self.read(digest)
+            return self.read(digest)
         return None
 
-    def _is_whole(self, snapshot: Snapshot, folder: Path) -> bool:
-        missing = folder / f"{self._tree_name(snapshot.digest)}.missing"
-        return snapshot.whole and not missing.exists()
+    def _build(self, snapshot: Snapshot, tree: Path, paths: Iterable[str]) -> tuple[Layer, bool]:
+        """Make a tree of some files of a snapshot, unless it is there; and whether it has them
+        all."""
+        lists = tree.with_name(f"{tree.name}.json")
+        if not tree.is_dir():
+            draft = tree.with_name(f".{tree.name}.{secrets.token_hex(4)}")
+            make_folder(draft)
+            try:
+                write_whole(lists, json.dumps(self._fill(snapshot, draft, paths)).encode())
+                draft.rename(tree)
+            except OSError:
+                shutil.rmtree(draft, ignore_errors=True)
+                if not tree.is_dir():
+                    raise
+        missing = _read_json(lists).get("missing")
+        return Layer(tree, (), lists), snapshot.whole and not missing
 
-    def _build(self, snapshot: Snapshot, tree: Path, paths: set[str]) -> list[str]:
-        """Make a tree of some files of a snapshot, unless it is there; what could not be made."""
-        marker = tree.with_name(f"{tree.name}.missing")
-        if tree.is_dir():
-            return list(_read_json(marker).get("paths") or ())
-        draft = tree.with_name(f".{tree.name}.{secrets.token_hex(4)}")
-        make_folder(draft)
-        missing = []
-        try:
-            for folder in snapshot.folders:
-                (draft / folder).mkdir(parents=True, exist_ok=True)
-            for path in paths:
-                target = draft / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if not self._place(snapshot, path, target):
-                    missing.append(path)
-            if missing:
-                write_whole(marker, json.dumps({"paths": missing}).encode())
-            draft.rename(tree)
-        except OSError:
-            shutil.rmtree(draft, ignore_errors=True)
-            if not tree.is_dir():
-                raise
-        return missing
+    def _fill(self, snapshot: Snapshot, tree: Path, paths: Iterable[str]) -> dict[str, Any]:
+        """Put files into a tree; those that are links, and those that could not be put there."""
+        linked, missing = {}, {}
+        for folder in snapshot.folders:
+            (tree / folder).mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            target = tree / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            key, digest = snapshot.files[path]
+            if not self._place(snapshot, path, target):
+                missing[path] = key
+            elif digest is None:
+                linked[path] = key
+        return {"linked": linked, "missing": missing}
 
     def _place(self, snapshot: Snapshot, path: str, target: Path) -> bool:
         key, digest = snapshot.files[path]
@@ -318,6 +335,7 @@ class Snapshots:
 def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
     """What lies in a folder; only the named files when there is too much of it."""
     scan = _Scan({}, [], [], [], True)
+    mounts = mount_points()
     left = [""]
     while left:
         inside = left.pop()
@@ -340,7 +358,7 @@ def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
                         scan.files[path] = Key.of(status)
                 elif entry.name == ".git":
                     scan.private.append(path)
-                elif _is_live(root / path, entry.name, runs):
+                elif _is_live(root / path, entry.name, runs, mounts):
                     scan.live.append(path)
                 else:
                     scan.folders.append(path)
@@ -358,11 +376,11 @@ def _only(root: Path, named: frozenset[str], scan: _Scan) -> _Scan:
     return _Scan(files, [], [], scan.private, False)
 
 
-def _is_live(path: Path, name: str, runs: Path) -> bool:
+def _is_live(path: Path, name: str, runs: Path, mounts: frozenset[str]) -> bool:
     return (
         name in LIVE
         or path == runs
-        or os.path.ismount(path)
+        or str(path) in mounts
         or (name in ("venv", "env") and (path / "pyvenv.cfg").exists())
     )
 
@@ -401,8 +419,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def content_at(layers: Iterable[Layer], path: str) -> Path | None:
-    """Where the content of a path lies, in layers of which the topmost is first."""
-    return find(layers, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -232,12 +233,18 @@ def test_live_folders_are_shared_and_private_ones_leave_nothing(
     assert made_by(view, tmp_path / "made") == {}
 
 
-def test_a_change_of_a_large_file_since_submit_is_noticed(project: Path) -> None:
+def test_a_change_of_what_was_not_copied_is_noticed(project: Path, tmp_path: Path) -> None:
     path = project / "data/x.csv"
-    spec = ViewSpec(project, is_open=True, large={"data/x.csv": Key.of(path.stat())})
+    lists = tmp_path / "lists.json"
+    lists.write_text(json.dumps({"linked": {"data/x.csv": Key.of(path.stat())}, "missing": {}}))
+    spec = ViewSpec(project, (Layer(project, (), lists),))
     assert spec.changed_meanwhile() == []
     path.write_text("another")
     assert spec.changed_meanwhile() == ["data/x.csv"]
+    (tmp_path / "above/data").mkdir(parents=True)
+    (tmp_path / "above/data/x.csv").write_text("made by an earlier step")
+    covered = ViewSpec(project, (Layer(tmp_path / "above"), *spec.layers))
+    assert covered.changed_meanwhile() == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")

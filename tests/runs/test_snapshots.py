@@ -149,7 +149,7 @@ def test_cleaning_keeps_what_runs_need(snapshots: Snapshots, project: Path) -> N
     snapshots.clean([new.digest], needed)
     assert seen(Snapshots(snapshots.runs), new, "train.py") == "2"
     with pytest.raises(ConvectError):
-        snapshots.read(old.digest)
+        Snapshots(snapshots.runs).read(old.digest)
 
 
 @pytest.mark.parametrize(
