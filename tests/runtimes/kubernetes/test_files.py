@@ -323,6 +323,13 @@ def test_a_record_of_an_environment_that_is_none_is_left(wire: Wire, told: Any) 
     assert (wire.home / "executed.ipynb").exists()
 
 
+def test_what_a_runner_tells_of_an_error_comes_back_whole(wire: Wire) -> None:
+    error = {"cell": 2, "name": "ValueError", "value": "no", "traceback": ["a", "b"]}
+    outcome = {"state": "failed", "reason": "Cell 2 raised ValueError", "error": error}
+    wire.hear([sent("outputs.json", json.dumps(outcome).encode())])
+    assert json.loads((wire.home / "outputs.json").read_text()) == outcome
+
+
 def test_numbers_that_json_has_not_come_back_as_they_are(wire: Wire) -> None:
     outcome = {"state": "succeeded", "metrics": {"loss": float("nan"), "n": 1}}
     wire.hear([sent("outputs.json", json_text.dumps(outcome).encode())])
