@@ -154,18 +154,27 @@ class _Reader:
         needed = sorted(set(addresses.values()) - set(self.followed))
         texts = self.fetch(needed) if needed else {}
         found: dict[str, Component] = {}
+        failed: dict[str, Unreadable] = {}
         for key, (task, reference) in references.items():
-            if reference.url in found:
+            if reference.url in found or reference.url in failed:
                 continue
             try:
                 found[reference.url] = self.referred(
                     texts, addresses[reference.url], reference, above
                 )
             except ConvectError as error:
-                raise task.fail(
-                    f"The component of the task “{key}” cannot be read: {error.sentence}",
-                    f"Give a replacement for {reference.url}.",
-                ) from None
+                failed[reference.url] = task.fail(
+                    f"The component of the task “{key}” cannot be read: {error.sentence}"
+                )
+        if failed:
+            first = next(iter(failed.values()))
+            more = f" Nor can {len(failed) - 1} more." if len(failed) > 1 else ""
+            raise Unreadable(
+                first.file,
+                first.line,
+                first.reason + more,
+                hint=f"Give a replacement for {', '.join(failed)}.",
+            )
         return found
 
     def referred(

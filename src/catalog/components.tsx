@@ -58,7 +58,7 @@ export default function ComponentsView(props: {
         <div className="jp-ConvectCatalog-hint">{trans.__('Loading…')}</div>
       )}
       {isEmpty && <Welcome />}
-      {model.isReady && !isEmpty && model.found === 0 && (
+      {model.isReady && !isEmpty && model.rows.length === 0 && (
         <div className="jp-ConvectCatalog-hint">
           {trans.__(
             'No component matches “%1”. Search for something else, or add a catalog that has it below.',

@@ -252,7 +252,7 @@ export class CatalogModel extends Observable {
     const words = wordsOf(this._text);
     const entries = find(this._items, words);
     const key = this._rows[this._cursor]?.key;
-    this._found = entries.length;
+    this._found = entries.filter(entry => entry.digest).length;
     this._rows = rowsOf(
       entries,
       category => words.length > 0 || !this._closed.has(category)

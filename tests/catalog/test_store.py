@@ -511,3 +511,13 @@ def test_approvals_given_at_the_same_time_are_all_kept(
         for number, each in enumerate(components):
             pool.submit(approvals[number % 4].give, each)
     assert all(approvals[0].has(each) for each in components)
+
+
+def test_all_dead_references_of_a_graph_are_told_at_once(store: CatalogStore, site: Any) -> None:
+    dead = [f"{site.url}/dead-{number}.yaml" for number in range(3)]
+    tasks = {f"t{number}": {"componentRef": {"url": url}} for number, url in enumerate(dead)}
+    text = yaml.safe_dump({"name": "G", "implementation": {"graph": {"tasks": tasks}}})
+    (entry,) = add_urls(store, site.put("/graph.yaml", text)).entries
+    assert entry.error is not None
+    assert entry.error["hint"] == f"Give a replacement for {', '.join(dead)}."
+    assert str(entry.error["message"]).endswith("Nor can 2 more.")

@@ -122,6 +122,11 @@ describe('CatalogModel', () => {
     expect(names()).toEqual(['Data']);
   });
 
+  it('does not count what could not be read as a component', () => {
+    expect(names()).toContain('Gamma');
+    expect(model.found).toBe(2);
+  });
+
   it('reveals what could not be read', () => {
     model.toggle('Data');
     model.reveal('c', 'errors');
