@@ -20,6 +20,7 @@ from jupyterlab_convect.errors import Missing
 from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
 from jupyterlab_convect.runs.attempts import describe
 from jupyterlab_convect.runs.model import Request, Run
+from jupyterlab_convect.runs.snapshots import Snapshots
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus" / "components"
 
@@ -92,7 +93,7 @@ class Attempt:
         )
         plan = Plan("p", (step,), components={"c": to_json(component)})
         run = Run("r1", "my run", 0.0, "local", plan, Request(root=str(tmp_path)))
-        described = describe(run, step, 1, self.folder, {}, None)
+        described = describe(run, step, 1, self.folder, {}, None, Snapshots(self.runs))
         (self.folder / "step.json").write_text(json.dumps(described))
         self.approvals = Approvals(store_folder(self.runs))
         self.component = component
