@@ -37,6 +37,8 @@ AS_JSON = (
 """An expression for the value of a name."""
 OUTPUT_MESSAGES = ("stream", "display_data", "execute_result", "error", "update_display_data")
 EVENT_TEXT = 2000
+SHUTDOWN = 5.0
+"""Seconds: jupyter_client's `KernelManager.shutdown_wait_time`."""
 EVENTS_PER_CELL = 500
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
@@ -126,12 +128,18 @@ class Execution(NotebookClient):
         message = self.client.execute("", silent=True, user_expressions=expressions)
         return _evaluated(await self._reply(message))
 
-    async def shut_down(self, patience: float = 10.0) -> None:
-        """Let the kernel end by itself, with its exit handlers; then make sure of it."""
+    async def shut_down(self) -> None:
+        """Let the kernel end by itself, with its exit handlers; then make sure of it.
+
+        It has as much time as Jupyter, and so papermill, gives it before it is terminated.
+        """
         gone = self._kernel.gone
         if self._wire is not None and not gone.done():
             self._wire.expect(self.client.shutdown())
-            await asyncio.wait({gone}, timeout=patience)
+            await asyncio.wait({gone}, timeout=SHUTDOWN / 2)
+            if not gone.done():
+                self._kernel.terminate()
+                await asyncio.wait({gone}, timeout=SHUTDOWN / 2)
         self.close()
 
     def close(self) -> None:

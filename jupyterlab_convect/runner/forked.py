@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import descendants
 from .kernels import Kernel, copy_text
 from .kernelspecs import KernelSpec
 from .limits import Limits
 from .record import Record
+from .settings import mark_of
 
 EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "IPYTHON", "JUPYTER", "HOME")
 """Variables that are read before a program's own code runs, or while a kernel starts."""
@@ -106,11 +108,21 @@ class ForkedKernel(Kernel):
         self._keeper = keeper
         self._channel = channel
         self._output = output
+        self._alone = False
+        """Whether nobody looks after it any more."""
 
     def listen(self, record: Record) -> None:
+        self._mark = mark_of(record.values_path)
         self._loop.add_reader(self._keeper, self._on_end)
         self._loop.add_reader(self._process, self._on_gone)
         self._reading = asyncio.ensure_future(copy_text(self._output, record.log))
+
+    async def end_rest(self) -> None:
+        """The keeper does so before it tells of the end; if it was killed, by their mark."""
+        patience = descendants.POLITELY + 2 * descendants.AT_MOST
+        await asyncio.wait({self.ended}, timeout=patience)
+        if self._alone or not self.ended.done():
+            await asyncio.to_thread(descendants.end_marked, self._mark)
 
     def forget(self) -> None:
         self._loop.remove_reader(self._keeper)
@@ -130,7 +142,7 @@ class ForkedKernel(Kernel):
         try:
             code = int(json.loads(data[4:])["ended"])
         except (ValueError, KeyError):  # the keeper was killed, and the kernel with it
-            code = -signal.SIGKILL
+            code, self._alone = -signal.SIGKILL, True
         self.ended.set_result(code)
 
 

@@ -12,12 +12,12 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import descendants
 from .kernelspecs import KernelSpec
 from .limits import Limits
 from .outcome import StepFailed
@@ -28,6 +28,9 @@ HISTORY = "HistoryManager.hist_file"
 SOCKET_NAME = 103
 """Bytes in the name of a socket, at most; Linux allows four more."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
+
+_started: set[int] = set()
+"""Processes that asyncio reaps."""
 
 
 class Kernel(ABC):
@@ -43,27 +46,28 @@ class Kernel(ABC):
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
 
+    def terminate(self) -> None:
+        """Ask the process to end, and not what it has started."""
+        if not self.gone.done():
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGTERM)
+
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
 
-    async def end_children(self, patience: float = 0.5) -> None:
-        """End what it has left running, politely at first."""
-        deadline = time.monotonic() + patience
-        while self._signal(signal.SIGTERM) and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
-        self.kill()
+    @abstractmethod
+    async def end_rest(self) -> None:
+        """End what it has left running."""
 
     @abstractmethod
     def forget(self) -> None:
         """Remove what it leaves behind, once it has ended."""
 
-    def _signal(self, number: signal.Signals) -> bool:
-        """False when there is nobody to hear it."""
-        try:
-            os.killpg(self.pid, number)
-        except OSError:
-            return False
-        return True
+    def _signal(self, number: signal.Signals) -> None:
+        # Once it is gone, the number of its group may be that of another.
+        if not self.gone.done():
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, number)
 
 
 class StartedKernel(Kernel):
@@ -108,6 +112,9 @@ class StartedKernel(Kernel):
                 f"The kernel {spec.name} could not be started: {explain_os_error(error)}."
             ) from error
         return cls(process, reading, connection, folder)
+
+    async def end_rest(self) -> None:
+        await end_rest(self.pid)
 
     def forget(self) -> None:
         self._reading.cancel()
@@ -198,7 +205,23 @@ async def start_process(
         raise
     finally:
         os.close(theirs)
+    _started.add(process.pid)
     return process, asyncio.ensure_future(copy_text(ours, write))
+
+
+async def end_rest(group: int) -> None:
+    """End what a process has left running, which was started in a group of its own."""
+    if not descendants.adopts():  # only what has stayed in the group can be found
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+    elif descendants.children():
+        await asyncio.to_thread(descendants.end, _started)
+
+
+def reap_rest() -> None:
+    """Take note of what has ended and has no other parent left than the runner."""
+    if descendants.adopts():
+        descendants.reap(_started)
 
 
 async def copy_text(descriptor: int, write: Callable[[str], None]) -> None:

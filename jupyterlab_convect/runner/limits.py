@@ -7,6 +7,7 @@ step also share one, which limits all of them together, and their use of the pro
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -14,6 +15,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from .descendants import signal_if
 
 CGROUPS = Path("/sys/fs/cgroup")
 PERIOD = 100_000
@@ -141,13 +144,16 @@ def count_all_kills() -> int:
 def _remove(group: Path) -> None:
     for _ in range(50):
         for pid in _words(group / "cgroup.procs"):
-            with contextlib.suppress(OSError):
-                os.kill(int(pid), signal.SIGKILL)
+            signal_if(int(pid), signal.SIGKILL, functools.partial(_is_member, group, pid))
         with contextlib.suppress(OSError):
             group.rmdir()
         if not group.exists():
             return
         time.sleep(0.01)
+
+
+def _is_member(group: Path, pid: str) -> bool:
+    return pid in _words(group / "cgroup.procs")
 
 
 def _is_ours(place: Path) -> bool:

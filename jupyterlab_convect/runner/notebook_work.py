@@ -231,8 +231,8 @@ class NotebookWork:
         finally:
             if not kernel.gone.done():
                 kernel.kill()
-            await kernel.end_children()
             await asyncio.wait({kernel.gone}, timeout=5)
+            await kernel.end_rest()
             if self._execution is not None:
                 self._execution.close()
             kernel.forget()

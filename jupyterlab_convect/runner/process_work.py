@@ -15,7 +15,7 @@ from typing import Any
 
 from ..json_text import dumps
 from .bundle import bundle_path
-from .kernels import explain_os_error, start_process
+from .kernels import end_rest, explain_os_error, start_process
 from .kernelspecs import find
 from .limits import Limits
 from .outcome import MemoryWatch, StepFailed, explain_end
@@ -52,8 +52,8 @@ class ProcessWork:
         try:
             code = await self._process.wait()
         finally:
-            self.kill()  # what it left running in the background
-            # Someone outside the process group may keep the pipe open for ever.
+            await end_rest(self._process.pid)
+            # Someone who was not found may keep the pipe open for ever.
             await asyncio.wait({reading}, timeout=1)
             reading.cancel()
         if code:
@@ -69,7 +69,7 @@ class ProcessWork:
         pass
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
+        if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, number)
 

@@ -14,6 +14,7 @@ from ..run_files import append_to, open_regular
 from .masking import Mask
 from .outcome import size
 from .patterns import Patterns
+from .settings import VALUES
 
 LARGEST_VALUE = 256 * 1024
 
@@ -39,7 +40,7 @@ class Record:
         self.metrics: dict[str, float] = {}
         self.parameters: dict[str, Any] = {}
         self.trouble: OSError | None = None
-        self.values_path = folder / "values.ndjson"
+        self.values_path = folder / VALUES
         self._patterns = Patterns(patterns or {}, lambda note: self._log.write(note))
         self._events = _Lines(self, folder / "events.ndjson", event_limit)
         self._log = _Lines(self, folder / "log.txt", log_limit)

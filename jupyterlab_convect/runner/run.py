@@ -20,6 +20,7 @@ from ..json_text import dumps
 from ..run_files import read_regular, write_new
 from . import files
 from .identity import identify
+from .kernels import reap_rest
 from .layers import digest_file
 from .limits import limiting
 from .masking import Mask, secrets_in
@@ -234,6 +235,7 @@ async def _tick(work: Work, record: Record) -> None:
         await asyncio.sleep(TICK)
         record.read_values()
         work.tick()
+        reap_rest()
         if time.monotonic() - beat >= BEAT:
             beat = time.monotonic()
             record.event("beat")

@@ -10,6 +10,8 @@ from pathlib import Path
 from .step import StepSpec
 
 _PREFIX = "CONVECT_"
+VALUES = "values.ndjson"
+"""The file in the attempt folder that steps report to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +66,8 @@ def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
         "CONVECT_ATTEMPT": str(step.attempt),
         "CONVECT_VALUES": str(values),
     }
+
+
+def mark_of(values: Path) -> str:
+    """What the environment of everything that a step starts has, and of nothing else."""
+    return f"CONVECT_VALUES={values}"

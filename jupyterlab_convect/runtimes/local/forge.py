@@ -18,7 +18,7 @@ import _io
 import array
 import contextlib
 import gc
-import importlib.util
+import importlib
 import json
 import os
 import secrets
@@ -32,6 +32,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 KERNEL_MODULES = (
@@ -57,6 +58,8 @@ LATER = ("papermill.parameterize",)
 COURTESY, HASTE = 0.15, 0.03
 """Seconds after an order in which its step has the processors for itself; when the next
 is likely to follow, because this one did."""
+REAP = 5.0
+"""Seconds between two looks for processes of a kernel that have ended and lost their parent."""
 CLOSELY = 1.0
 """Seconds between two orders that follow each other."""
 TRIES = 3
@@ -142,6 +145,7 @@ class Forge:
                     importlib.import_module(name)
             del sys.modules["debugpy"]
             rehearse()
+        self.options["descendants"] = load_descendants()
         tempfile.gettempdir()  # tries it out, once for all
         gc.freeze()
         gc.enable()
@@ -250,6 +254,15 @@ class Forge:
             self.rest()
 
 
+def load_descendants() -> Any:
+    """The one module of ours that a keeper needs, where no kernel finds it among its own."""
+    name = "jupyterlab_convect.runner.descendants"
+    if name in sys.modules:
+        return sys.modules[name]
+    path = Path(__file__).parents[2] / "runner" / "descendants.py"
+    return SimpleNamespace(**load(str(path)))
+
+
 def rehearse() -> None:
     """Compile the patterns that a kernel reads its first cell with."""
     from IPython.core.inputtransformer2 import TransformerManager
@@ -273,6 +286,7 @@ def start_over(keep: set[int]) -> None:
 
 def spare(channel: socket.socket, options: dict[str, Any]) -> None:
     """Wait for the one order of this process."""
+    descendants = options["descendants"]
     if options["runner"]:
         kernel = None
         if not select.select([channel], [], [], 0)[0]:
@@ -282,6 +296,7 @@ def spare(channel: socket.socket, options: dict[str, Any]) -> None:
         confined = confine(overlay)
         kernel = fork_kernel(options, channel, overlay, landlock)
         kernel["confined"] = confined and os.geteuid() != 0
+    descendants.adopt()
     order, descriptors = receive(channel)
     if order is None:
         if kernel is not None:
@@ -293,7 +308,7 @@ def spare(channel: socket.socket, options: dict[str, Any]) -> None:
     channel.close()
     if kernel is None:
         os._exit(run_step(order, descriptors))
-    keep(socket.socket(fileno=descriptors[0]), kernel, overlay if confined else None)
+    keep(socket.socket(fileno=descriptors[0]), kernel, overlay if confined else None, descendants)
     os._exit(0)
 
 
@@ -361,9 +376,14 @@ def show(overlay: dict[str, Any] | None, order: dict[str, Any]) -> bool:
     return True
 
 
-def keep(runner: socket.socket, kernel: dict[str, Any], overlay: dict[str, Any] | None) -> None:
-    """Look after a kernel for its runner: show it what it is to see, tell how it ends, end it
-    when the runner is gone."""
+def keep(
+    runner: socket.socket,
+    kernel: dict[str, Any],
+    overlay: dict[str, Any] | None,
+    descendants: Any,
+) -> None:
+    """Look after a kernel for its runner: show it what it is to see, end what it leaves running,
+    and tell how it ended. When the runner is gone, all of that ends at once."""
     facts = ("pid", "connection", "folder", "launch", "base", "confined")
     message = {key: kernel[key] for key in facts}
     send(runner, message, [kernel["channel"], kernel["output"]])
@@ -371,16 +391,23 @@ def keep(runner: socket.socket, kernel: dict[str, Any], overlay: dict[str, Any] 
     os.close(kernel["output"])
     pidfd = os.pidfd_open(kernel["pid"])
     waiting: list[Any] = [pidfd, runner]
-    ready, _, _ = select.select(waiting, [], [])
+
+    def wait() -> list[Any]:
+        while not (ready := select.select(waiting, [], [], REAP)[0]):
+            descendants.reap({kernel["pid"]})
+        return ready
+
+    ready = wait()
     if pidfd not in ready:
         order, _ = receive(runner)
         if order is not None:
             runner.send(b"y" if show(overlay, order["view"]) else b"n")
-            ready, _, _ = select.select(waiting, [], [])
+            ready = wait()
     if pidfd not in ready:
         with contextlib.suppress(OSError):
             os.killpg(kernel["pid"], signal.SIGKILL)
     _, status = os.waitpid(kernel["pid"], 0)
+    descendants.end(politely=descendants.POLITELY if pidfd in ready else 0)
     with contextlib.suppress(OSError):
         send(runner, {"ended": os.waitstatus_to_exitcode(status)})
 
@@ -519,8 +546,6 @@ def be_kernel(
         if isinstance(each, _io._IOBase):  # without what io.IOBase asks of every class
             with contextlib.suppress(Exception):
                 each.flush()
-    with contextlib.suppress(OSError):
-        os.setpgid(0, os.getppid())  # its own group is now what the notebook has started
     os._exit(0)
 
 

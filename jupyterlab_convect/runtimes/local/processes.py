@@ -5,42 +5,65 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from ...runner.descendants import end_marked
+from ...runner.identity import boot, host, parse_stat, send_signal
 from ...runner.kernels import socket_folders
 from ...runner.limits import remove_empty_groups
+from ...runner.settings import VALUES, mark_of
+
+PATIENCE = 10.0
+"""Seconds until processes that do not even end by SIGKILL are given up."""
 
 
-def family(pid: int) -> set[int]:
-    """The members of the session that `pid` leads, and the descendants of them all."""
+def end_attempt(folder: Path, *processes: Mapping[str, Any]) -> None:
+    """End what the attempt in `folder` has started, and the processes that look after it.
+
+    Those are halted first: they start nothing more, and what loses its parent comes to them.
+    What they have left when they were killed before is found by its mark.
+    """
+    for process in processes:
+        if send_signal(process, signal.SIGSTOP):
+            _end_descendants(process)
+            send_signal(process, signal.SIGKILL)
+    end_marked(mark_of(folder.absolute() / VALUES))
+
+
+def descendants_of(pid: int) -> list[dict[str, Any]]:
+    """The identities of all processes that have it among their ancestors and still run."""
     parents: dict[int, int] = {}
-    found: set[int] = set()
-    for place in Path("/proc").iterdir():
-        if not place.name.isdigit():
-            continue
-        try:
-            fields = (place / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(place.name)] = int(fields[1])
-        if pid in (int(place.name), int(fields[3])):
-            found.add(int(place.name))
-    grown = True
-    while grown:
-        more = {child for child, parent in parents.items() if parent in found} - found
+    started: dict[int, int | None] = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            stat = (place / "stat").read_text()
+            parents[int(place.name)] = int(stat.rpartition(")")[2].split()[1])
+            started[int(place.name)] = parse_stat(stat)
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
-        grown = bool(more)
-    return found - {os.getpid(), 1}
+    here = {"host": host(), "boot": boot()}
+    return [
+        {"pid": each, "start_time": started[each], **here}
+        for each in found - {pid, os.getpid()}
+        if started.get(each) is not None
+    ]
 
 
-def kill_family(pid: int) -> None:
-    """Kill them all, also what is started meanwhile."""
-    for _ in range(10):
-        members = [each for each in family(pid) if _kill(each)] if Path("/proc").is_dir() else []
-        if not members:
-            break
-    with contextlib.suppress(OSError):
-        os.killpg(pid, signal.SIGKILL)
+def _end_descendants(process: Mapping[str, Any]) -> None:
+    pid = int(process["pid"])
+    if not Path("/proc/self/stat").exists():
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)  # it leads a group, and is halted: the group is its own
+        return
+    deadline = time.monotonic() + PATIENCE
+    while (left := descendants_of(pid)) and time.monotonic() < deadline:
+        for each in left:
+            send_signal(each, signal.SIGKILL)
+        time.sleep(0.005)
 
 
 def remove_leftovers() -> None:
@@ -50,18 +73,6 @@ def remove_leftovers() -> None:
         owner = place.name.split("-")[1]
         if owner.isdigit() and not Path("/proc", owner).exists() and Path("/proc").is_dir():
             _remove(place)
-
-
-def _kill(pid: int) -> bool:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except OSError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    try:
-        return state.read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def _remove(place: Path) -> None:

@@ -24,17 +24,18 @@ from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
 from ...run_files import append_to, open_regular, read_regular, write_whole
 from ...runner.forked import describes, own_launch
-from ...runner.identity import identify, is_alive, is_here
+from ...runner.identity import identify, is_alive, is_here, send_signal
 from ...runner.kernelspecs import find
 from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
+from ...runs.model import ENDED
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
 from ..progress import Progresses
 from . import machine
 from .checks import check_plan, cpu_limit, memory_limit, need_of
 from .ledger import Capacity, Ledger
 from .machine import GpuDevice
-from .processes import kill_family, remove_leftovers
+from .processes import end_attempt, remove_leftovers
 from .secret_values import environment, without_secrets
 from .warm import WarmProcess
 
@@ -150,24 +151,22 @@ class LocalRuntime(StepRuntime):
         yield identity if keeper is None else {**identity, "keeper": identify(keeper)}
 
     async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
-        return [self._status(attempt) for attempt in attempts]
+        statuses = [self._status(attempt) for attempt in attempts]
+        for attempt, status in zip(attempts, statuses, strict=True):
+            if status.state in ENDED and not (attempt.folder / "outputs.json").exists():
+                # Its runner was killed, and could not end what it had started.
+                await asyncio.to_thread(end_attempt, attempt.folder, *_keepers(attempt))
+        return statuses
 
     async def stop(self, attempt: Attempt) -> None:
         _leave_word(attempt.folder)
         found = _identity(attempt)
         if found is None or not is_here(found):
             return
-        pid = int(found["pid"])
-        if is_alive(found):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGTERM)
+        if send_signal(found, signal.SIGTERM):
             await _wait_for_end(found, 2 * self.stop_grace + FORCE_AFTER)
         if is_alive(found) or not (attempt.folder / "outputs.json").exists():
-            # The kernel's first: its keeper would end only the kernel with the runner.
-            keeper = (attempt.handle or {}).get("keeper")
-            if keeper and is_alive(keeper):
-                await asyncio.to_thread(kill_family, int(keeper["pid"]))
-            await asyncio.to_thread(kill_family, pid)
+            await asyncio.to_thread(end_attempt, attempt.folder, *_keepers(attempt), found)
 
     async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         return await asyncio.to_thread(_read_log, attempt, offset, limit)
@@ -319,6 +318,12 @@ def _identity(attempt: Attempt) -> dict[str, Any] | None:
         return found
     except (OSError, ValueError):
         return dict(attempt.handle) if attempt.handle else None
+
+
+def _keepers(attempt: Attempt) -> list[dict[str, Any]]:
+    """Who looks after its kernel."""
+    keeper = (attempt.handle or {}).get("keeper")
+    return [keeper] if keeper else []
 
 
 def _outcome(attempt: Attempt) -> StepStatus | None:

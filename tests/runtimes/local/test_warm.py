@@ -18,7 +18,7 @@ import pytest
 
 from jupyterlab_convect.runner.forked import describes, needs_exec, own_launch
 from jupyterlab_convect.runner.kernelspecs import find
-from jupyterlab_convect.runtimes.local.processes import family
+from jupyterlab_convect.runtimes.local.processes import descendants_of
 from jupyterlab_convect.runtimes.local.warm import WarmProcess
 
 pytestmark = [
@@ -96,6 +96,10 @@ def warm(make):
 def _pid(driver):
     """Of the warm process of the kernels; that of the runners came first."""
     return list(driver.runtime._warm.values())[-1]._server.process.pid
+
+
+def family(pid):
+    return {pid, *(each["pid"] for each in descendants_of(pid))}
 
 
 async def test_it_looks_like_one_that_was_started_the_ordinary_way(make, warm):
