@@ -79,6 +79,55 @@ const SENTENCES = [
   trans.__('The image %1 had %2 %3; here it is not installed.'),
   trans.__('The image %1 had %2 %3; here it is %4.'),
   trans.__('The image %1 did not have %2; here it is %3.'),
+  trans.__(
+    'The cluster has been unreachable since %1; this is the last known state.'
+  ),
+  trans.__('The cluster cannot be reached: %1.'),
+  trans.__('The cluster does not accept your credentials.'),
+  trans.__('You are not allowed to %1 in namespace %2: %3.'),
+  trans.__('Its results are being copied back.'),
+  trans.__('Its pod was deleted before its results were copied back.'),
+  trans.__(
+    'Its results were not kept, because its secrets could not be hidden in them.'
+  ),
+  trans.__('What came back from the pod cannot be used: %1'),
+  trans.__('Its state cannot be read: %1'),
+  trans.__('The node evicted the pod because it was low on %1.'),
+  trans.__(
+    'The node rejected the pod because the resources it needs were just taken.'
+  ),
+  trans.__('It exceeded its deadline.'),
+  trans.__('It was preempted by a pod with a higher priority.'),
+  trans.__('Its node stopped responding, so the cluster deleted the pod.'),
+  trans.__('Its node is being drained.'),
+  trans.__('Its node no longer exists.'),
+  trans.__(
+    'Its node stopped it because it is low on resources or shutting down.'
+  ),
+  trans.__('It ran out of memory: it used more than its limit of %1.'),
+  trans.__('It ran out of memory: it used more than the node has.'),
+  trans.__('It was killed (SIGKILL), probably because it ran out of memory.'),
+  trans.__('Kubernetes marked the Job as failed.'),
+  trans.__(
+    'The node %1 does not respond; the step may still be running there.'
+  ),
+  trans.__('Its Job is no longer in the cluster, so how it ended is unknown.'),
+  trans.__('Its Job was deleted from the cluster before it finished.'),
+  trans.__('Waiting for the cluster to create its pod.'),
+  trans.__('Waiting for a node.'),
+  trans.__('Starting on %1.'),
+  trans.__('Waiting: %1 steps are in the cluster already.'),
+  trans.__('There is no image %1.'),
+  trans.__('The registry of the image %1 cannot be reached.'),
+  trans.__('The image %1 cannot be pulled.'),
+  trans.__(
+    'The image %1 cannot be pulled: it needs a pull secret or does not exist.'
+  ),
+  trans.__('There is no secret %1 in the namespace.'),
+  trans.__('The secret %1 has no key %2.'),
+  trans.__('Watching %1 in namespace %2'),
+  trans.__('Watching step %1 of run %2'),
+  trans.__('Reading the log of pod %1'),
   trans.__('There are %1 more differences.'),
   trans.__('There is 1 more difference.'),
   trans.__('Stop it first.')

@@ -17,9 +17,7 @@ def ended(pod: Object) -> Finding:
     if put_out := disruption(pod):
         return Finding("failed", put_out, disruption_words(pod))
     if status.get("reason") == "Evicted":
-        return Finding(
-            "failed", f"The node evicted the pod{_why_evicted(status)}", status.get("message")
-        )
+        return Finding("failed", _evicted(status), status.get("message"))
     if status.get("reason") in (
         "UnexpectedAdmissionError",
         "NodeAffinity",
@@ -45,8 +43,10 @@ def _exit(pod: Object, end: Json) -> Finding:
         return Finding("succeeded")
     if kind == "OOMKilled":
         limit = container.get("resources", {}).get("limits", {}).get("memory")
-        allowed = f"more than its limit of {_size(limit)}" if limit else "more than the node has"
-        return Finding("failed", f"It ran out of memory: it used {allowed}.", words or kind)
+        reason = "It ran out of memory: it used more than the node has."
+        if limit:
+            reason = f"It ran out of memory: it used more than its limit of {_size(limit)}."
+        return Finding("failed", reason, words or kind)
     if kind in ("StartError", "ContainerCannotRun") or code in (126, 127, 128):
         return Finding("failed", _start_trouble(container, words or ""), words)
     if kind == "ContainerStatusUnknown":
@@ -76,11 +76,11 @@ def _start_trouble(container: Object, words: str) -> str:
     return f"The image {container['image']} cannot run {program}."
 
 
-def _why_evicted(status: Json) -> str:
+def _evicted(status: Json) -> str:
     words = status.get("message") or ""
     if found := re.search(r"low on resource: (\S+?)\.", words):
-        return f" because it was low on {found[1]}."
-    return f": {words}" if words else "."
+        return f"The node evicted the pod because it was low on {found[1]}."
+    return f"The node evicted the pod: {words}" if words else "The node evicted the pod."
 
 
 _DISRUPTIONS = {
