@@ -29,7 +29,7 @@ from .definition import component_from_json
 from .engines import container_engine, user_in
 from .files import read_json
 from .model import Component
-from .run import Folders, Launch, arguments_of, as_container, as_process, context_of
+from .run import Folders, Launch, arguments_of, as_container, as_process, context_of, in_view
 
 LARGEST_VALUE = 64 << 10
 """Outputs above so many bytes are files, whatever their type."""
@@ -57,7 +57,8 @@ def prepare(step: Json, component: Component, folder: Path) -> Launch:
     """Decide how it runs here, and make ready what it needs."""
     given = step["component"]
     folders = Folders(Path(step["folder"]))
-    arguments = arguments_of(component, given["arguments"], (folders.work, Path(given["root"])))
+    files = in_view(given, folders.work / "merged")
+    arguments = arguments_of(component, files, (folders.work, Path(given["root"])))
     context = context_of(step)
     program = container_engine(os.environ)
     if program:

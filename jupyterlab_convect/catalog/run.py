@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -222,6 +223,51 @@ def context_of(step: Json) -> dict[str, str]:
         "root": step["folder"],
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+def in_view(given: Mapping[str, Json], merged: Path) -> dict[str, Json]:
+    """The arguments of `step.json`, with files of the project as the run sees them.
+
+    What earlier steps made lies over the project as it was submitted. A folder that
+    several layers have is put together below `merged`.
+    """
+    view = given.get("view") or {"root": given["root"], "layers": []}
+
+    def real(value: Json) -> Json:
+        path = file_in(value)
+        inside = None if path is None else os.path.relpath(Path(given["root"], path), view["root"])
+        if inside is None or inside.startswith(".."):
+            return value
+        found = _seen(inside, view["layers"], merged)
+        return value if found is None else {**value, "file": str(found)}
+
+    return {name: real(value) for name, value in given["arguments"].items()}
+
+
+def _seen(path: str, layers: Sequence[Json], merged: Path) -> Path | None:
+    above: list[tuple[Path, Sequence[str]]] = []
+    for layer in layers:
+        hidden = layer.get("deleted", ())
+        place = Path(layer["folder"], path)
+        if place.is_file():
+            return None if above else place
+        if place.is_dir():
+            above.append((place, [item for item in hidden if _below(item, path)]))
+        if any(_below(path, item) for item in hidden):
+            break
+    if len(above) < 2:
+        return above[0][0] if above else None
+    target = merged / path
+    for place, deleted in reversed(above):
+        for item in deleted:
+            gone = merged / item
+            shutil.rmtree(gone) if gone.is_dir() else gone.unlink(missing_ok=True)
+        shutil.copytree(place, target, dirs_exist_ok=True)
+    return target
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def arguments_of(

@@ -383,6 +383,12 @@ class Driver:
                 scratch_folders(attempt.folder),
             )
             content["notices"] = self._results.overlaps(made)
+        if self._snapshot is not None and attempt.step.kind == "component":
+            # It has a folder of its own, and takes single files from the project.
+            made = self._results.made(attempt.step)
+            content["component"]["view"] = describe_view(
+                snapshots, self._snapshot, [(folder, files) for _, folder, files in made], ()
+            )
         keep_source(snapshots, attempt.step, attempt.folder)
         write_json(attempt.folder / "step.json", content)
 

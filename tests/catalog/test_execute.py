@@ -14,6 +14,7 @@ import pytest
 
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
+from jupyterlab_convect.catalog.run import in_view
 
 pytestmark = pytest.mark.slow
 
@@ -322,3 +323,38 @@ def test_a_compiled_function_reports_by_its_executor_output(
     assert outcome["state"] == "succeeded", outcome
     assert outcome["values"] == {"Output": 5}
     assert outcome["metrics"] == {"score": 0.5}
+
+
+def test_files_are_those_that_the_run_sees(tmp_path: Path) -> None:
+    """The project as it was submitted, and over it what earlier steps made."""
+    made, pinned = tmp_path / "made", tmp_path / "pinned"
+    for folder, name, text in (
+        (pinned, "sub/data/a", "old"),
+        (pinned, "sub/data/b", "kept"),
+        (pinned, "sub/data/c", "deleted"),
+        (pinned, "sub/one", "old"),
+        (pinned, "sub/gone", "deleted"),
+        (made, "sub/data/a", "new"),
+        (made, "sub/two", "new"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    layers = [
+        {"folder": str(made), "deleted": ["sub/data/c", "sub/gone"]},
+        {"folder": str(pinned)},
+    ]
+    names = ("data", "one", "two", "gone", "../../out", str(tmp_path / "elsewhere"))
+    given = {
+        "root": "/home/project/sub",
+        "view": {"root": "/home/project", "layers": layers},
+        "arguments": {name: {"file": name} for name in names} | {"value": 3},
+    }
+    found = in_view(given, tmp_path / "merged")
+    assert found["one"] == {"file": str(pinned / "sub/one")}
+    assert found["two"] == {"file": str(made / "sub/two")}
+    for name in ("gone", "../../out", str(tmp_path / "elsewhere")):
+        assert found[name] == {"file": name}
+    assert found["value"] == 3
+    data = Path(found["data"]["file"])
+    assert {file.name: file.read_text() for file in data.iterdir()} == {"a": "new", "b": "kept"}
+    assert (pinned / "sub/data/c").exists()
