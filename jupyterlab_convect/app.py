@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,11 +13,10 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
 
 from .background import forever
-from .errors import ConvectError
 from .events import RUN, SCHEMAS, SWEEP, Coalesced
-from .pools import run_in
+from .pools import LoopThread, run_in
 from .routes import all_routes
-from .runs.model import ENDED, State
+from .runs.model import ENDED, Run, State
 from .settings import Settings
 from .workspace import Workspace
 
@@ -39,7 +40,10 @@ class Convect(ExtensionApp, Settings):
         self.workspace = Workspace(self, log=self.log)
         self._events = Coalesced(self._emit)
         self._here: set[str] = set()
-        self._tasks: list[asyncio.Task[NoReturn]] = []
+        self._hears = False
+        self._lasting: list[asyncio.Task[NoReturn] | Future[NoReturn]] = []
+        self.engine_thread = LoopThread("convect-engine")
+        """Where the engine and the runtimes live: nothing of them runs on the server's loop."""
         assert self.serverapp.event_logger is not None
         for schema in SCHEMAS:
             self.serverapp.event_logger.register_event_schema(schema)
@@ -55,45 +59,45 @@ class Convect(ExtensionApp, Settings):
         return Path(getattr(contents, "root_dir", "") or self.serverapp.root_dir).expanduser()
 
     async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
-        try:
-            self.workspace.engine.on_change(self.tell)
-        except ConvectError as error:
-            # Every request will be answered with it; the rest of the server works.
-            self.log.error("%s %s", error.sentence, error.hint)
-            return
-        lasting = {
-            "Looking for abandoned runs": self._resume,
-            "Reporting activity": self._report_activity,
-            "Deleting old runs": self._prune,
-            "Refreshing catalogs": self._refresh_catalogs,
-        }
-        health = self.workspace.health
-        self._tasks = [
-            asyncio.create_task(forever(name, work, health)) for name, work in lasting.items()
+        self._loop = asyncio.get_running_loop()
+        self._lasting = [
+            asyncio.create_task(self._forever("Reporting activity", self._report_activity)),
+            self.engine_thread.begin(self._forever("Looking for abandoned runs", self._resume)),
+            self.engine_thread.begin(self._forever("Deleting old runs", self._prune)),
+            self.engine_thread.begin(self._forever("Refreshing catalogs", self._refresh_catalogs)),
         ]
 
     async def stop_extension(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.workspace.close()
+        if self.engine_thread.is_closed:
+            return
+        for work in self._lasting:
+            work.cancel()
+        await self.engine_thread.run(self.workspace.close())
+        self.engine_thread.close()
+
+    def _forever(
+        self, name: str, work: Callable[[], Awaitable[object]]
+    ) -> Coroutine[Any, Any, NoReturn]:
+        return forever(name, work, self.workspace.health)
 
     def current_activity(self) -> dict[str, int] | None:
         """Keeps the server from shutting itself down under runs that run on this machine."""
         return {"runs": len(self._here)} if self._here else None
 
-    def tell(self, run_id: str, seq: int, state: State | str) -> None:
-        """Let the open pages know that a run changed."""
-        self._events.tell(RUN, run_id, {"run": run_id, "seq": seq, "state": state})
-        if state == "deleted":
-            return
-        run = self.workspace.store.read(run_id).run
-        if run.runtime == "local" and state not in ENDED:
-            self._here.add(run_id)
+    def tell(self, run: Run, seq: int, state: State | str) -> None:
+        """Let the open pages know that a run changed. Call it on the server's event loop."""
+        self._events.tell(RUN, run.id, {"run": run.id, "seq": seq, "state": state})
+        if run.runtime == "local" and state not in (*ENDED, "deleted"):
+            self._here.add(run.id)
         else:
-            self._here.discard(run_id)
-        if run.request.sweep:
+            self._here.discard(run.id)
+        if run.request.sweep and state != "deleted":
             self.tell_sweep(run.request.sweep)
+
+    def _hear(self, run_id: str, seq: int, state: State) -> None:
+        """What the engine calls, in its own thread."""
+        run = self.workspace.store.read(run_id).run
+        self._loop.call_soon_threadsafe(self.tell, run, seq, state)
 
     def tell_sweep(self, sweep_id: str) -> None:
         self._events.tell(SWEEP, sweep_id, {"sweep": sweep_id})
@@ -104,6 +108,9 @@ class Convect(ExtensionApp, Settings):
         self.serverapp.event_logger.emit(schema_id=schema, data=data)
 
     async def _resume(self) -> None:
+        if not self._hears:
+            self.workspace.engine.on_change(self._hear)
+            self._hears = True
         await self.workspace.resume()
         await asyncio.sleep(RESUME_PAUSE)
 
@@ -122,4 +129,4 @@ class Convect(ExtensionApp, Settings):
     async def _refresh_catalogs(self) -> None:
         """Look for changes in the catalogs that want it; users take them by choice."""
         await asyncio.sleep(CATALOG_PAUSE)
-        await run_in("refreshing", self.workspace.catalog.refresh_due)
+        await run_in("refreshing", lambda: self.workspace.catalog.refresh_due())

@@ -11,7 +11,6 @@ when the process ends goes on in a process of its own.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import threading
@@ -23,6 +22,7 @@ from .errors import ConvectError, Missing
 from .handles import RunHandle, RunList, SweepHandle
 from .host import hand_over
 from .pipeline.plan import Json
+from .pools import LoopThread
 from .reporting import metric, output
 from .runs.index import Query
 from .runs.model import ENDED, Request, Selection, State
@@ -184,17 +184,11 @@ class Session:
         self.workspace = workspace
         self.submitted: set[str] = set()
         self.sweeps: set[str] = set()
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="convect", daemon=True).start()
+        self._thread = LoopThread("convect")
 
     def do(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Wait for work on the session's loop."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result(timeout)
-        except BaseException:
-            future.cancel()
-            raise
+        return self._thread.wait(work, timeout)
 
     def submit(self, request: Request) -> RunHandle:
         made = self.workspace.make(request)
@@ -208,7 +202,7 @@ class Session:
     def close(self) -> None:
         """Let go of everything; what runs goes on, and whoever comes next takes it up."""
         self.do(self.workspace.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.close()
 
     def is_busy(self) -> bool:
         """Whether something that was started here has not ended."""

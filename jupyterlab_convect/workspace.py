@@ -361,6 +361,14 @@ class Workspace:
         """For what nobody waits for; it is done before the process ends."""
         return ThreadPoolExecutor(1, thread_name_prefix="convect-behind")
 
+    async def open(self) -> None:
+        """Make what reads and writes the runs folder: in the thread of whoever drives the runs."""
+        _ = self.sweeps
+
+    @property
+    def is_open(self) -> bool:
+        return "sweeps" in vars(self)
+
     async def resume(self) -> None:
         """Go on with every run and sweep that nobody drives."""
         await self.engine.resume()

@@ -13,6 +13,7 @@ SWEEP = "https://events.jupyterlab-convect.dev/sweep/v1"
 SCHEMAS = tuple(Path(__file__).with_name(name) for name in ("run.yaml", "sweep.yaml"))
 
 Emit = Callable[[str, dict[str, Any]], None]
+Later = Callable[..., object]
 
 
 class Coalesced:
@@ -23,8 +24,10 @@ class Coalesced:
     for longer than that.
     """
 
-    def __init__(self, emit: Emit, pause: float = 0.1) -> None:
+    def __init__(self, emit: Emit, pause: float = 0.1, later: Later | None = None) -> None:
+        """`later` calls something after some seconds; by default the running event loop does."""
         self._emit = emit
+        self._later = later or (lambda *what: asyncio.get_running_loop().call_later(*what))
         self._pause = pause
         self._held: dict[tuple[str, str], dict[str, Any] | None] = {}
         """The subjects told within the last pause, with what came since."""
@@ -40,7 +43,7 @@ class Coalesced:
     def _send(self, key: tuple[str, str], data: dict[str, Any]) -> None:
         self._held[key] = None
         self._emit(key[0], data)
-        asyncio.get_running_loop().call_later(self._pause, self._settle, key)
+        self._later(self._pause, self._settle, key)
 
     def _settle(self, key: tuple[str, str]) -> None:
         data = self._held.pop(key)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from http.client import responses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -17,6 +16,7 @@ from tornado.web import HTTPError
 from ..errors import ConvectError
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
+from ..pools import run_in
 from ..run_files import open_regular
 from ..runs.model import Request, Run
 from ..runs.store import Record
@@ -115,7 +115,7 @@ class Handler(APIHandler):
     async def submit(self, request: Request) -> None:
         """Start a run and answer with it."""
         run = await self.aside(self.make, request)
-        state = await self.workspace.submit(run)
+        state = await self.drive(self.workspace.submit(run))
         await self._answer_record(Record(run, state), 201)
 
     async def answer_run(self, run_id: str) -> None:
@@ -125,9 +125,13 @@ class Handler(APIHandler):
     async def _answer_record(self, record: Record, status: int = 200) -> None:
         self.answer(await self.aside(shown, self.workspace.store, record, self.root), status)
 
-    async def aside(self, work: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+    async def aside(self, work: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
         """Do blocking work without holding up the server."""
-        return await asyncio.to_thread(work, *arguments, **keywords)
+        return await run_in("reading", work, *arguments, **keywords)
+
+    async def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have work done where the engine and the runtimes live."""
+        return await self.app.engine_thread.run(work)
 
     def answer(self, value: Json, status: int = 200) -> None:
         self.set_status(status)
@@ -145,7 +149,7 @@ class Handler(APIHandler):
         self.finish(set_content_type=kind)
 
     async def stream_file(self, file: Path, name: str) -> None:
-        size = file.stat().st_size
+        size = (await self.aside(file.stat)).st_size
         self.set_header("Content-Length", str(size))
         await self.stream(name, read_chunks(file, size))
 
@@ -178,7 +182,16 @@ class Handler(APIHandler):
             super().log_exception(typ, value, tb)
 
 
-class Polled(Handler):
+class RunsHandler(Handler):
+    """Needs the runs folder, which may not be there, or take its time."""
+
+    async def prepare(self, *arguments: Any, **keywords: Any) -> None:
+        await super().prepare(*arguments, **keywords)
+        if not self.workspace.is_open:
+            await self.drive(self.workspace.open())
+
+
+class Polled(RunsHandler):
     """An open page asks for it all the time, which is no sign that somebody is at work."""
 
     def update_api_activity(self) -> None:

@@ -13,7 +13,8 @@ class Top(Polled):
     @authenticated
     @authorized("read", resource="jupyterlab-convect:runtimes")
     async def get(self, name: str) -> None:
-        found = await self.workspace.runtimes[name].top()
+        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
+        found = await self.drive(runtime.top())
         if found is None:
             raise Missing(f"The runtime {name} does not know what there is and is free.")
         self.answer(found)

@@ -12,7 +12,7 @@ from ..errors import ConvectError, Missing
 from ..runs import environments, made, versions
 from ..runs.index import Query
 from ..runs.model import Selection, State
-from .base import Handler, Polled
+from .base import Polled, RunsHandler
 from .requests import request_of
 
 RESOURCE = "jupyterlab-convect:runs"
@@ -36,10 +36,8 @@ class Runs(Polled):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self) -> None:
-        request = request_of(
-            self.body("RequestBody"), self.root, self.workspace.settings.default_runtime
-        )
-        await self.submit(request)
+        body, default = self.body("RequestBody"), self.workspace.settings.default_runtime
+        await self.submit(await self.aside(request_of, body, self.root, default))
 
     def _query(self) -> Query:
         states = cast("tuple[State, ...]", tuple(self.get_query_arguments("state")))
@@ -75,20 +73,21 @@ class Run(Polled):
     async def patch(self, run_id: str) -> None:
         change: dict[str, Any] = self.body("EditBody")
         state = await self.aside(self.workspace.store.change, run_id, **change)
-        self.app.tell(run_id, state.seq, state.state)
+        run, _ = await self.aside(self.workspace.store.read, run_id)
+        self.app.tell(run, state.seq, state.state)
         await self.answer_run(run_id)
 
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def delete(self, run_id: str) -> None:
-        seq = (await self.aside(self.workspace.store.read, run_id)).state.seq
+        run, state = await self.aside(self.workspace.store.read, run_id)
         await self.aside(self.workspace.store.delete, run_id)
-        self.app.tell(run_id, seq + 1, "deleted")
+        self.app.tell(run, state.seq + 1, "deleted")
         self.set_status(204)
         self.finish()
 
 
-class Stop(Handler):
+class Stop(RunsHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, run_id: str) -> None:
@@ -96,11 +95,11 @@ class Stop(Handler):
         run, _ = await self.aside(self.workspace.store.read, run_id)
         if step is not None and not run.plan.steps_of(step):
             raise Missing(f"Run {run_id} has no step {step!r}.", code="no-such-step")
-        await self.workspace.engine.stop(run_id, step)
+        await self.drive(self.workspace.engine.stop(run_id, step))
         await self.answer_run(run_id)
 
 
-class Rerun(Handler):
+class Rerun(RunsHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, run_id: str) -> None:
@@ -113,7 +112,7 @@ class Rerun(Handler):
         await self.submit(request)
 
 
-class Changes(Handler):
+class Changes(RunsHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
@@ -123,7 +122,7 @@ class Changes(Handler):
         self.answer({"changes": versions.describe(found)})
 
 
-class MadeFiles(Handler):
+class MadeFiles(RunsHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
@@ -135,12 +134,12 @@ class MadeFiles(Handler):
         """Put them into the project."""
         store = self.workspace.store
         await self.aside(made.put_when_asked, store, run_id)
-        _, state = await self.aside(store.read, run_id)
-        self.app.tell(run_id, state.seq, state.state)
+        run, state = await self.aside(store.read, run_id)
+        self.app.tell(run, state.seq, state.state)
         self.answer(await self.aside(made.describe, store, run_id))
 
 
-class Environment(Handler):
+class Environment(RunsHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
@@ -149,7 +148,7 @@ class Environment(Handler):
         self.answer(await self.aside(environments.describe, store, record))
 
 
-class Archive(Handler):
+class Archive(RunsHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:

@@ -26,8 +26,8 @@ class Check(Handler):
     @authorized("write", resource=RESOURCE)
     async def post(self, name: str) -> None:
         body = self.body("RequestBody") | {"runtime": name}
-        request = request_of(body, self.root)
-        problems = await self.workspace.check(request)
+        request = await self.aside(request_of, body, self.root)
+        problems = await self.drive(self.workspace.check(request))
         metrics = await self.aside(self.workspace.metrics, request)
         self.answer({"problems": [to_json(problem) for problem in problems], "metrics": metrics})
 

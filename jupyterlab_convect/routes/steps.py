@@ -42,7 +42,7 @@ class Log(StepHandler):
         offset, limit = self.whole("offset", 0), self.whole("limit", results.LIMIT, most=MOST)
         if last := self.whole("last", 0, most=MOST):
             offset = await self.aside(results.log_end, found, last)
-        chunk = await self.workspace.log(found, offset, max(limit, 4))
+        chunk = await self.drive(self.workspace.log(found, offset, max(limit, 4)))
         self.answer(asdict(chunk))
 
 

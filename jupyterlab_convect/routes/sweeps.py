@@ -31,11 +31,10 @@ class Sweeps(SweepHandler):
     @authorized("execute", resource=RESOURCE)
     async def post(self) -> None:
         body: dict[str, Any] = self.body("SweepBody")
-        request = request_of(
-            body.pop("request"), self.root, self.workspace.settings.default_runtime
-        )
+        default = self.workspace.settings.default_runtime
+        request = await self.aside(request_of, body.pop("request"), self.root, default)
         space = body.pop("space")
-        sweep_id = await self.workspace.create_sweep(request, space, self.make, **body)
+        sweep_id = await self.drive(self.workspace.create_sweep(request, space, self.make, **body))
         self.app.tell_sweep(sweep_id)
         await self.answer_sweep(sweep_id, 201)
 
@@ -59,7 +58,7 @@ class Stop(SweepHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, sweep_id: str) -> None:
-        await self.workspace.sweeps.stop(sweep_id)
+        await self.drive(self.workspace.sweeps.stop(sweep_id))
         await self.answer_sweep(sweep_id)
 
 
@@ -67,7 +66,7 @@ class Rerun(SweepHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, sweep_id: str) -> None:
-        await self.workspace.sweeps.rerun(sweep_id)
+        await self.drive(self.workspace.sweeps.rerun(sweep_id))
         await self.answer_sweep(sweep_id)
 
 
@@ -76,7 +75,7 @@ class Points(SweepHandler):
     @authorized("execute", resource=RESOURCE)
     async def post(self, sweep_id: str) -> None:
         body: dict[str, Any] = self.body("PointsBody")
-        await self.workspace.sweeps.add_points(sweep_id, body.pop("space"), **body)
+        await self.drive(self.workspace.sweeps.add_points(sweep_id, body.pop("space"), **body))
         await self.answer_sweep(sweep_id)
 
 
