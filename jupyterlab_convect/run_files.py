@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import secrets
 import stat
@@ -116,6 +117,25 @@ def make_runs_folder(path: Path, *, shared: bool) -> None:
         path.chmod(0o3770)
     elif not shared and status.st_mode & 0o077 and not status.st_mode & 0o7000:
         path.chmod(PRIVATE)
+
+
+def own_folder(parent: Path, name: str) -> Path:
+    """A folder of this name that belongs to this user, also where others have made theirs.
+
+    What is found there may be executed, so nobody else must have put it there. Where nothing
+    can be made, it is a folder that is not there.
+    """
+    user = owner_of_new_files(parent)
+    path = parent / name
+    for number in itertools.count(1):
+        try:
+            make_folder(path)
+        except OSError:
+            break
+        if owner_of(path) == user:
+            break
+        path = parent / f"{name}-{user}.{number}"
+    return path
 
 
 def is_shared(folder: Path) -> bool:

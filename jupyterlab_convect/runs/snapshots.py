@@ -9,6 +9,7 @@ that name it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -23,7 +24,7 @@ from typing import Any
 
 from ..errors import ConvectError
 from ..filesystems import mount_points
-from ..run_files import make_folder, write_whole
+from ..run_files import make_folder, own_folder, write_whole
 from ..runner.layers import Key, Layer, copy
 from .files import plain
 
@@ -78,13 +79,19 @@ class Snapshots:
     """Those of one runs folder. Every method may be called from any thread."""
 
     def __init__(self, runs: Path) -> None:
-        self.objects = runs / "objects"
-        self._trees = runs / "views"
         self.runs = runs
         self._last: dict[str, Snapshot] = {}
         self._read: dict[str, Snapshot] = {}
         self._made: dict[str, tuple[list[Layer], bool]] = {}
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def objects(self) -> Path:
+        return own_folder(self.runs, "objects")
+
+    @functools.cached_property
+    def _trees(self) -> Path:
+        return own_folder(self.runs, "views")
 
     def take(self, root: Path, sources: Iterable[str]) -> Snapshot:
         """The folder as it is now; `sources`, relative to it, are copied whatever their size."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -19,12 +20,13 @@ from inprocess import InProcess
 from jupyterlab_convect.errors import Conflict, Missing
 from jupyterlab_convect.host import take_up
 from jupyterlab_convect.pipeline.plan import Plan
-from jupyterlab_convect.run_files import owner_of_new_files
+from jupyterlab_convect.run_files import owner_of, owner_of_new_files
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.events import RunStart
 from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.lease import Lease
 from jupyterlab_convect.runs.model import Request, Run, new_id
+from jupyterlab_convect.runs.snapshots import Snapshots
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runs.sweeps import Sweeps
 from jupyterlab_convect.settings import Settings
@@ -197,6 +199,26 @@ def test_a_group_reads_what_is_shared_with_it(shared: Path, tmp_path: Path) -> N
     assert act_as(STRANGER, read) == 1
     assert len(workspace.store.find(Query()).runs) == 2
     workspace.store.close()
+
+
+@needs_two_users
+def test_nothing_is_executed_that_somebody_else_put_among_the_sources(shared: Path) -> None:
+    planted = b"print('theirs')"
+    digest = "sha256:" + hashlib.sha256(b"print('mine')").hexdigest()
+
+    def plant() -> None:
+        theirs = Snapshots(shared)
+        theirs.keep(planted, digest)
+        os.umask(0)
+        (shared / "objects-0.1").symlink_to("objects", target_is_directory=True)
+
+    assert act_as(STRANGER, plant) == 0
+    mine = Snapshots(shared)
+    assert not mine.has(digest)
+    mine.keep(b"print('mine')")
+    assert mine.object(digest).read_bytes() == b"print('mine')"
+    assert Snapshots(shared).object(digest) == mine.object(digest), "the same the next time"
+    assert owner_of(mine.objects) == 0
 
 
 def test_the_owner_is_whom_the_file_system_names(tmp_path: Path) -> None:
