@@ -26,6 +26,7 @@ from ...catalog.run import (
     as_distant_pod,
     as_pod,
     context_of,
+    in_view,
 )
 from ...errors import ConvectError
 from ...json_text import dumps, loads
@@ -168,7 +169,8 @@ def _expected(launch: Launch) -> Json:
 
 def _arguments(spec: Json, component: Component, folders: Folders) -> dict[str, Argument]:
     given = spec["component"]
-    return arguments_of(component, given["arguments"], (folders.work, Path(given["root"])))
+    files = in_view(given, folders.work / "merged")
+    return arguments_of(component, files, (folders.work, Path(given["root"])))
 
 
 def _pack(attempt: Attempt, launch: Launch, folders: Folders, inputs: Mapping[str, str]) -> bytes:
