@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import Refused
@@ -84,8 +83,11 @@ def require(metric: str, reported: Reported) -> None:
     """Refused when it is known that there will be no such metric."""
     if not reported.complete or metric in reported.names:
         return
+    some = ", ".join(reported.names[:8]) + (", …" if len(reported.names) > 8 else "")
     raise Refused(
-        f"There is no metric “{metric}”: {_listed(reported.names)}.",
+        f"There is no metric “{metric}”: what is reported is {some}."
+        if some
+        else f"There is no metric “{metric}”: nothing is reported.",
         code="no-such-metric",
         hint=did_you_mean(metric, reported.names)
         or f'Report it with jupyterlab_convect.metric("{metric}", …).',
@@ -94,10 +96,3 @@ def require(metric: str, reported: Reported) -> None:
 
 def _select(name: str) -> str:
     return f"{'min' if larger_is_better(name) is False else 'max'}:{name}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if not names:
-        return "nothing is reported"
-    some = ", ".join(names[:8])
-    return f"what is reported is {some}{' and more' if len(names) > 8 else ''}"

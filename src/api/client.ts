@@ -12,6 +12,7 @@ import type {
   IEventChunk,
   IFile,
   ILogChunk,
+  IMetrics,
   IOverview,
   IProblem,
   IRequest,
@@ -65,9 +66,11 @@ export class ConvectApi {
   }
 
   /** Would this run there? Says what does not fit, before it is asked to. */
-  async check(request: IRequest): Promise<IProblem[]> {
+  check(
+    request: IRequest
+  ): Promise<{ problems: IProblem[]; metrics: IMetrics }> {
     const path = `runtimes/${encode(request.runtime ?? 'local')}/check`;
-    return (await this.post<{ problems: IProblem[] }>(path, request)).problems;
+    return this.post(path, request);
   }
 
   discover(path: string): Promise<IDiscovery> {
@@ -200,6 +203,11 @@ export class ConvectApi {
 
   sweep(id: string): Promise<ISweepView> {
     return this.get(`sweeps/${encode(id)}`);
+  }
+
+  /** Choose anew which run is the best: `max:accuracy`, or null for none. */
+  markBest(id: string, select: string | null): Promise<ISweepView> {
+    return this.send('PATCH', `sweeps/${encode(id)}`, { select });
   }
 
   async stopSweep(id: string): Promise<void> {

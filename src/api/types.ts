@@ -124,6 +124,15 @@ export interface IDiscovery {
   modules: string[];
 }
 
+/** What is known of the numbers that something reports, before it runs. */
+export interface IMetrics {
+  names: string[];
+  /** Nothing else can be reported. */
+  complete: boolean;
+  /** By what a sweep tells the best run when nobody says, `max:accuracy`. */
+  best: string | null;
+}
+
 export interface ISelection {
   mode?: 'all' | 'only' | 'from' | 'upto' | 'failed';
   node?: string | null;
@@ -170,6 +179,8 @@ export interface IStep {
   ended?: number | null;
   attempts: IAttempt[];
   progress?: IProgress | null;
+  /** Those in effect, defaults included. */
+  parameters: ReadonlyJSONObject;
   outputs: ReadonlyJSONObject;
   metrics: Record<string, number>;
   cache?: string | null;
@@ -186,6 +197,8 @@ export interface IPlanStep {
   command?: string[];
   component?: string | null;
   parameters?: ReadonlyJSONObject;
+  defaults?: ReadonlyJSONObject;
+  computed?: Record<string, string>;
   env?: Record<string, string>;
   image?: string | null;
   kernel?: string | null;
@@ -214,7 +227,12 @@ export interface IRunSummary {
   started: number | null;
   ended: number | null;
   user: string | null;
+  /** Those in effect: first those that were given, then defaults. */
   parameters: ReadonlyJSONObject;
+  /** Parameters that nobody gave a value. */
+  defaults: string[];
+  /** Code behind defaults whose values are not known. */
+  computed: Record<string, string>;
   metrics: Record<string, number>;
   labels: Record<string, string>;
   note: string;

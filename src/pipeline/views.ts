@@ -320,6 +320,7 @@ function summaryOf(id: string, steps: readonly IStep[]): IStep | undefined {
     started: started.length ? Math.min(...started) : undefined,
     ended: ended.length === steps.length ? Math.max(...ended) : undefined,
     attempts: [],
+    parameters: {},
     outputs: {},
     metrics: {},
     progress: { cell: done, cells: steps.length, elapsed: 0 }

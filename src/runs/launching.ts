@@ -56,7 +56,15 @@ export async function launchFiles(
   if (runnable.length === 1) {
     const [path] = runnable;
     const title = PathExt.basename(path);
-    return ask(context, { path, document: null, title });
+    const document = isPipeline(path)
+      ? pipelineInEditor(context.documents, path)
+      : null;
+    return ask(context, {
+      path,
+      document,
+      isInEditor: document !== null,
+      title
+    });
   }
   const title = trans._n('%1 file', '%1 files', runnable.length);
   const nodes = runnable.filter(path => !isPipeline(path));
@@ -123,10 +131,34 @@ function unsaved(
     : undefined;
 }
 
+/** A pipeline as it is in its editor, if it has changed there. */
+export function pipelineInEditor(
+  documents: IDocumentManager,
+  path: string
+): JSONObject | null {
+  const widget = documents.findWidget(path);
+  const model = widget && documents.contextForWidget(widget)?.model;
+  if (!model?.dirty) {
+    return null;
+  }
+  try {
+    const content = JSON.parse(model.toString());
+    return typeof content === 'object' && content && 'convect' in content
+      ? (content as JSONObject)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
 function filesOf({ path, document }: ISubject): string[] {
+  const folder = PathExt.dirname(path ?? '');
   const nodes = Object.values((document?.nodes ?? {}) as JSONObject);
-  const paths = nodes.map(node => (node as JSONObject).path);
-  return [path, ...paths].filter(file => typeof file === 'string');
+  const paths = nodes
+    .map(node => (node as JSONObject).path)
+    .filter(file => typeof file === 'string')
+    .map(file => PathExt.join(folder, file));
+  return path === null ? paths : [path, ...paths];
 }
 
 /** The kernels of the server, the default one first. */

@@ -1,4 +1,5 @@
 import { Time } from '@jupyterlab/coreutils';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONObject, ReadonlyJSONValue } from '@lumino/coreutils';
 
 import { localTime } from '../api/clock';
@@ -89,6 +90,14 @@ export function formatParameters(parameters: {
   return Object.entries(parameters)
     .map(([name, value]) => `${name}=${formatValue(value)}`)
     .join(', ');
+}
+
+/** `max:accuracy` in words. */
+export function goalLabel(select: string, trans: TranslationBundle): string {
+  const metric = select.slice(select.indexOf(':') + 1);
+  return select.startsWith('min')
+    ? trans.__('the lowest %1', metric)
+    : trans.__('the highest %1', metric);
 }
 
 export function formatSize(bytes: number): string {

@@ -24,6 +24,8 @@ const SENTENCES = [
   trans.__('Skipped because %1 was skipped.'),
   trans.__('Skipped because %1 was lost.'),
   trans.__('Not asked for.'),
+  trans.__('There is no metric “%1”: what is reported is %2.'),
+  trans.__('There is no metric “%1”: nothing is reported.'),
   trans.__('Stopped.'),
   trans.__('Timed out after %1.'),
   trans.__('It was stopped from outside.'),

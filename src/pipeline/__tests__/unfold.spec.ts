@@ -55,7 +55,7 @@ const DOCUMENT: IDocument = {
 };
 
 function step(id: string, state: State): IStep {
-  return { id, state, attempts: [], outputs: {}, metrics: {} };
+  return { id, state, attempts: [], parameters: {}, outputs: {}, metrics: {} };
 }
 
 function draw(unfolded: string[], steps: Record<string, IStep> | null = null) {

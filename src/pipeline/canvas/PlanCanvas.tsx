@@ -136,6 +136,7 @@ const WAITING: IStep = {
   id: '',
   state: 'waiting',
   attempts: [],
+  parameters: {},
   outputs: {},
   metrics: {}
 };

@@ -3,6 +3,7 @@ import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type {
   Axis,
+  IMetrics,
   IParameter,
   IRequest,
   IRuntime,
@@ -37,7 +38,8 @@ export interface IChoice {
   mode: 'grid' | 'random';
   samples: string;
   concurrency: string;
-  goal: '' | 'max' | 'min';
+  /** Empty: by itself, where that is plain. */
+  goal: '' | 'none' | 'max' | 'min';
   metric: string;
 }
 
@@ -65,10 +67,12 @@ export const EMPTY_CHOICE: IChoice = {
   metric: ''
 };
 
-/** What is run: one file, or a pipeline that was made up of several. */
+/** What is run: a file, a pipeline made up of several, or a file as it is in the editor. */
 export interface ISubject {
   path: string | null;
   document: JSONObject | null;
+  /** The document is what will lie at the path once it is saved. */
+  isInEditor?: boolean;
   title: string;
 }
 
@@ -88,7 +92,8 @@ export function outcomeOf(
   choice: IChoice,
   parameters: readonly IParameter[],
   runtime: IRuntime | undefined,
-  trans: TranslationBundle
+  trans: TranslationBundle,
+  metrics: IMetrics | null = null
 ): IOutcome {
   const errors: Record<string, string> = {};
   const values: JSONObject = {};
@@ -135,7 +140,7 @@ export function outcomeOf(
     trans
   );
   const random = choice.mode === 'random';
-  const metric = choice.metric.trim();
+  const select = selectOf(choice, metrics, errors, trans);
   return {
     request,
     sweep: {
@@ -144,11 +149,33 @@ export function outcomeOf(
       mode: choice.mode,
       ...(random && samples !== null ? { samples } : {}),
       ...(concurrency !== null ? { concurrency } : {}),
-      ...(choice.goal && metric ? { select: `${choice.goal}:${metric}` } : {})
+      ...(select ? { select } : {})
     },
     size: random ? (samples ?? 1) : sizeOf(Object.values(space)),
     errors
   };
+}
+
+/** Which run is to be marked as the best; null leaves that to the server. */
+function selectOf(
+  { goal, metric }: IChoice,
+  metrics: IMetrics | null,
+  errors: Record<string, string>,
+  trans: TranslationBundle
+): string | null {
+  const name = metric.trim();
+  if (goal === '' || goal === 'none') {
+    return goal || null;
+  }
+  if (!name) {
+    errors.metric = trans.__('Name the metric.');
+  } else if (metrics?.complete && !metrics.names.includes(name)) {
+    errors.metric =
+      metrics.names.length > 0
+        ? trans.__('It reports no %1, but %2.', name, metrics.names.join(', '))
+        : trans.__('It reports no metric.');
+  }
+  return `${goal}:${name}`;
 }
 
 /** The settings of the pipeline document that the form speaks of. */

@@ -3,6 +3,7 @@ import type { JSONObject } from '@lumino/coreutils';
 
 import type {
   ConvectApi,
+  IMetrics,
   IOverview,
   IParameter,
   IProblem,
@@ -29,7 +30,7 @@ export type Begun = { kind: 'run' | 'sweep'; id: string; name: string };
 export class RunForm extends Observable {
   constructor(
     readonly api: ConvectApi,
-    readonly subject: ISubject,
+    subject: ISubject,
     readonly trans: TranslationBundle,
     options: {
       choice: IChoice | null;
@@ -40,6 +41,7 @@ export class RunForm extends Observable {
     }
   ) {
     super();
+    this._subject = subject;
     this._choice = { ...EMPTY_CHOICE, ...options.choice };
     this._save = options.save;
     this.kernels = options.kernels ?? [];
@@ -52,6 +54,20 @@ export class RunForm extends Observable {
   readonly ready: Promise<void>;
 
   readonly kernels: readonly string[];
+
+  get subject(): ISubject {
+    return this._subject;
+  }
+
+  get isPipeline(): boolean {
+    const { path, document } = this._subject;
+    return document !== null || (path !== null && isPipeline(path));
+  }
+
+  /** What it reports, as far as that is known. */
+  get metrics(): IMetrics | null {
+    return this._metrics;
+  }
 
   get choice(): IChoice {
     return this._choice;
@@ -124,7 +140,8 @@ export class RunForm extends Observable {
       this._choice,
       this._parameters,
       this.runtime,
-      this.trans
+      this.trans,
+      this._metrics
     );
   }
 
@@ -203,6 +220,10 @@ export class RunForm extends Observable {
       if (this._save && this._savesFirst) {
         await this._save();
         this._save = undefined;
+        if (this._subject.isInEditor) {
+          // The file is what the editor had.
+          this._subject = { ...this._subject, document: null };
+        }
       }
       const { request, sweep } = this.outcome;
       if (sweep) {
@@ -294,7 +315,9 @@ export class RunForm extends Observable {
       return;
     }
     try {
-      this._problems = await this.api.check(request);
+      const { problems, metrics } = await this.api.check(request);
+      this._problems = problems;
+      this._metrics = metrics;
     } catch (error) {
       this._problems = [
         { severity: 'error', code: 'check', message: sentenceOf(error) }
@@ -310,6 +333,7 @@ export class RunForm extends Observable {
   private _isLoading = true;
   private _isOpaque = false;
   private _kernel: string | null = null;
+  private _metrics: IMetrics | null = null;
   private _overview: IOverview | null = null;
   private _parameters: IParameter[] = [];
   private _problems: IProblem[] = [];
@@ -317,6 +341,7 @@ export class RunForm extends Observable {
   private _runtimes: IRuntime[] = [];
   private _save: (() => Promise<void>) | undefined;
   private _savesFirst = true;
+  private _subject: ISubject;
   private _timer = 0;
 }
 

@@ -16,9 +16,13 @@ export function Parameters({ form }: { form: RunForm }): JSX.Element {
       <div className="jp-ConvectRuns-hint">
         {form.isOpaque
           ? trans.__('Its parameters cannot be read.')
-          : trans.__(
-              'No parameters. Tag a cell “parameters” to choose its values here.'
-            )}
+          : form.isPipeline
+            ? trans.__(
+                'No parameters. Add some under Properties in the pipeline editor to choose their values here.'
+              )
+            : trans.__(
+                'No parameters. Tag a cell “parameters” to choose its values here.'
+              )}
       </div>
     );
   }

@@ -1,9 +1,12 @@
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import type { TranslationBundle } from '@jupyterlab/translation';
+
 import type { IProblem } from '../../api';
 import {
   Field,
+  goalLabel,
   Group,
   runtimeLabel,
   TextField,
@@ -115,9 +118,21 @@ function FormText(props: {
   );
 }
 
+/** By what the best run will be told when nobody says. */
+function bestHint(form: RunForm, trans: TranslationBundle): string | null {
+  const { metrics } = form;
+  return (
+    metrics &&
+    (metrics.best
+      ? goalLabel(metrics.best, trans)
+      : trans.__('The metrics do not tell which run is the best. Choose one.'))
+  );
+}
+
 function SweepChoice({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
-  const { choice } = form;
+  const { choice, outcome } = form;
+  const names = React.useId();
   return (
     <fieldset className="jp-Convect-group">
       <legend>{trans.__('Sweep')}</legend>
@@ -138,7 +153,11 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
       {choice.mode === 'random' && (
         <FormText form={form} name="samples" label={trans.__('Samples')} />
       )}
-      <Field label={trans.__('Best')}>
+      <Field
+        label={trans.__('Best')}
+        error={outcome.errors.metric}
+        hint={choice.goal === '' ? bestHint(form, trans) : null}
+      >
         {input => (
           <span className="jp-ConvectRuns-inline">
             <HTMLSelect
@@ -148,18 +167,27 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
                 form.set({ goal: event.target.value as IChoice['goal'] })
               }
             >
-              <option value="">{trans.__('not marked')}</option>
+              <option value="">{trans.__('chosen automatically')}</option>
+              <option value="none">{trans.__('not marked')}</option>
               <option value="max">{trans.__('the highest')}</option>
               <option value="min">{trans.__('the lowest')}</option>
             </HTMLSelect>
-            {choice.goal && (
-              <input
-                className="jp-mod-styled"
-                aria-label={trans.__('Metric')}
-                placeholder={trans.__('Metric')}
-                value={choice.metric}
-                onChange={event => form.set({ metric: event.target.value })}
-              />
+            {(choice.goal === 'max' || choice.goal === 'min') && (
+              <>
+                <input
+                  className="jp-mod-styled"
+                  aria-label={trans.__('Metric')}
+                  placeholder={trans.__('Metric')}
+                  list={names}
+                  value={choice.metric}
+                  onChange={event => form.set({ metric: event.target.value })}
+                />
+                <datalist id={names}>
+                  {form.metrics?.names.map(name => (
+                    <option key={name} value={name} />
+                  ))}
+                </datalist>
+              </>
             )}
           </span>
         )}

@@ -12,17 +12,25 @@ export function Values(props: {
 }): JSX.Element {
   const { view, planned, step } = props;
   const trans = useTrans();
-  const parameters = { ...(planned.parameters ?? {}) };
+  const unset = new Set([
+    ...Object.keys(planned.defaults ?? {}),
+    ...Object.keys(planned.computed ?? {})
+  ]);
+  const computed = Object.entries(planned.computed ?? {}).filter(
+    ([name]) => !(name in step.parameters)
+  );
   return (
     <div className="jp-ConvectRuns-values">
       <ValueTable
         title={trans.__('Parameters')}
-        values={
-          Object.keys(parameters).length > 0
-            ? parameters
-            : (view.parameters as ReadonlyJSONObject)
+        values={filled(step.parameters) ? step.parameters : view.parameters}
+        note={name =>
+          unset.has(name) || (!filled(step.parameters) && isDefault(view, name))
+            ? trans.__('default')
+            : null
         }
-        empty={trans.__('It was given none.')}
+        unknown={computed}
+        empty={trans.__('It has none.')}
       />
       <ValueTable
         title={trans.__('Values')}
@@ -33,17 +41,30 @@ export function Values(props: {
   );
 }
 
+function filled(values: ReadonlyJSONObject): boolean {
+  return Object.keys(values).length > 0;
+}
+
+function isDefault(view: IRunView, name: string): boolean {
+  return view.defaults.includes(name);
+}
+
 export function ValueTable(props: {
   title: string;
   values: ReadonlyJSONObject;
   empty: string;
+  /** What to say beside a value. */
+  note?: (name: string) => string | null;
+  /** Names whose values are not known, with the code that gives them. */
+  unknown?: readonly [string, string][];
 }): JSX.Element {
-  const { title, values, empty } = props;
+  const { title, values, empty, note, unknown = [] } = props;
+  const trans = useTrans();
   const names = Object.keys(values);
   return (
     <section>
       <h4>{title}</h4>
-      {names.length === 0 ? (
+      {names.length + unknown.length === 0 ? (
         <div className="jp-ConvectRuns-hint">{empty}</div>
       ) : (
         <table className="jp-ConvectRuns-table">
@@ -53,6 +74,17 @@ export function ValueTable(props: {
                 <th scope="row">{name}</th>
                 <td>
                   <Value value={values[name]} />
+                  {note?.(name) && (
+                    <span className="jp-ConvectRuns-tag">{note(name)}</span>
+                  )}
+                </td>
+              </tr>
+            ))}
+            {unknown.map(([name, code]) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>
+                  {trans.__('computed:')} <code>{code}</code>
                 </td>
               </tr>
             ))}

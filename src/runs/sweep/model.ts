@@ -108,6 +108,11 @@ export class SweepModel extends Observable {
     }
   }
 
+  async markBest(select: string | null): Promise<void> {
+    this._view = await this.api.markBest(this.id, select);
+    this.arrange();
+  }
+
   refresh(): void {
     this._load.request();
   }

@@ -1,16 +1,25 @@
 import {
   addIcon,
+  HTMLSelect,
   notebookIcon,
   refreshIcon,
   stopIcon
 } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { ISweepView, State } from '../../api';
+import type { IRunSummary, ISweepView, State } from '../../api';
 import { ConvectError, isUnreachable, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
-import { Ago, formatParameters, isLive, useModel, useTrans } from '../../ui';
+import {
+  Ago,
+  formatParameters,
+  goalLabel,
+  isLive,
+  useModel,
+  useTrans
+} from '../../ui';
 import { Action } from '../page/header';
 import { ServerBanner } from '../banner';
 import { SweepTable } from './grid';
@@ -135,9 +144,8 @@ function SweepHeader(props: {
           </span>
         )}
         <Ago time={view.created} />
-        {best && (
-          <span>{trans.__('Best: %1', formatParameters(best.parameters))}</span>
-        )}
+        <BestChoice model={model} view={view} onFailure={setFailure} />
+        {best && <span>{formatParameters(sweptOf(view, best))}</span>}
       </div>
       {failure && (
         <p className="jp-ConvectRuns-reason jp-mod-error" role="alert">
@@ -146,6 +154,55 @@ function SweepHeader(props: {
       )}
       {adding && <AddPoints model={model} onDone={() => setAdding(false)} />}
     </header>
+  );
+}
+
+/** The values of a run that the sweep goes over. */
+function sweptOf(view: ISweepView, run: IRunSummary): ReadonlyJSONObject {
+  const swept = Object.keys(view.space ?? {});
+  return Object.fromEntries(
+    Object.entries(run.parameters).filter(([name]) => swept.includes(name))
+  ) as ReadonlyJSONObject;
+}
+
+/** By which metric the best run is told; it can be chosen at any time. */
+function BestChoice(props: {
+  model: SweepModel;
+  view: ISweepView;
+  onFailure: (failure: string | null) => void;
+}): JSX.Element | null {
+  const { model, view, onFailure } = props;
+  const trans = useTrans();
+  const names = model.columns
+    .filter(({ kind }) => kind === 'metric')
+    .map(({ name }) => name);
+  const goals = names.flatMap(name => [`max:${name}`, `min:${name}`]);
+  if (view.select && !goals.includes(view.select)) {
+    goals.unshift(view.select);
+  }
+  if (goals.length === 0) {
+    return null;
+  }
+  return (
+    <label className="jp-ConvectRuns-inline">
+      {trans.__('Best')}
+      <HTMLSelect
+        value={view.select ?? ''}
+        onChange={event =>
+          void model.markBest(event.target.value || null).then(
+            () => onFailure(null),
+            error => onFailure(sentenceOf(error))
+          )
+        }
+      >
+        <option value="">{trans.__('not marked')}</option>
+        {goals.map(goal => (
+          <option key={goal} value={goal}>
+            {goalLabel(goal, trans)}
+          </option>
+        ))}
+      </HTMLSelect>
+    </label>
   );
 }
 

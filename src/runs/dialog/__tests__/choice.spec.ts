@@ -1,6 +1,6 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { IParameter, IRuntime } from '../../../api';
+import type { IMetrics, IParameter, IRuntime } from '../../../api';
 import type { IChoice } from '../choice';
 import { choiceOf, EMPTY_CHOICE, outcomeOf } from '../choice';
 import { documentOf, pipelineOf } from '../document';
@@ -58,6 +58,35 @@ describe('outcomeOf', () => {
       mode: 'grid',
       select: 'max:accuracy'
     });
+  });
+
+  it('leaves the best to the server, or asks for it only with a metric that can be', () => {
+    const swept = { parameters: { lr: { text: '0.1, 0.2', several: true } } };
+    const metrics = { names: ['loss'], complete: true, best: 'min:loss' };
+    const select = (change: Partial<IChoice>, known: IMetrics | null) => {
+      const { sweep, errors } = outcomeOf(
+        subject,
+        { ...EMPTY_CHOICE, ...swept, ...change },
+        [parameter({})],
+        runtime([]),
+        trans,
+        known
+      );
+      return [sweep?.select, errors.metric];
+    };
+    expect(select({}, metrics)).toEqual([undefined, undefined]);
+    expect(select({ goal: 'none' }, metrics)).toEqual(['none', undefined]);
+    expect(select({ goal: 'max', metric: ' ' }, null)[1]).toBe(
+      'Name the metric.'
+    );
+    expect(select({ goal: 'min', metric: 'los' }, metrics)[1]).toBe(
+      'It reports no los, but loss.'
+    );
+    const open = { ...metrics, complete: false };
+    expect(select({ goal: 'min', metric: 'los' }, open)).toEqual([
+      'min:los',
+      undefined
+    ]);
   });
 
   it('names the field that is wrong', () => {

@@ -1,0 +1,70 @@
+import { Signal } from '@lumino/signaling';
+
+import type { IRunSummary, ISweepView } from '../../../api';
+import type { RunsModel } from '../../model';
+import { SweepModel } from '../model';
+
+const run = (id: string, lr: number, loss: number) =>
+  ({
+    id,
+    state: 'succeeded',
+    parameters: { lr },
+    metrics: { loss }
+  }) as unknown as IRunSummary;
+
+const view = (select: string | null, best: string | null) =>
+  ({
+    runs: [run('a', 0.1, 0.5), run('b', 0.2, 0.1), run('c', 5, NaN)],
+    space: { lr: [0.1, 0.2, 5] },
+    select,
+    best
+  }) as unknown as ISweepView;
+
+function modelOf(marked: (string | null)[] = []): SweepModel {
+  const owner = {};
+  const signal = () => new Signal<object, never>(owner);
+  return new SweepModel(
+    {
+      api: {
+        sweep: async () => view('min:loss', 'b'),
+        markBest: async (_: string, select: string | null) => {
+          marked.push(select);
+          return view(select, 'a');
+        }
+      },
+      sweepChanged: signal(),
+      runChanged: signal(),
+      healing: signal()
+    } as unknown as RunsModel,
+    's'
+  );
+}
+
+const loaded = (model: SweepModel) =>
+  new Promise<void>(resolve =>
+    model.changed.connect(() => model.view && resolve())
+  );
+
+describe('SweepModel', () => {
+  it('draws what the filter lets through, and marks by place among that', async () => {
+    const model = modelOf();
+    await loaded(model);
+    model.setFilter('lr > 0.1');
+    expect(model.points.map(({ id }) => id)).toEqual(['b', 'c']);
+    model.mark([1]);
+    expect(model.rows.map(({ id }) => id)).toEqual(['c']);
+    model.setFilter('lrr>1');
+    expect(model.unknownNames).toEqual(['lrr']);
+    model.dispose();
+  });
+
+  it('shows the best that was chosen anew', async () => {
+    const marked: (string | null)[] = [];
+    const model = modelOf(marked);
+    await loaded(model);
+    await model.markBest('max:loss');
+    expect(marked).toEqual(['max:loss']);
+    expect(model.view?.best).toBe('a');
+    model.dispose();
+  });
+});
