@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run_files import PRIVATE, is_shared, make_folder, read_regular, write_whole
+from . import notebooks
 from .kernelspecs import KernelSpec, find
 from .outcome import StepFailed
 from .packages import marks_in
@@ -110,7 +111,7 @@ def runs_folder(attempt: Path) -> Path | None:
 def kernel_of(kind: str, source: Path | None, name: str | None) -> KernelSpec | None:
     """The kernel of a notebook, or the one whose interpreter a script asks for."""
     if kind == "notebook" and not name and source is not None:
-        name = json.loads(source.read_bytes())["metadata"]["kernelspec"]["name"]
+        name = notebooks.kernel_name(notebooks.read(source), source.name)
     return find(name) if name and kind in ("notebook", "script") else None
 
 

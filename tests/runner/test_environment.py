@@ -49,6 +49,14 @@ def test_the_environment_of_a_notebook_is_that_of_its_kernel(runs, bench, other_
     assert here["host"]["cpus"] == os.cpu_count()
 
 
+def test_a_notebook_that_names_no_kernel_has_the_environment_of_the_one_it_gets(runs, bench):
+    notebook = bench.notebook("1")
+    content = json.loads(notebook.read_text())
+    del content["metadata"]["kernelspec"]
+    notebook.write_text(json.dumps(content))
+    assert runs(notebook)["kernel"] == "python3"
+
+
 def test_what_the_notebook_itself_installs_is_part_of_it(runs, bench, other_python):
     before = runs(bench.notebook("1"), kernel="other")
     folder = other_python.packages / "late-3.dist-info"
