@@ -49,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, write_notebook: Write) -> Pat
 def three(made: Path, work: Path) -> list[str]:
     """The ids of the three, in a copy that the test may spoil."""
     runs = Path(os.environ["CONVECT_RUNS_DIR"])
-    shutil.copytree(made / "runs", runs)
+    shutil.copytree(made / "runs", runs, symlinks=True)
     return sorted(path.name for path in runs.glob("2*"))
 
 
@@ -68,7 +68,7 @@ def test_the_environment_is_listed_and_compared(
     for run_id in three:
         recorded(made / "runs", run_id)
     shutil.rmtree(runs)
-    shutil.copytree(made / "runs", runs)
+    shutil.copytree(made / "runs", runs, symlinks=True)
     version = sys.version.split()[0]
     assert main(["runs", "show", three[0]]) == 0
     assert f"Python {version} with " in capsys.readouterr().out
