@@ -198,9 +198,9 @@ async def test_a_clone_and_a_re_run_of_a_run_from_the_command_line(
     from jupyterlab_convect.runs.model import Request
 
     write_notebook(jp_root_dir / "sub" / "a.ipynb", ("outputs", "x = 1"))
-    workspace = server.web_app.settings["jupyterlab_convect"].workspace
-    made = workspace.make(Request(path="a.ipynb", root=str(jp_root_dir / "sub")))
-    await workspace.submit(made)
+    app = server.web_app.settings["jupyterlab_convect"]
+    made = app.workspace.make(Request(path="a.ipynb", root=str(jp_root_dir / "sub")))
+    await app.engine_thread.run(app.workspace.submit(made))
     run = await api.ended(made.id)
     assert run["request"]["path"] == "sub/a.ipynb"
     status, clone = await api("POST", "runs", run["request"])
