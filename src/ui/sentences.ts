@@ -109,6 +109,7 @@ const SENTENCES = [
   trans.__('It ran out of memory: it used more than its limit of %1.'),
   trans.__('It ran out of memory: it used more than the node has.'),
   trans.__('It was killed (SIGKILL), probably because it ran out of memory.'),
+  trans.__('Its pod was deleted before it finished.'),
   trans.__('Kubernetes marked the Job as failed.'),
   trans.__(
     'The node %1 does not respond; the step may still be running there.'

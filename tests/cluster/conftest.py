@@ -28,6 +28,7 @@ import yaml
 
 from jupyterlab_convect import run_files
 from jupyterlab_convect.runs.store import Store
+from jupyterlab_convect.runtimes.kubernetes import api as api_module
 from jupyterlab_convect.runtimes.kubernetes.api import Api, connect
 
 HERE = Path(__file__).parent
@@ -174,3 +175,17 @@ async def make_lab(bed: Bed, tmp_path: Path) -> AsyncIterator[Callable[..., Any]
 @pytest.fixture
 async def lab(make_lab: Callable[..., Any]) -> Any:
     return make_lab()
+
+
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """After which somebody decided whether to ask again."""
+    seen: list[Exception] = []
+    decide = api_module._worth
+
+    def note(error: Any, seconds: float) -> float:
+        seen.append(error)
+        return decide(error, seconds)
+
+    monkeypatch.setattr(api_module, "_worth", note)
+    return seen

@@ -18,7 +18,6 @@ from jupyterlab_convect.background import Health
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.store import Store
-from jupyterlab_convect.runtimes.kubernetes import api as api_module
 from jupyterlab_convect.runtimes.kubernetes.api import Api, ApiError, Unreachable, connect
 from jupyterlab_convect.runtimes.kubernetes.reflector import Reflector
 
@@ -72,20 +71,6 @@ def _answers(bed: Any) -> bool:
         return bool(bed.admin.get(bed.admin.place("configmaps")))
     except (ApiError, Unreachable):
         return False
-
-
-@pytest.fixture
-def refusals(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
-    """After which somebody decided whether to ask again."""
-    seen: list[Exception] = []
-    decide = api_module._worth
-
-    def note(error: Any, seconds: float) -> float:
-        seen.append(error)
-        return decide(error, seconds)
-
-    monkeypatch.setattr(api_module, "_worth", note)
-    return seen
 
 
 @pytest.fixture

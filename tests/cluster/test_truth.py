@@ -243,7 +243,9 @@ async def test_starting_twice_makes_one_job(lab: Any, bed: Any) -> None:
     assert (await ended(lab, run)).state == "succeeded"
 
 
-async def test_the_api_server_goes_away_and_comes_back(lab: Any, bed: Any) -> None:
+async def test_the_api_server_goes_away_and_comes_back(
+    lab: Any, bed: Any, refusals: list[Exception]
+) -> None:
     if bed.testbed is None:
         pytest.skip("Not on a cluster of others.")
     lab.write("a.py", WAIT)
@@ -256,7 +258,7 @@ async def test_the_api_server_goes_away_and_comes_back(lab: Any, bed: Any) -> No
     try:
         # The step ends, and the next one is to be started, while nobody answers.
         await reached(lab, run, lambda attempt: attempt.state == "succeeded")
-        await asyncio.sleep(2)
+        await asyncio.to_thread(until, lambda: refusals, "a try to start the next one")
     finally:
         await asyncio.to_thread(bed.testbed.restart, "apiserver")
     state = await lab.engine.wait(run.id, 90)
@@ -272,7 +274,7 @@ async def test_a_node_that_does_not_answer_for_a_while(lab: Any, bed: Any) -> No
     await started(lab, run)
     await asyncio.to_thread(bed.testbed.kill, "kubelet")
     try:
-        seen = await reached(lab, run, lambda a: "not answer" in (a.reason or ""), 90)
+        seen = await reached(lab, run, lambda a: "does not respond" in (a.reason or ""), 90)
         assert seen.state == "running"
     finally:
         await asyncio.to_thread(bed.testbed.restart, "kubelet")

@@ -59,6 +59,8 @@ def _exit(pod: Object, end: Json) -> Finding:
         return Finding("failed", reason, words)
     if code == TAKEN:
         return Finding("lost", "Another runner has this attempt.", words)
+    if code == 137 and pod["metadata"].get("deletionTimestamp"):
+        return Finding("failed", "Its pod was deleted before it finished.", words)
     if code == 137:
         return Finding(
             "failed", "It was killed (SIGKILL), probably because it ran out of memory.", words

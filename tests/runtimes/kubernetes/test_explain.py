@@ -207,6 +207,13 @@ def test_a_queue_that_holds_the_job_back() -> None:
     assert explain(job, None).reason == "Waiting in the queue gpus."
 
 
+def test_a_pod_that_was_deleted_is_not_said_to_have_run_out_of_memory() -> None:
+    killed = ended(137)
+    assert "memory" in str(explain(JOB, killed).reason)
+    killed["metadata"]["deletionTimestamp"] = "2026-11-16T08:00:00Z"
+    assert explain(JOB, killed).reason == "Its pod was deleted before it finished."
+
+
 def test_what_is_gone() -> None:
     assert explain_gone(None, None).state == "lost"
     assert explain_gone(JOB, None).state == "failed"
