@@ -242,7 +242,8 @@ class Workspace:
     ) -> str:
         """Start a sweep, `how` as `Sweeps.create` takes it; its id.
 
-        The run of the first point, made by `make`, has to be one that could be submitted.
+        The run of the first point, made by `make`, has to be one that could be submitted, and
+        those of all points have to be such that they can be made.
         Without `select`, the best run is told by itself where that is plain.
         """
         chance = {key: how[key] for key in ("mode", "samples", "seed") if key in how}
@@ -252,7 +253,7 @@ class Workspace:
         await self.refuse(run)
         reported = await asyncio.to_thread(reported_by, run.plan, FileCache(Path(request.root)))
         how["select"] = settle(how.get("select"), reported)
-        return await self.sweeps.create(request, space, **how)
+        return await self.sweeps.create(request, space, make=make, **how)
 
     def again(
         self,

@@ -53,7 +53,7 @@ class Engine:
         self._drivers: dict[str, Driver] = {}
         self._held: dict[str, Lease] = {}
         self._holds: dict[str, float] = {}
-        self._gates = Gates(store.folder)
+        self.gates = Gates(store.folder)
         self._watches: dict[StepRuntime, Watch] = {}
         self._queue: Queue[Ready] = Queue()
         self._newly_queued: list[Ready] = []
@@ -81,7 +81,7 @@ class Engine:
         """Take over every run that has not ended and that nobody drives; their ids."""
         live = await asyncio.to_thread(self.store.live_runs)
         return [
-            run_id for run_id in live if not self._gates.is_waiting(run_id) and self._adopt(run_id)
+            run_id for run_id in live if not self.gates.is_waiting(run_id) and self._adopt(run_id)
         ]
 
     async def stop(self, run_id: str, step: str | None = None) -> None:
@@ -134,7 +134,7 @@ class Engine:
             with contextlib.suppress(OSError):
                 lease.give_back()
         self._drivers.clear()
-        self._gates.close()
+        self.gates.close()
         self._news.tell()
         self.store.flush()
 
@@ -258,8 +258,7 @@ class Engine:
             self.log.warning("The run %s cannot be taken up: %s", run_id, error)
             return False
         if lease is None:
-            self._leave_gate(run)
-            return False
+            return False  # Until it has ended, it has its turn in the sweep all the same.
         self._drive(run, lease, choice)
         return True
 
@@ -268,9 +267,9 @@ class Engine:
         sweep = run.request.sweep
         if sweep is None or state.stopping:
             return True
-        if self._gates.is_elsewhere(sweep):
+        if self.gates.is_elsewhere(sweep):
             return asked
-        reason = self._gates.enter(sweep, run.id)
+        reason = self.gates.enter(sweep, run.id)
         if reason is not None and state.reason != reason:
             self.store.append(run.id, RunWait(time.time(), reason))
             self.changed(run.id)
@@ -278,7 +277,7 @@ class Engine:
 
     def _leave_gate(self, run: Run) -> None:
         if run.request.sweep is not None:
-            for run_id in self._gates.leave(run.request.sweep, run.id):
+            for run_id in self.gates.leave(run.request.sweep, run.id):
                 asyncio.get_running_loop().call_soon(self._adopt, run_id)
 
     def _drive(self, run: Run, lease: Lease, choice: Choice | None) -> None:
@@ -345,7 +344,6 @@ class Engine:
             self._drive(run, lease, None)
         else:
             self.log.warning("The run %s is driven by somebody else now", run.id)
-            self._leave_gate(run)
 
     def _admit(self) -> None:
         """Let in what fits, fair between runs, and say of the rest why it waits."""
@@ -389,6 +387,9 @@ class Engine:
         for driver in list(self._drivers.values()):
             with self.guarded(driver):
                 driver.heed()
+        for run_id in self.gates.inside():
+            if run_id not in self._drivers:
+                self._adopt(run_id)
         if time.monotonic() - self._renewed > RENEW:
             with self.health.guard("Renewing leases"):
                 await self._renew()
@@ -398,11 +399,11 @@ class Engine:
     async def _renew(self) -> None:
         """Renew every lease, also of runs that are held; raises after all have been tried."""
         leases = {run_id: driver.lease for run_id, driver in self._drivers.items()}
-        leases |= self._held | self._gates.leases()
+        leases |= self._held | self.gates.leases()
         lost, trouble = await run_in("watching", renew_all, leases)
         for name in lost:
-            if leases[name] is self._gates.leases().get(name):
-                self._gates.lose(name)
+            if leases[name] is self.gates.leases().get(name):
+                self.gates.lose(name)
             elif (driver := self._drivers.get(name)) and driver.lease is leases[name]:
                 self.log.warning("The run %s is driven by somebody else now", name)
                 driver.let_go()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,8 @@ AT_ONCE = 64
 class _Gate:
     limit: int
     lease: Lease
+    tended: bool = False
+    """Its points are just given their runs."""
     inside: set[str] = field(default_factory=set)
     waiting: dict[str, None] = field(default_factory=dict)
 
@@ -57,9 +60,28 @@ class Gates:
         called = list(itertools.islice(gate.waiting, room))
         for next_id in called:
             del gate.waiting[next_id]
-        if not gate.inside and not called:
+        if not (gate.inside or called or gate.tended):
             self._close(sweep)
         return called
+
+    @contextlib.contextmanager
+    def held(self, sweep: str) -> Iterator[bool]:
+        """Hold the sweep's lease for a while; False when another process has it."""
+        gate = self._gate(sweep)
+        if gate is None:
+            yield False
+            return
+        gate.tended = True
+        try:
+            yield True
+        finally:
+            gate.tended = False
+            if not (gate.inside or gate.waiting) and self._gates.get(sweep) is gate:
+                self._close(sweep)
+
+    def inside(self) -> list[str]:
+        """The runs that have their turn."""
+        return [run_id for gate in self._gates.values() for run_id in gate.inside]
 
     def is_waiting(self, run_id: str) -> bool:
         """Whether the run is called up by itself."""

@@ -1,8 +1,9 @@
 """Sweeps: one request, run at many points of a space of parameters.
 
 A sweep is a folder `sweeps/<id>` in the runs folder: `sweep.json` says what was
-asked, `events.ndjson` which points there are and which runs they got. How many of
-its runs go on at a time is up to the engine.
+asked, `changes/` what anybody asked since (more points, runs again, a stop), and
+`events.ndjson` which runs the points got. Only the holder of the sweep's lease gives
+runs to points and lets them begin.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from ..errors import Conflict, ConvectError, Missing
@@ -21,7 +23,7 @@ from ..pipeline.plan import Json, from_json, to_json
 from ..run_files import make_folder
 from .best import NONE, best_of, parse_select
 from .engine import Engine
-from .files import Journal, plain, read_owned_json, write_json
+from .files import Changes, Journal, plain, read_owned_json, write_json
 from .index import Query
 from .model import ENDED, GOOD, Request, Run, Selection, State, new_id
 from .points import MOST, Mode, Point, points_of
@@ -54,11 +56,33 @@ class Progress:
     points: list[Point] = field(default_factory=list)
     runs: dict[int, str] = field(default_factory=dict)
     """The last run of each point."""
-    made: int = 0
-    """Points that have had a run for sure."""
+    submitted: set[str] = field(default_factory=set)
+    """Runs that are there for sure; of the others it was only decided to make them."""
+    again: set[str] = field(default_factory=set)
+    """Runs whose points are to be run again."""
     stopped: bool = False
     select: str | None = None
     """What was chosen since the sweep was made, if anything."""
+
+    def todo(self) -> list[int]:
+        """The points that need a run."""
+        if self.stopped:
+            return []
+        return [
+            number
+            for number in range(len(self.points))
+            if (last := self.runs.get(number)) is None or last in self.again
+        ]
+
+    def unsure(self) -> list[str]:
+        """Runs that were decided on, and of which nobody has written that they are there."""
+        runs = self.runs.values()
+        return [] if self.stopped else [run for run in runs if run not in self.submitted]
+
+    def add(self, points: list[Point]) -> None:
+        """Add those that are not there yet."""
+        known = set(map(_text, self.points))
+        self.points += [point for point in points if _text(point) not in known]
 
 
 class Sweeps:
@@ -71,7 +95,7 @@ class Sweeps:
         self._folder = store.folder / "sweeps"
         self._ended: dict[str, tuple[Json, dict[str, Json]]] = {}
         """Summaries of sweeps that are over, with what they were made from."""
-        self._filling: set[str] = set()
+        self._tending: dict[str, asyncio.Lock] = {}
 
     async def create(
         self,
@@ -83,8 +107,13 @@ class Sweeps:
         seed: int = 0,
         concurrency: int | None = None,
         select: str | None = None,
+        make: Callable[[Request], Run] | None = None,
     ) -> str:
-        """Start a sweep and return its id."""
+        """Start a sweep and return its id.
+
+        The runs of all points are made first, by `make` if it is given: where one cannot be
+        made, there is no sweep.
+        """
         points = points_of(space, mode, samples, seed)
         if select is not None:
             parse_select(select)
@@ -92,10 +121,10 @@ class Sweeps:
             raise ConvectError("At least one run of a sweep has to go on at a time.")
         sweep_id = new_id()
         request = replace(request, sweep=sweep_id)
-        first = await asyncio.to_thread(self.make, _at(request, points[0]))
+        made = await self._make(make, [_at(request, point) for point in points])
         sweep = Sweep(
             id=sweep_id,
-            name=request.name or first.name,
+            name=request.name or made[0].name,
             created=time.time(),
             request=request,
             space=dict(space),
@@ -104,7 +133,7 @@ class Sweeps:
             select=select,
         )
         self._write(sweep, points)
-        await self._fill(sweep, first)
+        await self.tend(sweep_id, dict(enumerate(made)))
         return sweep_id
 
     def view(self, sweep_id: str) -> dict[str, Json]:
@@ -133,32 +162,26 @@ class Sweeps:
         if select is not None:
             parse_select(select)
         self._read(sweep_id, own=True)
-        self._note(sweep_id, {"type": "select", "select": select or NONE})
+        self._ask(sweep_id, {"type": "select", "select": select or NONE})
 
     async def stop(self, sweep_id: str) -> None:
         """Stop all runs that have not ended; points without a run get none."""
-        sweep, progress = self._read(sweep_id, own=True)
-        self._note(sweep_id, {"type": "stop"})
-        for run_id, run in self._runs(sweep, progress).items():
-            if run["state"] not in ENDED:
-                await self.engine.stop(run_id)
+        self._read(sweep_id, own=True)
+        self._ask(sweep_id, {"type": "stop"})
+        await self._stop_runs(sweep_id)
 
     async def rerun(self, sweep_id: str) -> list[str]:
         """Run the points again whose last run ended without success; the new runs' ids."""
         sweep, progress = self._read(sweep_id, own=True)
-        runs = self._runs(sweep, progress)
-        again: list[str] = []
-        for number, point in enumerate(progress.points):
-            last = progress.runs.get(number)
-            if last is None:
-                again.append(await self._start(sweep, number, _at(sweep.request, point)))
-            elif last in runs and runs[last]["state"] in ENDED - GOOD:
-                asked = replace(
-                    _at(sweep.request, point), of=last, select=Selection("failed"), use_cache=True
-                )
-                again.append(await self._start(sweep, number, asked))
-        self._note(sweep_id, {"type": "made", "count": len(progress.points)})
-        return again
+        bad = [
+            run_id
+            for run_id, run in self._runs(sweep, progress).items()
+            if run["state"] in ENDED - GOOD
+        ]
+        if not bad and len(progress.runs) == len(progress.points):
+            return []
+        self._ask(sweep_id, {"type": "rerun", "runs": bad})
+        return await self.tend(sweep_id)
 
     async def add_points(
         self,
@@ -174,84 +197,115 @@ class Sweeps:
         Points that are there already are not added again.
         """
         sweep, progress = self._read(sweep_id, own=True)
-        known = {json.dumps(point, sort_keys=True) for point in progress.points}
-        chance = len(progress.points) if seed is None else seed
-        points = [
-            point
-            for point in points_of(space, mode, samples, chance)
-            if json.dumps(point, sort_keys=True) not in known
-        ]
-        if len(points) + len(progress.points) > MOST:
+        before = len(progress.points)
+        progress.add(points_of(space, mode, samples, before if seed is None else seed))
+        points = progress.points[before:]
+        if len(progress.points) > MOST:
             raise ConvectError(f"A sweep has at most {MOST} points.")
         if not points:
             return []
-        self._note(sweep_id, {"type": "points", "points": points})
-        return await self._fill(sweep)
+        await self._make(None, [_at(sweep.request, point) for point in points])
+        self._ask(sweep_id, {"type": "points", "points": points})
+        return await self.tend(sweep_id)
 
     async def resume(self) -> None:
-        """Make the runs that a killed host did not come to. Call after `Engine.resume`."""
+        """Go on with every sweep that nobody tends. Call after `Engine.resume`."""
         for sweep_id in self._ids():
             try:
-                sweep, progress = self._read(sweep_id, own=True)
-                unmade = not progress.stopped and progress.made < len(progress.points)
-                if unmade and sweep_id not in self._filling:
-                    await self._fill(sweep)
+                self._read(sweep_id, own=True)
+                await self.tend(sweep_id)
             except ConvectError as error:
                 if error.code != "not-own":
                     self.engine.log.warning("The sweep %s cannot go on: %s", sweep_id, error)
 
     async def wait(self, sweep_id: str, timeout: float | None = None) -> dict[str, Json]:
-        """The view when all runs have ended."""
-        _, progress = self._read(sweep_id)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        for run_id in progress.runs.values():
-            with contextlib.suppress(Missing):
-                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-                await self.engine.wait(run_id, left)
-        return self.view(sweep_id)
+        """The view when all runs have ended. Meanwhile, what others ask of the sweep is done."""
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        while True:
+            await self.tend(sweep_id)
+            progress = self._read(sweep_id)[1]
+            try:
+                for run_id in progress.runs.values():
+                    left = min(deadline - time.monotonic(), self.engine.beat)
+                    with contextlib.suppress(Missing):
+                        await self.engine.wait(run_id, left)
+            except TimeoutError:
+                if time.monotonic() >= deadline:
+                    raise
+                continue
+            view = self.view(sweep_id)
+            if view["state"] in ENDED:
+                return view
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"The sweep {sweep_id} is still {view['state']}.")
+            await asyncio.sleep(self.engine.beat / 4)
 
-    async def _fill(self, sweep: Sweep, first: Run | None = None) -> list[str]:
-        """Give every point that has none its run. A host that is killed meanwhile is followed."""
-        self._filling.add(sweep.id)
-        try:
-            return await self._fill_in(sweep, first)
-        finally:
-            self._filling.discard(sweep.id)
+    async def tend(self, sweep_id: str, made: Mapping[int, Run] | None = None) -> list[str]:
+        """Give a run to every point that needs one; the new runs' ids.
 
-    async def _fill_in(self, sweep: Sweep, first: Run | None) -> list[str]:
-        progress = self._read(sweep.id)[1]
-        known = self._runs(sweep, progress)
-        new: list[str] = []
-        for begin in range(progress.made, len(progress.points), BATCH):
-            end = min(begin + BATCH, len(progress.points))
-            left = [n for n in range(begin, end) if progress.runs.get(n) not in known]
-            asked = [_at(sweep.request, progress.points[n]) for n in left if n > 0 or first is None]
-            made = await asyncio.to_thread(self._make_all, asked)
-            if first is not None and begin == 0:
-                made.insert(0, first)
-            self._note(
-                sweep.id,
-                *(
-                    {"type": "run", "point": number, "run": run.id}
-                    for number, run in zip(left, made, strict=True)
-                ),
-            )
-            for run in made:
-                await self.engine.submit(run)
-                new.append(run.id)
-            self._note(sweep.id, {"type": "made", "count": end})
-            if self._read(sweep.id)[1].stopped:
-                break
+        Nothing is done while another process holds the sweep's lease: it does it. `made` are
+        runs that were made for some points already.
+        """
+        async with self._tending.setdefault(sweep_id, asyncio.Lock()):
+            progress = self._read(sweep_id)[1]
+            if not (progress.todo() or progress.unsure()):
+                return []
+            with self.engine.gates.held(sweep_id) as mine:
+                if not mine:
+                    return []
+                new = await self._fill(sweep_id, made or {})
+        if self._read(sweep_id)[1].stopped:
+            await self._stop_runs(sweep_id)
         return new
 
-    def _make_all(self, asked: list[Request]) -> list[Run]:
-        return [self.make(request) for request in asked]
+    async def _fill(self, sweep_id: str, made: Mapping[int, Run]) -> list[str]:
+        """A host that is killed meanwhile is followed by another."""
+        new: list[str] = []
+        self._make_sure(sweep_id)
+        while True:
+            sweep, progress = self._read(sweep_id)
+            batch = progress.todo()[:BATCH]
+            runs = {number: made[number] for number in batch if number in made}
+            missing = [number for number in batch if number not in made]
+            asked = [self._request(sweep, progress, number) for number in missing]
+            runs |= dict(zip(missing, await self._make(None, asked), strict=True))
+            # Somebody may have stopped the sweep while runs were made.
+            if not batch or self._read(sweep_id)[1].stopped:
+                return new
+            self._note(
+                sweep_id,
+                *({"type": "run", "point": number, "run": runs[number].id} for number in batch),
+            )
+            for number in batch:
+                await self.engine.submit(runs[number])
+                new.append(runs[number].id)
+            ids = [runs[number].id for number in batch]
+            self._note(sweep_id, {"type": "submitted", "runs": ids})
 
-    async def _start(self, sweep: Sweep, number: int, asked: Request) -> str:
-        run = await asyncio.to_thread(self.make, asked)
-        self._note(sweep.id, {"type": "run", "point": number, "run": run.id})
-        await self.engine.submit(run)
-        return run.id
+    def _make_sure(self, sweep_id: str) -> None:
+        """Note which of the runs that a killed host had decided on it came to make."""
+        unsure = self._read(sweep_id)[1].unsure()
+        there = [run_id for run_id in unsure if self.store.run_folder(run_id).is_dir()]
+        if there:
+            self._note(sweep_id, {"type": "submitted", "runs": there})
+        if lost := sorted(set(unsure) - set(there)):
+            self._note(sweep_id, {"type": "unmade", "runs": lost})
+
+    def _request(self, sweep: Sweep, progress: Progress, number: int) -> Request:
+        request, last = _at(sweep.request, progress.points[number]), progress.runs.get(number)
+        if last is None:
+            return request
+        return replace(request, of=last, select=Selection("failed"), use_cache=True)
+
+    async def _make(self, make: Callable[[Request], Run] | None, asked: list[Request]) -> list[Run]:
+        chosen = make or self.make
+        return await asyncio.to_thread(lambda: [chosen(request) for request in asked])
+
+    async def _stop_runs(self, sweep_id: str) -> None:
+        sweep, progress = self._read(sweep_id)
+        for run_id, run in self._runs(sweep, progress).items():
+            if run["state"] not in ENDED:
+                await self.engine.stop(run_id)
 
     def _summary(self, sweep_id: str) -> dict[str, Json]:
         sweep, progress = self._read(sweep_id)
@@ -286,9 +340,10 @@ class Sweeps:
             sweep = from_json(Sweep, value)
         except (TypeError, ValueError, AttributeError) as error:
             raise ConvectError(f"The sweep {sweep_id} is damaged: {error}.") from None
-        journal = Journal(folder / "events.ndjson")
-        lines = journal.read() or []
-        if own and not self.store.is_own_folder(folder, {owner, *journal.owners}):
+        journal, changes = Journal(folder / "events.ndjson"), Changes(folder / "changes")
+        lines = [*(journal.read() or []), *changes.read()]
+        owners = {owner, *journal.owners, *changes.owners}
+        if own and not self.store.is_own_folder(folder, owners):
             raise Conflict(
                 f"The sweep {sweep_id} belongs to another user, and only they can change it.",
                 code="not-own",
@@ -310,13 +365,25 @@ class Sweeps:
             ) from None
 
     def _note(self, sweep_id: str, *events: dict[str, Json]) -> None:
-        try:
+        """Write what happened. Only for the holder of the lease."""
+        with _said(sweep_id):
             journal = Journal(self._folder / sweep_id / "events.ndjson")
             journal.append(b"".join(map(_line, events)))
-        except OSError as error:
-            raise ConvectError(
-                f"The sweep {sweep_id} cannot be changed: {plain(error)}.", code="unwritable"
-            ) from None
+
+    def _ask(self, sweep_id: str, event: dict[str, Json]) -> None:
+        """Write what somebody wants, for whoever tends the sweep."""
+        with _said(sweep_id):
+            Changes(self._folder / sweep_id / "changes").add(_line(event))
+
+
+@contextlib.contextmanager
+def _said(sweep_id: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConvectError(
+            f"The sweep {sweep_id} cannot be changed: {plain(error)}.", code="unwritable"
+        ) from None
 
 
 def _summary(
@@ -349,14 +416,17 @@ def _summary(
 
 
 def _state(progress: Progress, counts: Mapping[str, int]) -> State:
-    unmade = progress.made < len(progress.points) and not progress.stopped
-    if unmade or any(name not in ENDED for name in counts):
+    if progress.todo() or progress.unsure() or any(name not in ENDED for name in counts):
         return "running"
     if counts.get("failed") or counts.get("lost"):
         return "failed"
     if progress.stopped or counts.get("cancelled"):
         return "cancelled"
     return "succeeded"
+
+
+def _text(point: Point) -> str:
+    return json.dumps(point, sort_keys=True)
 
 
 def _at(request: Request, point: Point) -> Request:
@@ -375,12 +445,20 @@ def _fold(lines: list[bytes]) -> Progress:
             event = loads(line)
             kind = event["type"]
             if kind == "points":
-                progress.points += event["points"]
+                progress.add(event["points"])
+                progress.stopped = False
+            elif kind == "rerun":
+                progress.again |= set(event["runs"])
                 progress.stopped = False
             elif kind == "run":
                 progress.runs[event["point"]] = event["run"]
-            elif kind == "made":
-                progress.made = max(progress.made, event["count"])
+            elif kind == "submitted":
+                progress.submitted |= set(event["runs"])
+            elif kind == "made":  # As earlier versions counted.
+                progress.submitted |= set(progress.runs.values())
+            elif kind == "unmade":
+                lost = set(event["runs"])
+                progress.runs = {n: run for n, run in progress.runs.items() if run not in lost}
             elif kind == "stop":
                 progress.stopped = True
             elif kind == "select":

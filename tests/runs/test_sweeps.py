@@ -3,15 +3,21 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
+from collections import Counter
+from dataclasses import replace
 
 import pytest
+from inprocess import InProcess
 
 from jupyterlab_convect.errors import ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Plan
 from jupyterlab_convect.runs.best import best_of
 from jupyterlab_convect.runs.engine import Engine
+from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.points import points_of
+from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runs.sweeps import Sweeps
 
 
@@ -129,9 +135,8 @@ async def test_a_sweep_is_one_object_with_its_runs(sweeps, request_):
 
 
 async def test_no_more_runs_at_a_time_than_asked(sweeps, request_, runtime, store):
-    space = {"n": list(range(6)), "do": ['["sleep", "0.1"]']}
+    space = {"n": list(range(6)), "do": ['["sleep", "0.3"]']}
     sweep = await sweeps.create(request_, space, concurrency=2)
-    await asyncio.sleep(0.05)
     waiting = [run for run in sweeps.view(sweep)["runs"] if run["state"] == "queued"]
     assert len(waiting) == 4
     assert all("2 at a time" in run["reason"] for run in waiting)
@@ -143,7 +148,8 @@ async def test_no_more_runs_at_a_time_than_asked(sweeps, request_, runtime, stor
 async def test_stop_all(sweeps, request_, runtime):
     space = {"n": list(range(5)), "do": ['["sleep", "30"]']}
     sweep = await sweeps.create(request_, space, concurrency=2)
-    await asyncio.sleep(0.05)
+    while len(runtime.started) < 2:
+        await asyncio.sleep(0.01)
     await sweeps.stop(sweep)
     view = await sweeps.wait(sweep, 10)
     assert view["state"] == "cancelled"
@@ -155,8 +161,6 @@ async def test_only_what_failed_runs_again(sweeps, request_, make, store):
     luck = {"do": '["fail", "No."]'}
 
     def moody(request: Request) -> Run:
-        from dataclasses import replace
-
         bad = request.parameters["x"] == 2
         parameters = {**request.parameters, **(luck if bad else {})}
         return make(replace(request, parameters=parameters))
@@ -239,3 +243,168 @@ async def test_a_sweep_without_runs_is_cleared_away(sweeps, request_, store, mon
         store.delete(run["id"])
     store.prune(keep_days=1)
     assert [found["id"] for found in sweeps.all()] == [kept]
+
+
+class Host:
+    """A process of its own, as far as the folder of the runs can tell."""
+
+    def __init__(self, folder, index, make):
+        self.store = Store(folder, Index(index))
+        self.runtime = InProcess(slots=1000)
+        self.engine = Engine(self.store, {"inprocess": self.runtime}, beat=0.05)
+        self.sweeps = Sweeps(self.store, self.engine, make)
+
+    async def close(self):
+        await self.engine.close()
+        self.store.close()
+
+
+@pytest.fixture
+async def hosts(store, tmp_path, make):
+    """Two on one folder: a lease is as good between them as between processes."""
+    made = [Host(store.folder, tmp_path / f"index-{n}.sqlite", make) for n in range(2)]
+    yield made
+    for host in made:
+        await host.close()
+
+
+def points_of_all_runs(store, sweep):
+    store.refresh()
+    runs = store.find(Query(sweep=sweep, limit=1000)).runs
+    return Counter(run["parameters"]["x"] for run in runs)
+
+
+async def test_a_sweep_that_is_being_filled_is_filled_once(hosts, request_, store, make):
+    """More points than one batch, and another host that starts and looks meanwhile."""
+    first, second = hosts
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(request):
+        if request.parameters["x"] == 40:
+            began.set()
+            go_on.wait(60)
+        return make(request)
+
+    sweep = await first.sweeps.create(request_, {"x": list(range(30))})
+    first.sweeps.make = slow
+    adding = asyncio.create_task(first.sweeps.add_points(sweep, {"x": list(range(60))}))
+    while not began.is_set():
+        await second.sweeps.resume()
+        await asyncio.sleep(0.01)
+    go_on.set()
+    await second.engine.resume()
+    await second.sweeps.resume()
+    await adding
+    await second.sweeps.resume()
+    await first.sweeps.wait(sweep, 60)
+    assert points_of_all_runs(store, sweep) == Counter(range(60))
+
+
+async def test_what_another_host_asks_is_done_by_the_one_that_holds_the_lease(
+    hosts, request_, store
+):
+    first, second = hosts
+    space = {"x": [1], "do": ['["sleep", "60"]']}
+    sweep = await first.sweeps.create(request_, space)
+    waiting = asyncio.create_task(first.sweeps.wait(sweep, 60))
+    assert await second.sweeps.add_points(sweep, {"x": [1, 2], "do": ['["value"]']}) == []
+    while len(first.runtime.started) < 3:
+        await asyncio.sleep(0.01)
+    assert second.runtime.started == []
+    await second.sweeps.stop(sweep)
+    view = await waiting
+    assert view["state"] == "cancelled"
+    assert points_of_all_runs(store, sweep) == Counter({1: 2, 2: 1})
+
+
+async def test_two_who_run_it_again_at_once_run_it_again_once(sweeps, request_, store, make):
+    def bad(request):
+        return make(replace(request, parameters={**request.parameters, "do": '["fail", "No."]'}))
+
+    sweep = await sweeps.create(request_, {"x": [1, 2]}, make=bad)
+    await sweeps.wait(sweep, 30)
+    again = await asyncio.gather(sweeps.rerun(sweep), sweeps.rerun(sweep))
+    assert sorted(map(len, again)) == [0, 2]
+    await sweeps.wait(sweep, 30)
+    assert points_of_all_runs(store, sweep) == Counter({1: 2, 2: 2})
+
+
+async def test_stop_stops_a_sweep_whose_runs_are_still_being_made(
+    sweeps, request_, store, make, runtime
+):
+    sweep = await sweeps.create(request_, {"x": [0], "do": ['["sleep", "60"]']})
+    began, go_on, calls = threading.Event(), threading.Event(), 0
+
+    def slow(request):
+        nonlocal calls
+        calls += 1
+        if calls == 60 + 30:  # They are all made once to see whether they can be.
+            began.set()
+            go_on.wait(60)
+        return make(request)
+
+    sweeps.make = slow
+    space = {"x": list(range(1, 61)), "do": ['["sleep", "60"]']}
+    adding = asyncio.create_task(sweeps.add_points(sweep, space))
+    while not began.is_set():
+        await asyncio.sleep(0.01)
+    await sweeps.stop(sweep)
+    go_on.set()
+    await adding
+    view = await sweeps.wait(sweep, 30)
+    assert view["state"] == "cancelled"
+    assert set(view["counts"]) == {"cancelled"}
+    assert len(view["runs"]) < 61
+
+
+async def test_a_point_that_cannot_be_made_is_refused_before_there_is_a_sweep(
+    sweeps, request_, store, make
+):
+    def picky(request):
+        if request.parameters["x"] == "abc":
+            raise ConvectError("x is a whole number.")
+        return make(request)
+
+    sweeps.make = picky
+    with pytest.raises(ConvectError, match="whole number"):
+        await sweeps.create(request_, {"x": [*range(30), "abc"]})
+    assert sweeps.all() == []
+    assert store.find().total == 0
+    sweep = await sweeps.create(request_, {"x": [1]})
+    with pytest.raises(ConvectError, match="whole number"):
+        await sweeps.add_points(sweep, {"x": [2, "abc"]})
+    view = await sweeps.wait(sweep, 30)
+    assert (view["state"], view["total"]) == ("succeeded", 1)
+
+
+async def test_a_run_that_somebody_else_drives_keeps_its_turn(hosts, request_):
+    first, _ = hosts
+    space = {"x": [1, 2], "do": ['["sleep", "60"]']}
+    sweep = await first.sweeps.create(request_, space, concurrency=1)
+    driven, waiting = (point["run"] for point in first.sweeps.view(sweep)["points"])
+    first.engine._drivers[driven].let_go()
+    lease = first.engine._drivers.pop(driven).lease
+    assert lease.is_mine()
+    for _ in range(5):
+        await first.engine.resume()
+        await asyncio.sleep(0.05)
+    assert first.store.read(waiting).state.state == "queued"
+    assert first.engine.gates.inside() == [driven]
+
+
+async def test_a_sweep_of_an_earlier_version_is_read(sweeps, request_, store):
+    sweep = await sweeps.create(request_, {"x": [1, 2]})
+    await sweeps.wait(sweep, 30)
+    runs = [point["run"] for point in sweeps.view(sweep)["points"]]
+    events = [
+        {"time": 1.0, "type": "points", "points": [{"x": 1}, {"x": 2}]},
+        *({"time": 1.0, "type": "run", "point": n, "run": run} for n, run in enumerate(runs)),
+        {"time": 1.0, "type": "made", "count": 2},
+    ]
+    path = store.folder / "sweeps" / sweep / "events.ndjson"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    store.delete(runs[0])
+    await sweeps.resume()
+    view = sweeps.view(sweep)
+    assert (view["state"], [point["run"] for point in view["points"]]) == ("succeeded", runs)
+    assert points_of_all_runs(store, sweep) == Counter({2: 1})
