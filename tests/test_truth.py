@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traitlets.config import Config
 
 from jupyterlab_convect.runs.made import put_when_asked
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection
@@ -54,9 +55,11 @@ output("log", pathlib.Path("log").read_text())
 """
 
 
-@pytest.fixture
-async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
-    made = Workspace(Settings(runs_dir=str(tmp_path / "runs"), index_dir=str(tmp_path / "index")))
+@pytest.fixture(params=["overlay", "mirror"])
+async def workspace(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Workspace]:
+    config = Config({"LocalRuntime": {"overlays": request.param == "overlay"}})
+    folders = {"runs_dir": str(tmp_path / "runs"), "index_dir": str(tmp_path / "index")}
+    made = Workspace(Settings(config=config, **folders))
     yield made
     await made.close()
 

@@ -181,7 +181,8 @@ async def _execute(
     spare: SpareKernel | None,
     report: Report,
 ) -> Outcome:
-    report.view = open_view(step.view, step.folder)
+    overlays = settings.overlays > 0
+    report.view = open_view(step.view, step.folder, overlays=overlays)
     with limiting(settings.memory_limit, settings.cpu_limit) as limits:
         work: Work
         if step.kind == "notebook":

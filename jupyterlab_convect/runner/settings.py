@@ -31,6 +31,9 @@ class Settings:
     start_timeout: float = 60.0
     """Seconds a kernel has to start."""
 
+    overlays: int = 1
+    """Whether a step may see its folder through an overlay; 0 means that it is copied."""
+
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Settings:
         def number(name: str, default: float) -> float:
@@ -47,6 +50,7 @@ class Settings:
             cpu_limit=number("cpu_limit", base.cpu_limit),
             grace=number("grace", base.grace),
             start_timeout=number("start_timeout", base.start_timeout),
+            overlays=int(number("overlays", base.overlays)),
         )
 
 
@@ -56,7 +60,10 @@ def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
     The limits stay: who starts containers has to pass them on.
     """
     names = set(Settings.__slots__) - {"memory_limit", "cpu_limit"}
-    private = {_PREFIX + name.upper() for name in names} | {"CONVECT_SECRETS"}
+    private = {_PREFIX + name.upper() for name in names} | {
+        "CONVECT_SECRETS",
+        "CONVECT_SCRATCH",
+    }
     ours = {name: value for name, value in os.environ.items() if name not in private}
     return {
         **ours,

@@ -58,7 +58,8 @@ class ViewSpec:
     scratch: tuple[Path, ...] = ()
     """Where the private layer may lie, the best first."""
     protected: tuple[Path, ...] = ()
-    """Beside the root, what nobody may write in a mirror."""
+    """Beside the root, what nobody may write in a mirror; and the exceptions."""
+    writable: tuple[Path, ...] = ()
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> ViewSpec:
@@ -77,6 +78,7 @@ class ViewSpec:
             private=tuple(data.get("private") or ()),
             scratch=tuple(Path(path) for path in data.get("scratch") or ()),
             protected=tuple(Path(path) for path in data.get("protected") or ()),
+            writable=tuple(Path(path) for path in data.get("writable") or ()),
         )
 
     @property
@@ -260,7 +262,7 @@ class MirrorView(View):
         live = [spec.root / path for path in spec.live]
         self.guard = (
             [str(path) for path in (spec.root, *spec.protected)],
-            [str(path) for path in (*spec.scratch, folder, *live)],
+            [str(path) for path in (*spec.writable, folder, *live)],
         )
         self.copied = self.linked = self.bytes = 0
         self._fill()
@@ -340,14 +342,14 @@ class MirrorView(View):
             )
 
 
-def open_view(spec: ViewSpec | None, folder: Path | None = None) -> View:
+def open_view(spec: ViewSpec | None, folder: Path | None = None, *, overlays: bool = True) -> View:
     """The best view that this system may allow, with `folder` of the project in it.
 
     Whether an overlay can be entered is only known when somebody does: see `certain`.
     """
     if spec is None:
         return Plain()
-    if sys.platform == "linux":
+    if overlays and sys.platform == "linux":
         with contextlib.suppress(OSError):
             view = OverlayView(spec, _scratch(spec))
             view.make_folder(folder or spec.root)
@@ -434,8 +436,9 @@ def _works(view: OverlayView) -> bool:
 
 
 def _scratch(spec: ViewSpec) -> Path:
-    """A new folder for the private layer."""
-    for place in spec.scratch:
+    """A new folder for the private layer: where whoever started the runner says, or `step.json`."""
+    given = os.environ.get("CONVECT_SCRATCH")
+    for place in ([Path(given, "view")] if given else []) + list(spec.scratch):
         with contextlib.suppress(OSError):
             _remove(place)
             place.mkdir(mode=0o700, parents=True)

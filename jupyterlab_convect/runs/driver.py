@@ -29,7 +29,7 @@ from .files import plain, remove_drafts, write_json
 from .lease import Lease
 from .made import remove_unfinished, see_to_files
 from .model import ENDED, GOOD, AttemptState, Run, State, StepState
-from .project import describe_view, in_view, scratch_folders, working_folder
+from .project import describe_view, in_view, working_folder
 from .put_back import PutBack
 from .restoring import restore
 from .results import Results
@@ -380,7 +380,7 @@ class Driver:
                 snapshots,
                 self._snapshot,
                 [(folder, files) for _, folder, files in made],
-                scratch_folders(attempt.folder),
+                attempt.folder,
             )
             content["notices"] = self._results.overlaps(made)
         if self._snapshot is not None and attempt.step.kind == "component":

@@ -85,7 +85,7 @@ def describe_view(
     snapshots: Snapshots,
     snapshot: Snapshot,
     made: Sequence[tuple[Path, Sequence[Made]]],
-    scratch: Sequence[Path],
+    attempt_folder: Path,
 ) -> dict[str, Json]:
     """The `view` of `step.json`: `made` is what earlier steps left, the latest first."""
     pinned, is_open = snapshots.layers(snapshot)
@@ -99,7 +99,8 @@ def describe_view(
         "is_open": is_open,
         "live": list(snapshot.live),
         "private": list(snapshot.private),
-        "scratch": [str(path) for path in scratch],
+        "scratch": [str(path) for path in scratch_folders(attempt_folder)],
+        "writable": [str(attempt_folder)],
         "protected": [str(snapshots.runs)],
     }
 

@@ -35,6 +35,7 @@ for name in (
     "test_any_path",
     "test_big_outputs",
     "test_two_runs_of_one_file_at_once",
+    "test_what_a_run_made_is_known_and_put_in_place",
 ):
     globals()[name] = getattr(suite, name)
 

@@ -14,6 +14,7 @@ from jupyterlab_convect.pipeline.resolve import plan_for_file, resolve
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection, new_id
+from jupyterlab_convect.runs.project import take_snapshot
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runtimes.base import StepRuntime
 from jupyterlab_convect.runtimes.local import LocalRuntime
@@ -70,9 +71,15 @@ class Lab:
         parameters: dict[str, Any] | None = None,
         select: Selection | None = None,
         settings: dict[str, Any] | None = None,
+        *,
+        own_view: bool = False,
         **request: Any,
     ) -> Run:
-        """Start a file, or a pipeline given by its nodes."""
+        """Start a file, or a pipeline given by its nodes.
+
+        Most tests look into the folder while a run works there; with `own_view` it works in its
+        own version of the folder, as runs do that nobody has told otherwise.
+        """
         if isinstance(what, str):
             plan = plan_for_file(what, self.root, parameters, settings)
         else:
@@ -86,7 +93,9 @@ class Lab:
             select=select or Selection(),
             **request,
         )
-        run = Run(new_id(), plan.name, time.time(), self.runtime.name, plan, asked)
+        snapshot = take_snapshot(self.store.snapshots, plan, self.root) if own_view else None
+        now, name = time.time(), self.runtime.name
+        run = Run(new_id(), plan.name, now, name, plan, asked, snapshot=snapshot)
         await self.engine.submit(run)
         return run
 

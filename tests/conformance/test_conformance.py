@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -386,3 +387,69 @@ async def test_the_log_can_be_read_while_it_grows(lab):
     lab.write("go", "")
     await lab.engine.wait(run.id, 60)
     assert log.read_text().split() == ["first", "last"]
+
+
+HANDS_OVER = {
+    "make": {
+        "kind": "script",
+        "path": "nb/make.py",
+        "parameters": {"x": "${{ parameters.x }}"},
+    },
+    "use": {"kind": "script", "path": "nb/use.py", "after": ["make"]},
+}
+
+
+def write_project(lab: Any) -> None:
+    """Steps that hand files to each other, and use a module and data, without declaring any."""
+    lab.write(".convect/marker", "")
+    lab.write("nb/helper.py", "scale = 10")
+    lab.write("data/x.csv", "7")
+    lab.write(
+        "nb/make.py",
+        "import os, pathlib\nfrom helper import scale\n"
+        "x = int(os.environ['x']) * scale + int(pathlib.Path('../data/x.csv').read_text())\n"
+        "pathlib.Path('../data/model').write_text(str(x))\n"
+        "pathlib.Path('log').open('a').write('.')\n",
+    )
+    lab.write(
+        "nb/use.py",
+        "import json, os, pathlib\n"
+        "said = pathlib.Path('../data/model').read_text() + pathlib.Path('log').read_text()\n"
+        "line = {'kind': 'output', 'name': 'said', 'value': said}\n"
+        "open(os.environ['CONVECT_VALUES'], 'a').write(json.dumps(line) + '\\n')\n"
+        "pathlib.Path('log').unlink()\n",
+    )
+
+
+async def start_project(lab: Any, x: int, **request: Any) -> Any:
+    nodes = {**HANDS_OVER, "make": {**HANDS_OVER["make"], "parameters": {"x": x}}}
+    return await lab.start(nodes, own_view=True, **request)
+
+
+async def test_runs_at_the_same_time_give_what_each_gives_alone(lab: Any) -> None:
+    write_project(lab)
+    runs = [await start_project(lab, x) for x in range(20)]
+    for x, run in enumerate(runs):
+        state = await lab.engine.wait(run.id, 300)
+        reasons = {step.id: step.reason for step in state.steps.values() if step.reason}
+        assert state.state == "succeeded", reasons
+        assert state.steps["use"].outputs == {"said": f"{x * 10 + 7}."}
+    put = [run for run in runs if lab.store.read(run.id).state.files["put"]]
+    assert len(put) == 1  # the first that ended; the others keep theirs
+    x = runs.index(put[0])
+    assert (lab.root / "data/model").read_text() == str(x * 10 + 7)
+
+
+async def test_what_a_run_made_is_known_and_put_in_place(lab: Any) -> None:
+    write_project(lab)
+    run = await start_project(lab, 1)
+    lab.write("nb/helper.py", "scale = 1000")
+    lab.write("nb/use.py", "raise SystemExit('edited')")
+    state = await lab.engine.wait(run.id, 60)
+    assert state.steps["use"].outputs == {"said": "17."}
+    assert json.loads((lab.result(run, "use") / "made.json").read_text())["files"] == [
+        {"path": "nb/log", "change": "deleted"}
+    ]
+    assert state.files == {"put": ["data/model"], "kept": {}}
+    assert (lab.root / "data/model").read_text() == "17"
+    assert not (lab.root / "nb/log").exists()

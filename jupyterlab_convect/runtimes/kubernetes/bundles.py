@@ -9,16 +9,24 @@ import io
 import json
 import lzma
 import os
+import stat
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ...errors import ConvectError, Refused
 from ...pipeline.plan import Json, Plan, Step, from_json
+from ...runner.layers import Layer, is_ignored, walk
 from ...runner.outcome import size
+from ...runner.view import ViewSpec
+from ...runs.snapshots import CODE
 
 ROOT, ATTEMPT = PurePosixPath("/convect/root"), PurePosixPath("/convect/attempt")
+BASE, SCRATCH = PurePosixPath("/convect/base"), PurePosixPath("/convect/view")
+"""The project as the step sees it, and what it writes."""
+ROOMS = (8_000_000, 2_000_000, 500_000)
+"""Bytes of undeclared files to try to send, before they are compressed."""
 LARGEST = 900_000
 """Bytes that fit into a Secret beside the runner."""
 LARGEST_WHOLE = 64 * LARGEST
@@ -44,8 +52,92 @@ def pack(attempt_folder: Path, step: Step, asked: Asked) -> bytes:
     spec = json.loads((attempt_folder / "step.json").read_bytes())
     handed = handed_on(spec, attempt_folder.parents[3])
     moved = translate(spec, asked.root, handed)
-    files = load((*_files(spec, step, asked), *_within(handed)), step)
-    return compress({str(ATTEMPT / "step.json"): json.dumps(moved).encode(), **files}, step)
+    if not spec.get("view"):
+        files = load((*_files(spec, step, asked), *_within(handed)), step)
+        return compress({str(ATTEMPT / "step.json"): json.dumps(moved).encode(), **files}, step)
+    return _pack_view(spec, moved, step, asked, handed)
+
+
+def _pack_view(
+    spec: Json, moved: Json, step: Step, asked: Asked, handed: Mapping[str, PurePosixPath]
+) -> bytes:
+    """With what the step needs for sure, and as much of the project as there is room for."""
+    view = ViewSpec.read(spec["view"])
+    whole = merged(view.layers)
+    made = merged([layer for layer in view.layers if layer.linked is None])
+    needed = {_relative(asked.root / item.path, view.root) for item in step.dependencies} | {*made}
+    if spec.get("source"):
+        needed.add(_relative(Path(spec["source"]), view.root))
+        whole.setdefault(_relative(Path(spec["source"]), view.root), Path(spec["source"]))
+    always = load(
+        (
+            *((whole.get(path, view.root / path), BASE / path) for path in sorted(needed)),
+            *_within(handed),
+            *_inputs(spec),
+        ),
+        step,
+    )
+    others = sorted(_sizes(whole, needed).items(), key=lambda item: (_is_data(item[0]), item[1]))
+    room = ROOMS[0]
+    while True:
+        chosen = _as_many_as_fit(others, room)
+        files = load(((whole[path], BASE / path) for path in chosen), step)
+        left = [path for path, _ in others if path not in chosen]
+        told = {**moved, "notices": [*(spec.get("notices") or ()), *_left_out(left)]}
+        contents = {str(ATTEMPT / "step.json"): json.dumps(told).encode(), **always, **files}
+        try:
+            return compress(contents, step)
+        except Refused:
+            if not room:
+                raise
+            room = next((smaller for smaller in ROOMS if smaller < room), 0)
+
+
+def merged(layers: Iterable[Layer]) -> dict[str, Path]:
+    """Every file of layers of which the topmost comes first, by its path."""
+    found: dict[str, Path] = {}
+    hidden: list[str] = []
+    for layer in layers:
+        for path, status in walk(layer.folder):
+            gone = any(path == each or path.startswith(f"{each}/") for each in hidden)
+            if stat.S_ISREG(status.st_mode) and not gone:
+                found.setdefault(path, layer.folder / path)
+        hidden += layer.deleted
+    return found
+
+
+def _sizes(files: Mapping[str, Path], without: Container[str]) -> dict[str, int]:
+    return {
+        path: source.stat().st_size
+        for path, source in files.items()
+        if path not in without and not is_ignored(path)
+    }
+
+
+def _as_many_as_fit(files: Iterable[tuple[str, int]], room: int) -> list[str]:
+    chosen = []
+    for path, count in files:
+        if count <= room:
+            room -= count
+            chosen.append(path)
+    return chosen
+
+
+def _is_data(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() not in CODE
+
+
+def _left_out(paths: list[str]) -> list[str]:
+    if not paths:
+        return []
+    names = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+    return [f"Too large to be sent to the pod, so the step did not see: {names}."]
+
+
+def _relative(path: Path, root: Path) -> str:
+    if not _is_below(path, root):
+        raise Refused(f"{path.name} lies outside of {root}, so that the pod cannot have it.")
+    return path.relative_to(root).as_posix()
 
 
 def load(files: Iterable[tuple[Path, PurePosixPath]], step: Step) -> dict[str, bytes]:
@@ -98,8 +190,16 @@ def translate(spec: Json, root: Path, handed: Mapping[str, PurePosixPath]) -> Js
         "env": {name: there(value) for name, value in spec["env"].items()},
         "command": [there(word) for word in spec["command"]],
     }
+    if view := spec.get("view"):
+        root = Path(view["root"])
+        moved["view"] = {
+            "root": str(ROOT),
+            "layers": [{"folder": str(BASE)}],
+            "scratch": [str(SCRATCH)],
+        }
     if spec.get("source"):
         moved["source"] = str(inside(Path(spec["source"]), root))
+        moved["copy"] = str(BASE / _relative(Path(spec["source"]), root)) if view else None
     isolated = Path(spec["folder"]).name == "work" and not _is_below(Path(spec["folder"]), root)
     moved["folder"] = str(ATTEMPT / "work" if isolated else inside(Path(spec["folder"]), root))
     moved["inputs"] = [
@@ -141,6 +241,10 @@ def _files(spec: Json, step: Step, asked: Asked) -> Iterator[tuple[Path, PurePos
         if path not in seen:
             seen.add(path)
             yield path, inside(path, root)
+    yield from _inputs(spec)
+
+
+def _inputs(spec: Json) -> Iterator[tuple[Path, PurePosixPath]]:
     for number, item in enumerate(spec.get("inputs") or ()):
         origin = Path(item["from"])
         for file in below(origin):

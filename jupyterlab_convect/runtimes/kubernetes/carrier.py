@@ -33,7 +33,7 @@ PAUSE = 0.2
 NOTEBOOK_PAUSE = 2.0
 GROWING = ("log.txt", "events.ndjson")
 NOTEBOOK, OUTCOME = "executed.ipynb", "outputs.json"
-ENVIRONMENT = "environment.json"
+ENVIRONMENT, MADE = "environment.json", "made.json"
 
 
 class Sender:
@@ -141,6 +141,7 @@ def execute(inbox: Path, limit: int) -> int:
     sender = Sender(ATTEMPT, limit, _write_line)
     with tarfile.open(inbox / "bundle.tar.xz") as archive:
         archive.extractall("/convect")  # noqa: S202
+    Path("/convect/root").mkdir(exist_ok=True)
     # Whoever stops the pod without us leaves no reason: this is the one that is found then.
     (ATTEMPT / "stop.json").write_bytes((inbox / "stop.json").read_bytes())
     process = subprocess.Popen([sys.executable, str(inbox / "runner.pyz"), str(ATTEMPT)])
@@ -174,15 +175,21 @@ def bring_home(folder: Path, sender: Sender) -> None:
     """Send the rest; the outcome comes last, as it does in a folder."""
     for name in GROWING:
         sender.grow(name)
-    files = [
-        os.path.relpath(Path(place, name), folder)
-        for place, _, names in os.walk(folder / "files")
-        for name in sorted(names)
-    ]
+    files, made = (
+        [
+            os.path.relpath(Path(place, name), folder)
+            for place, _, names in os.walk(folder / kind)
+            for name in sorted(names)
+        ]
+        for kind in ("files", "made")
+    )
     wanted = [name for name in (NOTEBOOK, *files) if (folder / name).exists()]
     missing = [name for name in wanted if not sender.whole(name, most=sender.left - 2 * PIECE)]
     if (folder / ENVIRONMENT).exists():
         sender.whole(ENVIRONMENT, most=sender.left - 2 * PIECE)
+    # What nobody declared comes as far as there is room for it; the list says what there was.
+    for name in ([MADE] if (folder / MADE).exists() else []) + made:
+        sender.whole(name, most=sender.left - 2 * PIECE)
     if (folder / OUTCOME).exists():
         if missing:
             _note_missing(folder / OUTCOME, missing)

@@ -30,6 +30,8 @@ INTERRUPTED = "The pod was stopped from outside."
 KEPT = 7 * 86400
 """Seconds for which results wait in a log to be fetched home."""
 PYTHON = "python3"
+SCRATCH = "/convect-view"
+"""Where a step on a shared volume keeps what it writes, until it has ended."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def make_parcel(attempt: Attempt, site: Site, way: Way, secret: str, carry: int)
     if way == "shared":
         write_stop(attempt.folder, "failed", INTERRUPTED)
         command = (PYTHON, str(_runner_beside(attempt.folder)), str(attempt.folder))
-        return Parcel(way, Delivery(command, shares=site.shares))
+        env = {"CONVECT_SCRATCH": SCRATCH}
+        return Parcel(way, Delivery(command, env=env, shares=site.shares, scratch=(SCRATCH,)))
     archive = bundles.pack(attempt.folder, attempt.step, bundles.read_run(attempt.folder))
     stop = json.dumps({"state": "failed", "reason": INTERRUPTED}).encode()
     files = {
@@ -120,7 +123,8 @@ def _paths(attempt: Attempt) -> list[str]:
     spec: Json = json.loads((attempt.folder / "step.json").read_bytes())
     inputs = [item["from"] for item in spec.get("inputs") or ()]
     given = input_files(spec["component"]) if spec.get("component") else []
-    wanted = [str(attempt.folder), spec.get("source"), spec["folder"], *inputs, *given]
+    layers = [layer["folder"] for layer in (spec.get("view") or {}).get("layers", ())]
+    wanted = [str(attempt.folder), spec.get("source"), spec["folder"], *inputs, *given, *layers]
     return [path for path in wanted if path]
 
 

@@ -26,11 +26,12 @@ from .received import (
     Piece,
     Unusable,
     frame_of,
+    made_of,
     object_of,
     outcome_of,
 )
 
-WHOLE = ("executed.ipynb", "outputs.json", environment.FILE)
+WHOLE = ("executed.ipynb", "outputs.json", "made.json", environment.FILE)
 RECOGNISED = 200
 NOT_WHOLE = b"\n[The beginning of the log was thrown away; lines may come twice.]\n"
 TOO_LONG = b"\n[The log is too long; the rest was not kept.]\n"
@@ -123,7 +124,7 @@ class Homecoming:
     def _is_wanted(self, name: str) -> bool:
         if self._outputs_only:
             return name.startswith("outputs/")
-        return name in WHOLE or name.startswith("files/")
+        return name in WHOLE or name.startswith(("files/", "made/"))
 
     def _grow(self, piece: Piece) -> None:
         path = self.folder / piece.file
@@ -152,6 +153,8 @@ class Homecoming:
         path = self.folder / name
         if name == "outputs.json":
             content = self._with_files(content)
+        elif name == "made.json":
+            content = dumps({"files": made_of(content)}).encode()
         elif name == environment.FILE:
             object_of(content)
             try:
@@ -180,7 +183,7 @@ class Homecoming:
                 outcome["reason"] = f"{missing[0]} was not copied back: the log was cut."
         spec = json.loads((self.folder / "step.json").read_bytes())
         home = Path(spec["folder"])
-        if home != self.folder / "work":
+        if home != self.folder / "work" and not spec.get("view"):
             for fact in outcome["files"] if facts else ():
                 self._put_beside_the_source(fact["path"], home)
         return dumps(outcome).encode()

@@ -100,6 +100,20 @@ def outcome_of(content: bytes) -> dict[str, Any]:
     return outcome
 
 
+def made_of(content: bytes) -> list[dict[str, Any]]:
+    """The files that an attempt's `made.json` lists. Unusable when it is not one."""
+    files: Json = object_of(content).get("files")
+    _need(isinstance(files, list) and len(files) <= MOST_FILES, "It lists too many files.")
+    for fact in files:
+        _need(isinstance(fact, dict), "A file is no object.")
+        checked_name(fact.get("path"))
+        _need(fact.get("change") in ("created", "changed", "deleted"), "A change is none.")
+        _need(_is_text(fact.get("digest") or "", 80), "A digest is none.")
+        for key in ("size", "mode"):
+            _number(fact.get(key) or 0, 1 << 62)
+    return list(files)
+
+
 def object_of(content: bytes) -> dict[str, Any]:
     """A JSON object that is neither too large nor too deep. Unusable when it is none."""
     _need(len(content) <= LARGEST_OUTCOME, "It is too large.")

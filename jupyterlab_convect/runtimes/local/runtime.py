@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from traitlets import Dict, Float, Integer, List, Unicode
+from traitlets import Bool, Dict, Float, Integer, List, Unicode
 
 from ...errors import Refused
 from ...pipeline.plan import Json, Plan, Step
@@ -88,6 +88,11 @@ class LocalRuntime(StepRuntime):
     output_limit = Unicode("10M", help="Output kept in the notebook for one cell.").tag(config=True)
     log_limit = Unicode("100M", help="Size of a step's log.").tag(config=True)
     start_timeout = Float(60.0, help="Seconds a kernel has to start.").tag(config=True)
+    overlays = Bool(
+        True,
+        help="""Whether runs may see their folder through an overlay, where the system allows it.
+        Otherwise each run works in a copy, with links to large files.""",
+    ).tag(config=True)
     environment = Dict(help="Variables added to the environment of every step.").tag(config=True)
 
     def __init__(self, **kwargs: Any) -> None:
@@ -221,6 +226,7 @@ class LocalRuntime(StepRuntime):
             "CONVECT_OUTPUT_LIMIT": str(int(quantity(self.output_limit))),
             "CONVECT_LOG_LIMIT": str(int(quantity(self.log_limit))),
             "CONVECT_MEMORY_LIMIT": str(memory_limit(step.resources)),
+            "CONVECT_OVERLAYS": str(int(self.overlays)),
             "CONVECT_CPU_LIMIT": str(cpu_limit(step.resources)),
         }
         if step.resources.gpu is not None and step.resources.gpu.count > 0:
