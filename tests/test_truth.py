@@ -274,6 +274,28 @@ async def test_a_shared_folder_is_shared_when_that_is_chosen(
     assert (project / "out").read_text() == ".."
 
 
+async def test_files_of_an_isolated_step_reach_the_view(
+    workspace: Workspace, project: Path
+) -> None:
+    (project / "alone.py").write_text("open('kept', 'w').write('from far')")
+    (project / "sub/look.py").write_text(
+        "import pathlib\nfrom jupyterlab_convect import output\n"
+        "output('seen', pathlib.Path('kept').read_text())"
+    )
+    nodes: Any = {
+        "alone": {
+            "kind": "script",
+            "path": "alone.py",
+            "working_folder": "isolated",
+            "outputs": ["kept"],
+        },
+        "look": {"kind": "script", "path": "sub/look.py", "after": ["alone"]},
+    }
+    state = await finish(workspace, request(project, document={"convect": 1, "nodes": nodes}))
+    assert state.steps["look"].outputs == {"seen": "from far"}
+    assert not (project / "sub/kept").exists()
+
+
 @pytest.mark.slow
 async def test_the_example_in_a_sweep_gives_what_each_value_gives_alone(
     workspace: Workspace, tmp_path: Path

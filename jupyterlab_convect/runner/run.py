@@ -7,11 +7,12 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import signal
 import sys
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ from ..run_files import read_regular, write_new
 from . import files
 from .identity import identify
 from .kernels import reap_rest
-from .layers import digest_file
+from .layers import Layer, digest_file
 from .limits import limiting
 from .masking import Mask, secrets_in
 from .notebook_work import NotebookWork, SpareKernel
@@ -31,7 +32,7 @@ from .record import Record
 from .saving import write_whole
 from .settings import Settings
 from .step import StepSpec, read_step
-from .view import View, inside, keep_made, open_view
+from .view import View, ViewSpec, inside, keep_made, open_view
 
 TICK = 0.5
 BEAT = 10.0
@@ -108,6 +109,7 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
     }
     code = _conclude(folder, content, outcome)
     report.view.close()
+    shutil.rmtree(folder / ".inputs", ignore_errors=True)
     return code
 
 
@@ -181,8 +183,8 @@ async def _execute(
     spare: SpareKernel | None,
     report: Report,
 ) -> Outcome:
-    overlays = settings.overlays > 0
-    report.view = open_view(step.view, step.folder, overlays=overlays)
+    spec = None if step.view is None else _with_inputs(step, step.view, record.folder)
+    report.view = open_view(spec, step.folder, overlays=settings.overlays > 0)
     with limiting(settings.memory_limit, settings.cpu_limit) as limits:
         work: Work
         if step.kind == "notebook":
@@ -240,6 +242,15 @@ async def _tick(work: Work, record: Record) -> None:
         if time.monotonic() - beat >= BEAT:
             beat = time.monotonic()
             record.event("beat")
+
+
+def _with_inputs(step: StepSpec, view: ViewSpec, folder: Path) -> ViewSpec:
+    """The view with the inputs of the step, which come from folders outside of the project."""
+    if not step.inputs:
+        return view
+    layer = folder / ".inputs"
+    files.place(step.inputs, layer / step.folder.relative_to(view.root))
+    return replace(view, layers=(Layer(layer), *view.layers))
 
 
 def _make_ready(step: StepSpec) -> None:

@@ -374,21 +374,14 @@ class Driver:
             ready.expected,
             snapshots,
         )
-        if self._snapshot is not None and in_view(attempt.step):
+        is_component = attempt.step.kind == "component"
+        if self._snapshot is not None and (is_component or in_view(attempt.step)):
             made = self._results.made(attempt.step)
-            content["view"] = describe_view(
-                snapshots,
-                self._snapshot,
-                [(folder, files) for _, folder, files in made],
-                attempt.folder,
-            )
+            layers = [(folder, files) for _, folder, files in made]
+            view = describe_view(snapshots, self._snapshot, layers, attempt.folder)
             content["notices"] = self._results.overlaps(made)
-        if self._snapshot is not None and attempt.step.kind == "component":
-            # It has a folder of its own, and takes single files from the project.
-            made = self._results.made(attempt.step)
-            content["component"]["view"] = describe_view(
-                snapshots, self._snapshot, [(folder, files) for _, folder, files in made], ()
-            )
+            # A component has a folder of its own, and takes single files from the project.
+            (content["component"] if is_component else content)["view"] = view
         keep_source(snapshots, attempt.step, attempt.folder)
         write_json(attempt.folder / "step.json", content)
 
