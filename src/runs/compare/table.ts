@@ -27,6 +27,15 @@ export function linesOf(columns: readonly Properties[]): ILine[] {
     .filter(({ values }) => values.some(value => value !== ''));
 }
 
+/** What the steps of a run reported as metrics, or gave as values; the later step's wins. */
+export function resultsOf(
+  view: IRunView,
+  kind: 'metrics' | 'outputs'
+): Properties {
+  const steps = view.plan.steps.map(({ id }) => view.steps[id]?.[kind] ?? {});
+  return Object.assign({}, ...steps) as Properties;
+}
+
 /** Where and from what a run was made, step by step where there are several. */
 export function environmentOf(
   view: IRunView,

@@ -20,7 +20,7 @@ import { EnvironmentLines } from './environment';
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
 import type { ILine } from './table';
-import { environmentOf, linesOf, sameSources } from './table';
+import { environmentOf, linesOf, sameSources, resultsOf } from './table';
 
 const TextDiff = React.lazy(() => import('./diff'));
 
@@ -103,7 +103,11 @@ export function CompareView(props: {
           />
           <Lines
             title={trans.__('Metrics')}
-            lines={linesOf(views.map(view => view.metrics))}
+            lines={linesOf(views.map(view => resultsOf(view, 'metrics')))}
+          />
+          <Lines
+            title={trans.__('Values')}
+            lines={linesOf(views.map(view => resultsOf(view, 'outputs')))}
           />
           <Lines
             title={trans.__('Environment')}

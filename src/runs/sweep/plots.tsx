@@ -36,6 +36,9 @@ export function Plots(props: {
   if (axes.length < 2 || all.length < 2) {
     return null;
   }
+  const partly = points.filter(run =>
+    numbers.some(column => isNotFinite(valueOf(run, column)))
+  ).length;
   const place = points.findIndex(({ id }) => id === model.hovered);
   const hover = (name: string | null) => model.hover(name);
   return (
@@ -57,6 +60,15 @@ export function Plots(props: {
           place={place}
           onOpen={props.onOpen}
         />
+      )}
+      {partly > 0 && (
+        <div className="jp-ConvectRuns-hint">
+          {trans._n(
+            '%1 run has values that cannot be drawn: NaN or infinite.',
+            '%1 runs have values that cannot be drawn: NaN or infinite.',
+            partly
+          )}
+        </div>
       )}
     </div>
   );

@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IPlanStep, IRunView } from '../../../api';
-import { environmentOf, linesOf, sameSources } from '../table';
+import { environmentOf, linesOf, resultsOf, sameSources } from '../table';
 
 const trans = nullTranslator.load('jupyterlab_convect');
 
@@ -18,6 +18,23 @@ const notebook = (id: string): Partial<IPlanStep> => ({ id, kind: 'notebook' });
 const script = (id: string): Partial<IPlanStep> => ({ id, kind: 'script' });
 
 describe('comparing runs', () => {
+  it('tells metrics from values, and keeps texts and NaN', () => {
+    const run = {
+      ...view(notebook('a'), notebook('b')),
+      steps: {
+        a: { metrics: { loss: 1 }, outputs: { rows: 3 } },
+        b: { metrics: { loss: NaN }, outputs: { model: 'gbm' } }
+      }
+    } as unknown as IRunView;
+    expect(linesOf([resultsOf(run, 'metrics')])).toEqual([
+      { name: 'loss', values: ['NaN'], differs: false }
+    ]);
+    expect(linesOf([resultsOf(run, 'outputs')])).toEqual([
+      { name: 'rows', values: ['3'], differs: false },
+      { name: 'model', values: ['gbm'], differs: false }
+    ]);
+  });
+
   it('has a line for everything that any of them has, and marks what differs', () => {
     expect(linesOf([{ lr: 0.1, depth: 3 }, { lr: 0.2, depth: 3 }, {}])).toEqual(
       [
