@@ -311,7 +311,11 @@ def leftovers() -> list[str]:
 
 
 def is_up() -> bool:
-    return _pids().keys() >= set(PARTS) and _node_is_ready()
+    """On a busy machine its node may be away for a moment; that is no reason to start anew."""
+    if not _pids().keys() >= set(PARTS):
+        return False
+    _wait("the node", _node_is_ready, seconds=30, fatal=False)
+    return _node_is_ready()
 
 
 def _dns_is_ready() -> bool:
