@@ -41,7 +41,6 @@ SHUTDOWN = 5.0
 """Seconds: jupyter_client's `KernelManager.shutdown_wait_time`."""
 EVENTS_PER_CELL = 500
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\n])")
 
 
 class Execution(NotebookClient):
@@ -152,7 +151,7 @@ class Execution(NotebookClient):
         if self._stream_output is not None:
             text = "".join(self._stream)
             if "\r" in text:
-                text = _OVERWRITTEN.sub("", text)
+                text = "\n".join(map(_as_shown, text.split("\n")))
             self._stream = [text]
             self._stream_output.text = text
         self._narrator.flush(final=final)
@@ -439,6 +438,11 @@ def _evaluated(reply: Message) -> dict[str, Any]:
         except (KeyError, TypeError, ValueError, SyntaxError):
             continue
     return found
+
+
+def _as_shown(line: str) -> str:
+    """What is left of a line after its last return to the beginning that something follows."""
+    return line[line.rfind("\r", 0, len(line) - 1) + 1 :]
 
 
 def plain(text: str) -> str:

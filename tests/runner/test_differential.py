@@ -259,7 +259,7 @@ def _joined(outputs):
             joined.append(output)
     for output in joined:
         if output["output_type"] == "stream":
-            output["text"] = re.sub(r"[^\n]*\r(?=[^\n])", "", output["text"])
+            output["text"] = re.sub(r"(?m)^[^\n]*\r(?=[^\n])", "", output["text"])
     return joined
 
 
