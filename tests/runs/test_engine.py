@@ -14,6 +14,12 @@ from jupyterlab_convect.runs.index import Query
 from jupyterlab_convect.runs.model import Selection
 
 
+async def eventually(holds):
+    """Wait until it is true; the test's own time limit ends what never is."""
+    while not holds():
+        await asyncio.sleep(0.005)
+
+
 async def test_steps_run_in_order(finish, make_run, step, runtime):
     run = make_run(step("a"), step("b", after=["a"]), step("c", after=["b"]))
     state = await finish(run)
@@ -39,8 +45,8 @@ async def test_who_waits_says_why(engine, make_run, step, runtime):
     runtime.slots = 1
     run = make_run(step("a", "sleep", "5"), step("b"), step("c"), step("d", after=["a", "b"]))
     await engine.submit(run)
-    await asyncio.sleep(0.05)
     steps = engine.store.read(run.id).state.steps
+    await eventually(lambda: steps["b"].state == steps["c"].state == "queued")
     assert (steps["b"].state, steps["b"].reason) == ("queued", "All 1 slots are taken.")
     assert (steps["c"].state, steps["c"].reason) == ("queued", "Waits for its turn.")
     assert (steps["d"].state, steps["d"].reason) == ("waiting", "Waits for a and b.")
@@ -70,8 +76,9 @@ async def test_a_big_step_that_does_not_fit_holds_up_no_small_one(engine, make_r
     runtime.admit = admit
     run = make_run(step("big", resources=Resources(cpu=Amount("64"))), step("small"))
     await engine.submit(run)
-    await asyncio.sleep(0.1)
     steps = engine.store.read(run.id).state.steps
+    await eventually(lambda: steps["small"].state == "succeeded")
+    await eventually(lambda: steps["big"].state == "queued")
     assert (steps["big"].state, steps["big"].reason) == ("queued", "Too big.")
     assert steps["small"].state == "succeeded"
 
@@ -151,9 +158,8 @@ async def test_a_retry_waits_longer_each_time_and_says_so(engine, make_run, step
 
     run = make_run(step("a", "fail", "No.", retries=Retries(3, delay=30, factor=2)))
     await engine.submit(run)
-    await asyncio.sleep(0.1)
     found = engine.store.read(run.id).state.steps["a"]
-    assert found.state == "waiting"
+    await eventually(lambda: found.attempts and found.state == "waiting")
     assert found.reason == "Attempt 1 of 4 failed: No. The next one starts in 30 s."
     await engine.stop(run.id)
     assert (await engine.wait(run.id, 5)).state == "cancelled"
@@ -162,7 +168,7 @@ async def test_a_retry_waits_longer_each_time_and_says_so(engine, make_run, step
 async def test_stop_a_run(engine, make_run, step, runtime):
     run = make_run(step("a", "sleep", "30"), step("b", after=["a"]))
     await engine.submit(run)
-    await asyncio.sleep(0.05)
+    await eventually(lambda: runtime.started)
     await engine.stop(run.id)
     state = await engine.wait(run.id, 5)
     assert state.state == "cancelled"
@@ -170,10 +176,10 @@ async def test_stop_a_run(engine, make_run, step, runtime):
     assert not runtime.held
 
 
-async def test_stop_one_step(engine, make_run, step):
+async def test_stop_one_step(engine, make_run, step, runtime):
     run = make_run(step("a", "sleep", "30"), step("b", after=["a"]), step("c", "sleep", "0.2"))
     await engine.submit(run)
-    await asyncio.sleep(0.05)
+    await eventually(lambda: len(runtime.started) == 2)
     await engine.stop(run.id, "a")
     state = await engine.wait(run.id, 5)
     assert state.state == "cancelled"
@@ -262,7 +268,7 @@ async def test_listeners_hear_of_changes(engine, make_run, step):
     run = make_run(step("a", "sleep", "0.1"))
     await engine.submit(run)
     await engine.wait(run.id, 5)
-    await asyncio.sleep(0.1)
+    await eventually(lambda: heard and heard[-1][2] == "succeeded")
     assert {run_id for run_id, _, _ in heard} == {run.id}
     assert heard[-1][2] == "succeeded"
     assert [seq for _, seq, _ in heard] == sorted({seq for _, seq, _ in heard})

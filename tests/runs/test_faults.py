@@ -47,8 +47,8 @@ async def test_no_space_holds_a_run_up_and_loses_nothing(
     run = make_run(step("a", "sleep", "0.2"), step("b", after=["a"]))
     await engine.submit(run)
     disk.full = True
-    await asyncio.sleep(0.4)
     state = store.read(run.id).state
+    await eventually(lambda: state.reason is not None)
     assert state.state == "running"
     assert state.reason == "It cannot go on: no space left on device. It is tried again."
     disk.full = False
@@ -105,7 +105,7 @@ async def test_a_stop_that_fails_is_tried_again(engine, make_run, step, runtime,
     monkeypatch.setattr("jupyterlab_convect.runs.supervisor.AGAIN", 0.01)
     run = make_run(step("a", "sleep", "30"))
     await engine.submit(run)
-    await asyncio.sleep(0.05)
+    await eventually(lambda: runtime.started)
     await engine.stop(run.id)
     assert (await engine.wait(run.id, 5)).state == "cancelled"
 
