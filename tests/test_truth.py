@@ -296,6 +296,32 @@ async def test_files_of_an_isolated_step_reach_the_view(
     assert not (project / "sub/kept").exists()
 
 
+async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(
+    project: Path, tmp_path: Path
+) -> None:
+    """Where there can be no overlay; each says what it waits for."""
+    config = Config({"LocalRuntime": {"overlays": False, "copied_files": 3}})
+    folders = {"runs_dir": str(tmp_path / "runs"), "index_dir": str(tmp_path / "index")}
+    workspace = Workspace(Settings(config=config, **folders))
+    gate = tmp_path / "gate"
+    waits = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(.01)"
+    (project / "read.py").write_text(f"{waits}\n{READ}\npathlib.Path('log').unlink()")
+    first = await start(workspace, request(project, parameters={"x": 1}))
+    while workspace.store.read(first.id).state.steps["read"].state != "running":
+        await asyncio.sleep(0.02)
+    second = await start(workspace, request(project, parameters={"x": 2}))
+    while workspace.store.read(second.id).state.steps["make"].state != "queued":
+        await asyncio.sleep(0.02)
+    while not (reason := workspace.store.read(second.id).state.steps["make"].reason):
+        await asyncio.sleep(0.02)
+    assert f"Waiting for run {first.id}" in reason
+    gate.touch()
+    for run, expected in ((first, 17), (second, 27)):
+        assert model_of(await workspace.engine.wait(run.id, 60)) == (expected, "made ")
+    assert not list((tmp_path / "runs/turns").iterdir())
+    await workspace.close()
+
+
 @pytest.mark.slow
 async def test_the_example_in_a_sweep_gives_what_each_value_gives_alone(
     workspace: Workspace, tmp_path: Path

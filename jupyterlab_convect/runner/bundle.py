@@ -14,7 +14,14 @@ from importlib import resources
 from pathlib import Path
 
 _PACKAGE = __package__.rpartition(".")[0]
-_FILES = ("__init__.py", "errors.py", "json_text.py", "reporting.py", "run_files.py")
+_FILES = (
+    "__init__.py",
+    "errors.py",
+    "filesystems.py",
+    "json_text.py",
+    "reporting.py",
+    "run_files.py",
+)
 _MAIN = f"import sys\nfrom {__package__}.__main__ import main\nsys.exit(main())\n"
 
 

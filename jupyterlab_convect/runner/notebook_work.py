@@ -20,6 +20,7 @@ from .record import Record
 from .saving import Pace, write_whole
 from .settings import Settings, child_environment
 from .step import StepSpec
+from .turns import wait_for_turn
 from .view import OverlayView, View, certain, without
 
 if TYPE_CHECKING:
@@ -145,14 +146,20 @@ class NotebookWork:
             complete = spec.environment(env)
             if isinstance(self.view, OverlayView) and not self._spare.show(self.view.order):
                 self.view = without(self.view, step.folder)
+            await self._wait_for_turn()
             kernel = await self._spare.assign(
                 self.view.path(step.folder), complete, limits, self._record, self.view.guard
             )
             if kernel is not None:
                 return kernel
         self.view = certain(self.view, step.folder)
+        await self._wait_for_turn()
         log = self._record.log
         return await StartedKernel.start(spec, step.folder, env, limits, log, self.view)
+
+    async def _wait_for_turn(self) -> None:
+        if self.view.kind == "turns":
+            await wait_for_turn(self._step, self._record)
 
     async def _execute(self) -> None:
         from .execution import Execution

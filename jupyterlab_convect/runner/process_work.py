@@ -23,6 +23,7 @@ from .record import Record
 from .saving import write_whole
 from .settings import child_environment
 from .step import StepSpec
+from .turns import wait_for_turn
 from .view import View, certain
 
 LAST_WORDS = 4000
@@ -40,6 +41,8 @@ class ProcessWork:
     async def run(self) -> None:
         step, memory = self._step, MemoryWatch(self._limits)
         self.view = certain(self.view, step.folder)
+        if self.view.kind == "turns":
+            await wait_for_turn(step, self._record)
         command = self._command()
         try:
             env = self._environment(command[0])

@@ -22,7 +22,7 @@ from ..run_files import read_regular, write_new
 from . import files
 from .identity import identify
 from .kernels import reap_rest
-from .layers import Layer, digest_file
+from .layers import Layer
 from .limits import limiting
 from .masking import Mask, secrets_in
 from .notebook_work import NotebookWork, SpareKernel
@@ -32,6 +32,7 @@ from .record import Record
 from .saving import write_whole
 from .settings import Settings
 from .step import StepSpec, read_step
+from .turns import check_source
 from .view import View, ViewSpec, inside, keep_made, open_view
 
 TICK = 0.5
@@ -184,6 +185,8 @@ async def _execute(
     report: Report,
 ) -> Outcome:
     spec = None if step.view is None else _with_inputs(step, step.view, record.folder)
+    if spec is not None:
+        spec = replace(spec, most_files=settings.copied_files)
     report.view = open_view(spec, step.folder, overlays=settings.overlays > 0)
     with limiting(settings.memory_limit, settings.cpu_limit) as limits:
         work: Work
@@ -264,14 +267,7 @@ def _make_ready(step: StepSpec) -> None:
             f"The working folder {step.folder} cannot be made: {error.strerror}."
         ) from error
     files.place(step.inputs, step.folder)
-    if step.kind == "script" and step.digest and step.source is not None:
-        # A script is executed where it lies, and so as it is now.
-        with contextlib.suppress(OSError):
-            if digest_file(step.source) != step.digest:
-                raise StepFailed(
-                    f"{step.source.name} changed after this run was submitted, and the run "
-                    "shares its folder. Run it again."
-                )
+    check_source(step)
 
 
 class _Stop:

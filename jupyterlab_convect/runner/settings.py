@@ -34,6 +34,9 @@ class Settings:
     overlays: int = 1
     """Whether a step may see its folder through an overlay; 0 means that it is copied."""
 
+    copied_files: int = 5000
+    """Files of a project that are copied for a step, where there can be no overlay."""
+
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Settings:
         def number(name: str, default: float) -> float:
@@ -51,6 +54,7 @@ class Settings:
             grace=number("grace", base.grace),
             start_timeout=number("start_timeout", base.start_timeout),
             overlays=int(number("overlays", base.overlays)),
+            copied_files=int(number("copied_files", base.copied_files)),
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..filesystems import private_folder
 from . import landlock, overlay
 from .layers import (
     Change,
@@ -33,13 +35,16 @@ from .layers import (
     same_content,
     walk,
 )
-from .outcome import StepFailed, size
+from .outcome import StepFailed
 
 MOST_LAYERS = 40
 LARGE = 1 << 20
 """Bytes from which a mirror has a link instead of a copy."""
-MOST_FILES, MOST_BYTES = 5000, 200 << 20
+MOST_FILES, MOST_BYTES = 5000, 256 << 20
 """Of a mirror."""
+MOST_SPARES = 4
+"""Copies of one project that wait for the next step."""
+KNOWN = "known.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,10 @@ class ViewSpec:
     protected: tuple[Path, ...] = ()
     """Beside the root, what nobody may write in a mirror; and the exceptions."""
     writable: tuple[Path, ...] = ()
+    most_files: int = MOST_FILES
+    """Files that are copied, where there can be no overlay."""
+    turns: Path | None = None
+    """Where runs say that a folder is theirs, when they have to take turns in it."""
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> ViewSpec:
@@ -79,6 +88,7 @@ class ViewSpec:
             scratch=tuple(Path(path) for path in data.get("scratch") or ()),
             protected=tuple(Path(path) for path in data.get("protected") or ()),
             writable=tuple(Path(path) for path in data.get("writable") or ()),
+            turns=Path(data["turns"]) if data.get("turns") else None,
         )
 
     @property
@@ -250,22 +260,41 @@ class OverlayView(View):
 
 
 class MirrorView(View):
+    """A copy of the project, with links to what is large.
+
+    A copy of the project as it was at submit is kept for the next step that needs the same.
+    """
+
     kind = "mirror"
 
     def __init__(self, spec: ViewSpec, folder: Path) -> None:
         self.spec = spec
         self._folder = folder
         self._files = folder / "mirror"
-        self._files.mkdir(parents=True)
-        self._known: dict[str, Key] = {}
         self._mounted = frozenset((*spec.live, *spec.private))
         live = [spec.root / path for path in spec.live]
         self.guard = (
             [str(path) for path in (spec.root, *spec.protected)],
             [str(path) for path in (*spec.writable, folder, *live)],
         )
-        self.copied = self.linked = self.bytes = 0
-        self._fill()
+        self._known: dict[str, Key] = {}
+        """What lay in the mirror before the step began."""
+        self._bytes = 0
+        base = spec.lowers[-1:]
+        self._base = base[0] if base and base[0].linked is not None else None
+        if not self._take_spare():
+            self._files.mkdir(parents=True)
+            for layer in base:
+                self._add(layer)
+        self._plain = dict(self._known)
+        """What of it a spare would have as well."""
+        for layer in reversed(spec.lowers[:-1]):
+            self._cover(layer)
+        for path in self._mounted:
+            target = self._files / path
+            if (spec.root / path).is_dir() and not os.path.lexists(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(spec.root / path)
 
     def path(self, path: Path) -> Path:
         if path == self.spec.root or path.is_relative_to(self.spec.root):
@@ -299,25 +328,24 @@ class MirrorView(View):
         return _move(self._files / path, target)
 
     def close(self) -> None:
+        if self._base is not None:
+            with contextlib.suppress(OSError):
+                self._leave_spare(self._base)
         _remove(self._folder)
 
-    def _fill(self) -> None:
-        """Lay the layers over each other, from the topmost: what is there already wins."""
-        hidden: set[str] = set()
-        for layer in self.spec.lowers:
-            below = self.spec.root if layer.folder == self.spec.root else None
-            for path, status in walk(layer.folder):
-                if path in self._known or _is_below(path, hidden):
-                    continue
-                if below is not None and (path in self._mounted or _is_below(path, self._mounted)):
-                    continue
+    def _add(self, layer: Layer) -> None:
+        for path, status in walk(layer.folder):
+            own = layer.folder == self.spec.root
+            if not (own and _is_below(path, self._mounted)):
                 self._put(layer.folder / path, path, status)
-            hidden.update(layer.deleted)
-        for path in self._mounted:
-            target = self._files / path
-            if (self.spec.root / path).is_dir() and not os.path.lexists(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(self.spec.root / path)
+
+    def _cover(self, layer: Layer) -> None:
+        """Lay a layer over what is there."""
+        for path in layer.deleted:
+            _remove_one(self._files / path)
+            for gone in [each for each in self._known if _is_below(each, {path})]:
+                del self._known[gone]
+        self._add(layer)
 
     def _put(self, source: Path, path: str, status: os.stat_result) -> None:
         target = self._files / path
@@ -325,21 +353,69 @@ class MirrorView(View):
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_one(target)
             if stat.S_ISREG(status.st_mode) and status.st_size > LARGE:
                 target.symlink_to(source)
-                self.linked += 1
             elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                 copy(source, target)
-                self.copied += 1
-                self.bytes += status.st_size
+                self._bytes += status.st_size
             else:
                 return
         self._known[path] = Key.of(target.lstat())
-        if len(self._known) > MOST_FILES or self.bytes > MOST_BYTES:
-            raise StepFailed(
-                f"The folder {self.spec.root} is too large to copy for a run: it has more than "
-                f"{MOST_FILES} files or {size(MOST_BYTES)}."
-            )
+        if len(self._known) > self.spec.most_files or self._bytes > MOST_BYTES:
+            raise TooLarge
+
+    def _take_spare(self) -> bool:
+        """Begin with a copy that an earlier step has left, if there is one."""
+        if self._base is None:
+            return False
+        for spare in sorted(_spares_of(self._base, self._folder).glob("*")):
+            with contextlib.suppress(OSError, ValueError):
+                spare.rename(self._folder)  # which only one can do
+                known = json.loads((self._folder / KNOWN).read_bytes())
+                self._known = {path: Key(*key) for path, key in known.items()}
+                return True
+        return False
+
+    def _leave_spare(self, base: Layer) -> None:
+        """Undo what was laid over the copy and what the step did to it, and keep it."""
+        spares = _spares_of(base, self._folder)
+        if len(list(spares.glob("*"))) >= MOST_SPARES:
+            return
+        seen = {}
+        for path, status in list(walk(self._files)):
+            if path not in self._plain:
+                _remove_one(self._files / path)
+            else:
+                seen[path] = status
+        for path, key in self._plain.items():
+            now = seen.get(path)
+            if now is None or (not stat.S_ISDIR(key.mode) and Key.of(now) != key):
+                source = base.folder / path
+                self._put(source, path, source.lstat())
+                self._plain[path] = self._known[path]
+        (self._folder / KNOWN).write_text(json.dumps(self._plain))
+        spares.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.rename(spares / f"{os.getpid()}-{secrets.token_hex(4)}")
+
+
+class TurnView(Plain):
+    """The project folder itself, for one run at a time: it is too large to be copied."""
+
+    kind = "turns"
+
+
+class TooLarge(Exception):
+    """A folder has more in it than is copied for a run."""
+
+
+def _spares_of(base: Layer, near: Path) -> Path:
+    """Where copies of a tree wait: on the disk on which they are used."""
+    beside = base.folder.with_name(f"{base.folder.name}.spares")
+    with contextlib.suppress(OSError):
+        if beside.parent.stat().st_dev == near.parent.stat().st_dev:
+            return beside
+    return private_folder("convect-views") / beside.name
 
 
 def open_view(spec: ViewSpec | None, folder: Path | None = None, *, overlays: bool = True) -> View:
@@ -368,11 +444,16 @@ def without(view: OverlayView, folder: Path) -> View:
     return _mirror(view.spec, folder)
 
 
-def _mirror(spec: ViewSpec, folder: Path | None) -> MirrorView:
+def _mirror(spec: ViewSpec, folder: Path | None) -> View:
+    place = _scratch(spec)
+    place.rmdir()
     try:
-        view = MirrorView(spec, _scratch(spec))
+        view = MirrorView(spec, place)
     except OSError as error:
         raise StepFailed(f"The folder {spec.root} cannot be copied: {error.strerror}.") from error
+    except TooLarge:
+        _remove(place)
+        return TurnView()
     view.make_folder(folder or spec.root)
     return view
 
@@ -494,6 +575,13 @@ def _move(source: Path, target: Path) -> os.stat_result | None:
 
 def _parent(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+def _remove_one(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        _remove(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _remove(folder: Path) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 from ..errors import ConvectError
 from ..pipeline.plan import Json, Step
 from ..run_files import make_folder
+from ..runner.turns import end_turn, turn_mark
 from ..runtimes.base import Attempt, StepRuntime, StepStatus
 from .attempts import Outcome, Verdict, describe, judge, keep_source
 from .endings import conclusion, skipped_because
@@ -29,7 +30,7 @@ from .files import plain, remove_drafts, write_json
 from .lease import Lease
 from .made import remove_unfinished, see_to_files
 from .model import ENDED, GOOD, AttemptState, Run, State, StepState
-from .project import describe_view, in_view, working_folder
+from .project import describe_view, in_view, turns_folder, working_folder
 from .put_back import PutBack
 from .restoring import restore
 from .results import Results
@@ -233,6 +234,9 @@ class Driver:
                 if self._hopeless
                 else conclusion(self.run, self.state, now)
             )
+            if self._snapshot is not None:
+                turns = turns_folder(self._host.store.snapshots)
+                end_turn(turn_mark(turns, Path(self._snapshot.root)), self.run.id)
             self.gone = True
             self._host.finished(self)
 

@@ -102,7 +102,13 @@ def describe_view(
         "scratch": [str(path) for path in scratch_folders(attempt_folder)],
         "writable": [str(attempt_folder)],
         "protected": [str(snapshots.runs)],
+        "turns": str(turns_folder(snapshots)),
     }
+
+
+def turns_folder(snapshots: Snapshots) -> Path:
+    """Where runs say whose turn it is in a folder that is too large for views."""
+    return snapshots.runs / "turns"
 
 
 def modules_of(snapshots: Snapshots, snapshot: Snapshot, run: Run) -> str:

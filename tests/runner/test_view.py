@@ -13,7 +13,6 @@ import pytest
 
 from jupyterlab_convect.runner import landlock
 from jupyterlab_convect.runner.layers import Key, Layer, Made
-from jupyterlab_convect.runner.outcome import StepFailed
 from jupyterlab_convect.runner.view import (
     LARGE,
     MirrorView,
@@ -24,6 +23,7 @@ from jupyterlab_convect.runner.view import (
     inside,
     keep_made,
 )
+from jupyterlab_convect.runner.view import open_view as open_any
 
 NOBODY = 65534
 
@@ -204,12 +204,44 @@ def test_a_mirror_lets_nobody_write_through_to_the_project(project: Path, tmp_pa
     assert (project / "data/x.csv").read_text() == "7"
 
 
-def test_a_folder_too_large_to_mirror_is_refused_in_a_sentence(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jupyterlab_convect.runner.view.MOST_FILES", 5)
-    with pytest.raises(StepFailed, match="too large to copy"):
-        MirrorView(ViewSpec(project, is_open=True), tmp_path / "private")
+def test_a_folder_too_large_to_mirror_is_worked_in_itself(project: Path, tmp_path: Path) -> None:
+    spec = ViewSpec(project, is_open=True, scratch=(tmp_path / "private",), most_files=5)
+    view = open_any(spec, overlays=False)
+    assert view.kind == "turns"
+    assert view.path(project / "nb") == project / "nb"
+    assert not (tmp_path / "private").exists()
+
+
+def test_a_mirror_is_used_again_as_it_was(project: Path, tmp_path: Path) -> None:
+    """Whatever the step before did to it, and however the project differs now."""
+    tree, lists = tmp_path / "views/tree", tmp_path / "views/tree.json"
+    shutil.copytree(project, tree, symlinks=True)
+    lists.write_text(json.dumps({"linked": {}, "missing": {}}))
+    (tmp_path / "over/data").mkdir(parents=True)
+    (tmp_path / "over/data/x.csv").write_text("8")
+    base = Layer(tree, (), lists)
+
+    def spoil(_: Path) -> str:
+        seen = Path("../data/x.csv").read_text()
+        Path("helper.py").write_text("spoilt")
+        Path("../data/old.txt").unlink()
+        Path("new").mkdir()
+        Path("new/file").write_text("n")
+        return seen
+
+    first = MirrorView(ViewSpec(project, (Layer(tmp_path / "over"), base)), tmp_path / "one")
+    assert in_child(first, spoil) == "8"
+    first.close()
+    (spare,) = (tmp_path / "views/tree.spares").iterdir()
+    second = MirrorView(ViewSpec(project, (base,)), tmp_path / "two")
+    assert not spare.exists()
+    mirror = tmp_path / "two/mirror"
+    assert {p.relative_to(mirror) for p in mirror.rglob("*")} == {
+        p.relative_to(tree) for p in tree.rglob("*")
+    }
+    assert (mirror / "nb/helper.py").read_text() == "x = 1\n"
+    assert (mirror / "data/x.csv").read_text() == "7"
+    assert made_by(second, tmp_path / "made") == {}
 
 
 def test_live_folders_are_shared_and_private_ones_leave_nothing(

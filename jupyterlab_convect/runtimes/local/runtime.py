@@ -28,6 +28,7 @@ from ...runner.identity import identify, is_alive, is_here, send_signal
 from ...runner.kernelspecs import find
 from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
+from ...runner.turns import WAITING
 from ...runs.model import ENDED
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
 from ..progress import Progresses
@@ -92,6 +93,12 @@ class LocalRuntime(StepRuntime):
         True,
         help="""Whether runs may see their folder through an overlay, where the system allows it.
         Otherwise each run works in a copy, with links to large files.""",
+    ).tag(config=True)
+    copied_files = Integer(
+        5000,
+        min=0,
+        help="""Files of a project that are copied for a run, where there can be no overlay. Runs
+        in larger projects work in the folder itself, and take turns.""",
     ).tag(config=True)
     environment = Dict(help="Variables added to the environment of every step.").tag(config=True)
 
@@ -209,6 +216,8 @@ class LocalRuntime(StepRuntime):
         if is_alive(found):
             self._watch(int(found["pid"]))
             progress = self._progress.read(attempt)
+            if waits := _waits_for(attempt.folder):
+                return StepStatus(attempt.key, "queued", waits, progress=progress)
             begun = (attempt.folder / "runner.json").exists()
             return StepStatus(attempt.key, "running" if begun else "starting", progress=progress)
         # It may have ended since the first look.
@@ -227,6 +236,7 @@ class LocalRuntime(StepRuntime):
             "CONVECT_LOG_LIMIT": str(int(quantity(self.log_limit))),
             "CONVECT_MEMORY_LIMIT": str(memory_limit(step.resources)),
             "CONVECT_OVERLAYS": str(int(self.overlays)),
+            "CONVECT_COPIED_FILES": str(self.copied_files),
             "CONVECT_CPU_LIMIT": str(cpu_limit(step.resources)),
         }
         if step.resources.gpu is not None and step.resources.gpu.count > 0:
@@ -340,6 +350,14 @@ def _outcome(attempt: Attempt) -> StepStatus | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         return StepStatus(attempt.key, "failed", "Its result cannot be read.", str(error))
+
+
+def _waits_for(folder: Path) -> str | None:
+    """What a runner that has begun says it is waiting for."""
+    try:
+        return read_regular(folder / WAITING).decode(errors="replace")
+    except OSError:
+        return None
 
 
 def _explain_death(attempt: Attempt) -> StepStatus:
