@@ -101,12 +101,18 @@ class Files(StepHandler):
 
 
 class File(StepHandler):
+    place = "files"
+
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str, step: str, attempt: str, path: str) -> None:
         found = await self.results(run_id, step, attempt)
-        file = await self.aside(kept, found.folder / "files", path)
+        file = await self.aside(kept, found.folder / self.place, path)
         await self.stream_file(file, file.name)
+
+
+class MadeFile(File):
+    place = "made"
 
 
 ATTEMPT = r"runs/([^/]+)/steps/([^/]+)/([0-9]{1,9})"
@@ -119,4 +125,5 @@ routes = [
     (f"{ATTEMPT}/manifest", Manifest),
     (f"{ATTEMPT}/files", Files),
     (f"{ATTEMPT}/files/(.+)", File),
+    (f"{ATTEMPT}/made/(.+)", MadeFile),
 ]

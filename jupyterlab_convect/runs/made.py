@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ..errors import Conflict, ConvectError
-from ..pipeline.plan import Json
+from ..pipeline.plan import Json, Step
+from ..run_files import size_of_regular
 from ..runner.layers import Made, made_from
+from .attempts import read_outcome
 from .files import read_json
-from .model import ENDED, GOOD
-from .project import in_view
+from .model import ENDED, GOOD, Run
+from .project import in_view, working_folder
 from .put_back import PutBack, last_made, put_back
 from .store import Store
 
@@ -57,19 +59,58 @@ def put_into_project(store: Store, run_id: str) -> PutBack:
 
 
 def describe(store: Store, run_id: str) -> dict[str, Json]:
-    """The files that a run made, as REST gives them, and what became of them."""
+    """The files that a run left, as REST gives them, and what became of them.
+
+    What a step made and what it declared is one list: whoever looks for a file does not
+    care which of the two it is.
+    """
     run, state = store.read(run_id)
     root = None if run.snapshot is None else store.snapshots.read(run.snapshot).root
-    files = [
-        {**each.to_json(), "step": step_id, "kept": _is_kept(folder, each)}
-        for step_id, folder, made in made_by_run(store, run_id)
-        for each in made
-    ]
+    files: list[dict[str, Json]] = []
+    for step in run.plan.steps:
+        folder = store.result_folder(run_id, step.id)
+        if folder is not None:
+            place = {"step": step.id, "attempt": max(1, len(state.steps[step.id].attempts))}
+            files += [{**file, **place} for file in _left_in(folder, run, step, root)]
     return {"project": root, "files": files, **(state.files or {"put": [], "kept": {}})}
 
 
-def _is_kept(folder: Path, made: Made) -> bool:
-    return made.change != "deleted" and os.path.lexists(folder / made.path)
+def _left_in(folder: Path, run: Run, step: Step, root: str | None) -> Iterator[dict[str, Json]]:
+    """What a step made, then what it declared and was there before; `file` is its content."""
+    outcome = read_outcome(folder)
+    facts = outcome.files if outcome else []
+    declared = {_in_project(fact["path"], run, step, root): fact for fact in facts}
+    for made in read_made(folder) if in_view(step) else ():
+        places = [] if made.change == "deleted" else [f"made/{made.path}"]
+        if same := declared.pop(made.path, None):
+            places.append(f"files/{same['path']}")
+        file = next((place for place in places if _is_regular(folder / place)), None)
+        is_kept = any(os.path.lexists(folder / place) for place in places)
+        yield {**made.to_json(), "kept": is_kept, "file": file}
+    for path, fact in declared.items():
+        file = f"files/{fact['path']}"
+        is_kept = _is_regular(folder / file)
+        facts_of_it = {"size": fact["size"], "digest": fact.get("digest")}
+        place = {"kept": is_kept, "file": file if is_kept else None}
+        yield {"path": path, "change": None, **facts_of_it, **place}
+
+
+def _in_project(path: str, run: Run, step: Step, root: str | None) -> str:
+    """The path of a declared file as those of made files are: below the project."""
+    if root is None or not in_view(step):
+        return path
+    request_root = Path(run.request.root)
+    working = working_folder(run.plan, step, request_root, request_root)
+    below = PurePath(os.path.relpath(working / path, root))
+    return path if ".." in below.parts else below.as_posix()
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        size_of_regular(path)
+    except OSError:
+        return False
+    return True
 
 
 def see_to_files(store: Store, run_id: str, *, alone: bool) -> PutBack:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..runner.layers import Key, Made, copy, digest_file, is_ignored
+from ..runner.layers import Key, Made, copy, is_ignored, same_content
 from .files import plain
 from .snapshots import Snapshot
 
@@ -55,12 +55,12 @@ def put_back(
             if each.change == "deleted":
                 why = _delete(root, path, snapshot, submitted)
             else:
-                why = _put(source, root / path, each, _before(snapshot, path), submitted)
+                why = _put(source, root / path, _before(snapshot, path), submitted)
         except OSError as error:
             why = f"it cannot be written: {plain(error)}"
         if why is None:
             result.put.append(path)
-        elif why:
+        else:
             result.kept[path] = why
     return result
 
@@ -73,14 +73,12 @@ def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
     return None if snapshot.whole else True
 
 
-def _put(
-    source: Path, target: Path, made: Made, before: Key | bool | None, submitted: float
-) -> str | None:
-    """None when it was put there, else why not; empty when there is nothing to do."""
+def _put(source: Path, target: Path, before: Key | bool | None, submitted: float) -> str | None:
+    """None when it is there now, else why not."""
     if not os.path.lexists(source):
         return "it is not kept with the run any more"
-    if _is_there(target, made):
-        return ""
+    if _is_there(target, source):
+        return None
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name[:100]}.convect-{secrets.token_hex(4)}")
     try:
@@ -123,25 +121,19 @@ def _untouched(target: Path, submitted: float) -> Key | bool | None:
     return Key.of(status) if status.st_ctime < submitted else False
 
 
-def _is_there(target: Path, made: Made) -> bool:
+def _is_there(target: Path, source: Path) -> bool:
     """Whether the project has the very file already."""
     try:
-        status = target.lstat()
-        return (
-            made.digest is not None
-            and stat.S_ISREG(status.st_mode)
-            and status.st_size == made.size
-            and stat.S_IMODE(status.st_mode) == stat.S_IMODE(made.mode)
-            and digest_file(target) == made.digest
-        )
+        modes = {stat.S_IMODE(path.lstat().st_mode) for path in (target, source)}
     except OSError:
         return False
+    return len(modes) == 1 and same_content(target, source)
 
 
 def _delete(root: Path, path: str, snapshot: Snapshot, submitted: float) -> str | None:
     target = root / path
     if not os.path.lexists(target):
-        return ""
+        return None
     if not target.is_dir() or target.is_symlink():
         before = _before(snapshot, path)
         if before is True:

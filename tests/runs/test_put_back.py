@@ -87,7 +87,9 @@ def test_doing_it_twice_changes_nothing(bench: Bench) -> None:
     snapshot = bench.snapshot()
     bench.make("x", "1")
     assert bench.put(snapshot).put == ["x"]
-    assert bench.put(snapshot) == PutBack()
+    before = (bench.project / "x").lstat()
+    assert bench.put(snapshot) == PutBack(["x"])
+    assert (bench.project / "x").lstat() == before
 
 
 def test_a_project_that_was_not_recorded_is_judged_by_the_clock_of_its_files(
