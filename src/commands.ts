@@ -10,6 +10,8 @@ export namespace CommandIDs {
   export const deleteRun = 'convect:delete-run';
   export const compareRuns = 'convect:compare-runs';
   export const downloadRun = 'convect:download-run';
+  export const putFiles = 'convect:put-files';
+  export const openFile = 'convect:open-file';
   export const copyLink = 'convect:copy-link';
   export const followLink = 'convect:follow-link';
   export const openExecuted = 'convect:open-executed-notebook';

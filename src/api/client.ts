@@ -10,8 +10,9 @@ import type {
   IAbout,
   IDiscovery,
   IEventChunk,
-  IFile,
   ILogChunk,
+  IMadeFile,
+  IMadeFiles,
   IMetrics,
   IOverview,
   IProblem,
@@ -22,10 +23,12 @@ import type {
   IRunView,
   IRuntime,
   ISelection,
+  ISourceChange,
   ISweepPoints,
   ISweepRequest,
   ISweepSummary,
-  ISweepView
+  ISweepView,
+  Version
 } from './types';
 
 const ROOT = 'jupyterlab-convect/api/v1';
@@ -41,6 +44,8 @@ export interface IAttemptKey {
   step: string;
   attempt: number;
 }
+
+type FilePlace = Pick<IMadeFile, 'step' | 'attempt' | 'file'>;
 
 /** What the runtime was asked for, and what it knew of it, in its own words. */
 export interface IManifest {
@@ -122,8 +127,32 @@ export class ConvectApi {
     await this.post(`runs/${encode(id)}/stop`, step ? { step } : {});
   }
 
-  rerun(id: string, selection: ISelection): Promise<IRunView> {
-    return this.post(`runs/${encode(id)}/rerun`, selection);
+  rerun(
+    id: string,
+    selection: ISelection,
+    version: Version = 'today'
+  ): Promise<IRunView> {
+    return this.post(`runs/${encode(id)}/rerun`, { ...selection, version });
+  }
+
+  /**
+   * How the sources that a run executed differ from the files as they are now;
+   * not where only outputs and metadata of a notebook do.
+   */
+  async changes(id: string): Promise<ISourceChange[]> {
+    const path = `runs/${encode(id)}/changes`;
+    const { changes } = await this.get<{ changes: ISourceChange[] }>(path);
+    return changes.filter(({ before, after }) => before !== after);
+  }
+
+  /** The files that a run left, and what became of them. */
+  made(id: string): Promise<IMadeFiles> {
+    return this.get(`runs/${encode(id)}/made`);
+  }
+
+  /** Put them into the project, except where it changed since the submit. */
+  putFiles(id: string): Promise<IMadeFiles> {
+    return this.post(`runs/${encode(id)}/made`, {});
   }
 
   /** What a run was executed with. */
@@ -165,11 +194,6 @@ export class ConvectApi {
     return this.get<IManifest>(`${attemptPath(key)}/manifest`);
   }
 
-  async files(key: IAttemptKey): Promise<IFile[]> {
-    return (await this.get<{ files: IFile[] }>(`${attemptPath(key)}/files`))
-      .files;
-  }
-
   /** Addresses that the browser downloads from. */
   archiveUrl(run: string): string {
     return this.url(`runs/${encode(run)}/archive`);
@@ -183,14 +207,14 @@ export class ConvectApi {
     return this.url(`${attemptPath(key)}/notebook`, { download: 1 });
   }
 
-  fileUrl(key: IAttemptKey, path: string): string {
-    const parts = path.split('/').map(encode).join('/');
-    return this.url(`${attemptPath(key)}/files/${parts}`);
+  fileUrl(run: string, { step, attempt, file }: FilePlace): string {
+    const parts = (file ?? '').split('/').map(encode).join('/');
+    return this.url(`${attemptPath({ run, step, attempt })}/${parts}`);
   }
 
-  /** One file of a step, for showing it here. */
-  async file(key: IAttemptKey, path: string): Promise<Blob> {
-    return (await this.fetch('GET', this.fileUrl(key, path))).blob();
+  /** One file of a run, for showing it here. */
+  async file(run: string, file: FilePlace): Promise<Blob> {
+    return (await this.fetch('GET', this.fileUrl(run, file))).blob();
   }
 
   startSweep(request: ISweepRequest): Promise<ISweepView> {

@@ -185,6 +185,10 @@ export interface IStep {
   metrics: Record<string, number>;
   cache?: string | null;
   source?: string | null;
+  /** What a reader of the result should know, a sentence each. */
+  notices?: string[];
+  /** How many files it created, changed or deleted. */
+  made?: number;
 }
 
 export interface IPlanStep {
@@ -306,6 +310,8 @@ export interface IRunView extends IRunSummary {
   plan: IPlan;
   request: IRequest;
   git: IGit | null;
+  /** What came of putting the files that it made into the project. */
+  files?: IPutFiles | null;
   steps: Record<string, IStep>;
 }
 
@@ -356,6 +362,44 @@ export interface IFile {
   size: number;
   digest?: string | null;
 }
+
+/** Paths that are in the project, and those that stayed with the run, with the reason. */
+export interface IPutFiles {
+  put: string[];
+  kept: Record<string, string>;
+}
+
+/** A file that a step made or declared. */
+export interface IMadeFile {
+  path: string;
+  /** Null for a declared output that is not known to have changed. */
+  change: 'created' | 'changed' | 'deleted' | null;
+  size?: number;
+  digest?: string | null;
+  step: string;
+  attempt: number;
+  /** Whether its content is still with the run. */
+  kept: boolean;
+  /** Where its content is served, below the attempt; null when it cannot be. */
+  file: string | null;
+}
+
+/** The files of a run, and what became of them. */
+export interface IMadeFiles extends IPutFiles {
+  /** The folder that the paths start from. */
+  project: string | null;
+  files: IMadeFile[];
+}
+
+/** A source that is not what a run executed any more; null is a file that is not there. */
+export interface ISourceChange {
+  path: string;
+  before: string | null;
+  after: string | null;
+}
+
+/** Which files a run that is repeated executes: as they are now, or as they were. */
+export type Version = 'today' | 'run';
 
 /** The values that one parameter of a sweep takes. */
 export type Axis =

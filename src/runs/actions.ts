@@ -12,12 +12,13 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import {
   deleteIcon,
   downloadIcon,
+  folderIcon,
   linkIcon,
   refreshIcon,
   stopIcon
 } from '@jupyterlab/ui-components';
 
-import type { ISelection } from '../api';
+import type { ISelection, Version } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import { IConvectApi, IRunsModel, IRunsOpener } from '../tokens';
@@ -49,11 +50,30 @@ export const actions: JupyterFrontEndPlugin<void> = {
       try {
         return await work();
       } catch (error) {
-        Notification.error(sentenceOf(error), { autoClose: 8000 });
+        const { translated } = await import('../ui/sentences');
+        const sentence = translated(sentenceOf(error), trans);
+        Notification.error(sentence, { autoClose: 8000 });
         return null;
       } finally {
         runs.refresh();
       }
+    };
+
+    /** The files to run again: as told, else asked when they have changed since; null for none. */
+    const versionOf = async (
+      id: string,
+      told: unknown
+    ): Promise<Version | null> => {
+      if (told === 'today' || told === 'run') {
+        return told;
+      }
+      // What is wrong with the run is said when it is run again.
+      const changes = await api.changes(id).catch(() => []);
+      if (changes.length === 0) {
+        return 'today';
+      }
+      const { askVersion } = await import('./again');
+      return askVersion(changes, trans);
     };
 
     const isLive = (id: string) => runs.live.some(run => run.id === id);
@@ -94,6 +114,12 @@ export const actions: JupyterFrontEndPlugin<void> = {
             node: {
               type: 'string',
               description: trans.__('The step that the mode is about')
+            },
+            version: {
+              type: 'string',
+              description: trans.__(
+                'today or run: which files; asked when they have changed'
+              )
             }
           }
         }
@@ -104,10 +130,25 @@ export const actions: JupyterFrontEndPlugin<void> = {
           node: args.node ? String(args.node) : null
         };
         for (const id of runsMeant(app, args)) {
-          const begun = await attempt(() => api.rerun(id, selection));
+          const version = await versionOf(id, args.version);
+          const begun =
+            version && (await attempt(() => api.rerun(id, selection, version)));
           if (begun) {
             await opener.openRun(begun.id);
           }
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.putFiles, {
+      label: trans.__('Put Files into the Project…'),
+      icon: folderIcon,
+      isEnabled: args => !runsMeant(app, args).some(isLive),
+      describedBy: { args: { type: 'object', properties: { run } } },
+      execute: async args => {
+        const { putFiles } = await import('./putting');
+        for (const id of runsMeant(app, args)) {
+          await attempt(() => putFiles(api, id, trans));
         }
       }
     });

@@ -79,7 +79,8 @@ export async function launchLike(
 ): Promise<void> {
   try {
     const { request, name } = await context.api.run(run);
-    await ask(context, subjectOf(request, name), choiceOf(request));
+    const subject = { ...subjectOf(request, name), isAgain: true };
+    await ask(context, subject, choiceOf(request));
   } catch (error) {
     Notification.error(sentenceOf(error), { autoClose: 8000 });
   }

@@ -133,7 +133,22 @@ const SENTENCES = [
   trans.__('Reading the log of pod %1'),
   trans.__('There are %1 more differences.'),
   trans.__('There is 1 more difference.'),
-  trans.__('Stop it first.')
+  trans.__('Stop it first.'),
+  trans.__('The run has not ended yet.'),
+  trans.__('Wait for its end, or stop it.'),
+  trans.__('%1 changed after this run was submitted.'),
+  trans.__(
+    '%1 was made by %2 and by %3, which do not wait for each other; that of %4 is used.'
+  ),
+  trans.__('it changed after the run was submitted'),
+  trans.__('somebody made it after the run was submitted'),
+  trans.__('somebody deleted it after the run was submitted'),
+  trans.__('something in it changed after the run was submitted'),
+  trans.__('it is not kept with the run any more'),
+  trans.__('it cannot be written: %1'),
+  trans.__(
+    'The folder %1 is too large to copy for a run: it has more than %2 files or %3.'
+  )
 ];
 
 /** Sentences that end in another one. */

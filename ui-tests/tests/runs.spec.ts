@@ -237,6 +237,9 @@ test('a pipeline that failed in part runs again from there', async ({
 
   await second('print("now")');
   await run.getByRole('button', { name: 'Failed only' }).click();
+  const question = page.locator('.jp-ConvectRuns-again');
+  await expect(question).toContainText('second.ipynb');
+  await question.getByRole('button', { name: 'Run', exact: true }).click();
   const again = frontPage(page);
   const state = (name: string, label: string) =>
     again.locator(`[data-step="${name}"]`).getByRole('img', { name: label });

@@ -29,8 +29,8 @@ describe('ConvectApi', () => {
   });
 
   it('escapes every part of a path, and keeps the folders of a file', () => {
-    const key = { run: 'r', step: 'a/b', attempt: 2 };
-    expect(apiThatAnswers(200, '').fileUrl(key, 'data/数据 1.csv')).toBe(
+    const file = { step: 'a/b', attempt: 2, file: 'files/data/数据 1.csv' };
+    expect(apiThatAnswers(200, '').fileUrl('r', file)).toBe(
       'http://server/base/jupyterlab-convect/api/v1/runs/r/steps/a%2Fb/2/files/data/%E6%95%B0%E6%8D%AE%201.csv'
     );
   });
@@ -44,6 +44,19 @@ describe('ConvectApi', () => {
     expect(error).toBeInstanceOf(ConvectError);
     expect(error.isMissing).toBe(true);
     expect(sentenceOf(error)).toBe('There is no run r. Look in the list.');
+  });
+
+  it('takes for changes of a source only what people would call so', async () => {
+    const change = (path: string, before: string, after: string | null) => ({
+      path,
+      before,
+      after
+    });
+    const edited = change('a.ipynb', 'x = 1', 'x = 2');
+    const gone = change('b.py', '1', null);
+    const changes = [edited, change('ran.ipynb', 'x', 'x'), gone];
+    const api = apiThatAnswers(200, JSON.stringify({ changes }));
+    expect(await api.changes('r')).toEqual([edited, gone]);
   });
 
   it('reads and writes every number', async () => {

@@ -33,6 +33,8 @@ export interface IChoice {
   secrets: string;
   dependencies: string;
   outputs: string;
+  /** Empty: what the pipeline says, or its own copy of the folder. */
+  workingFolder: string;
   retries: string;
   timeout: string;
   mode: 'grid' | 'random';
@@ -58,6 +60,7 @@ export const EMPTY_CHOICE: IChoice = {
   secrets: '',
   dependencies: '',
   outputs: '',
+  workingFolder: '',
   retries: '',
   timeout: '',
   mode: 'grid',
@@ -73,6 +76,8 @@ export interface ISubject {
   document: JSONObject | null;
   /** The document is what will lie at the path once it is saved. */
   isInEditor?: boolean;
+  /** It was run before. */
+  isAgain?: boolean;
   title: string;
 }
 
@@ -233,6 +238,9 @@ function settingsOf(
       settings[field] = globs;
     }
   }
+  if (choice.workingFolder) {
+    settings.working_folder = choice.workingFolder;
+  }
   const retries = whole(choice.retries, 'retries', 0, errors, trans);
   if (retries) {
     settings.retries = retries;
@@ -274,6 +282,7 @@ export function choiceOf(request: IRequest): IChoice {
       .join('\n'),
     dependencies: ((settings.dependencies ?? []) as string[]).join('\n'),
     outputs: ((settings.outputs ?? []) as string[]).join('\n'),
+    workingFolder: text(settings.working_folder),
     retries:
       typeof settings.retries === 'object'
         ? text((settings.retries as JSONObject).count)

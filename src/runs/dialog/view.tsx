@@ -18,6 +18,7 @@ import type { IChoice } from './choice';
 import type { RunForm } from './form';
 import { Options } from './options';
 import { Parameters } from './parameters';
+import { VIEW, whereItWorks } from './workplace';
 
 /** The form behind "Run as pipeline". */
 export function RunFormView(props: { form: RunForm }): JSX.Element {
@@ -77,7 +78,9 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
       <Resources form={form} />
       <More form={form} />
       <div className="jp-ConvectRuns-verdict">
-        <Problems problems={form.problems} />
+        <Problems
+          problems={form.problems.filter(({ code }) => code !== VIEW)}
+        />
         {form.failure && (
           <div
             className="jp-ConvectRuns-problem"
@@ -88,6 +91,10 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
           </div>
         )}
         <Summary form={form} />
+        <p className="jp-Convect-help">
+          {whereItWorks(form.subject, outcome, form.problems, trans)}
+          {form.subject.isAgain && ` ${trans.__('It runs today’s files.')}`}
+        </p>
       </div>
     </div>
   );
@@ -354,6 +361,7 @@ function More({ form }: { form: RunForm }): JSX.Element {
         example="results/*.parquet"
         invalid={form.isRefused('outputs')}
       />
+      <WorkingFolder form={form} />
       <FormText
         form={form}
         name="retries"
@@ -370,6 +378,41 @@ function More({ form }: { form: RunForm }): JSX.Element {
       />
       {Object.keys(options).length > 0 && <Options form={form} />}
     </Group>
+  );
+}
+
+function WorkingFolder({ form }: { form: RunForm }): JSX.Element {
+  const trans = useTrans();
+  const { workingFolder } = form.choice;
+  const choices: [string, string][] = [
+    [
+      '',
+      form.isPipeline
+        ? trans.__('as the pipeline says')
+        : trans.__('its own copy of the folder')
+    ],
+    ['shared', trans.__('the folder itself, with other runs')],
+    ['isolated', trans.__('an empty folder')]
+  ];
+  if (!choices.some(([value]) => value === workingFolder)) {
+    choices.push([workingFolder, workingFolder]);
+  }
+  return (
+    <Field label={trans.__('Works in')}>
+      {input => (
+        <HTMLSelect
+          {...input}
+          value={workingFolder}
+          onChange={event => form.set({ workingFolder: event.target.value })}
+        >
+          {choices.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </HTMLSelect>
+      )}
+    </Field>
   );
 }
 

@@ -3,7 +3,7 @@ import type { Contents, ServerConnection } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-import type { ConvectApi, IAttemptKey } from '../../api';
+import type { ConvectApi, IAttemptKey, IMadeFile } from '../../api';
 import { ConvectError } from '../../api';
 
 export const DRIVE = 'convect';
@@ -25,8 +25,32 @@ export function keyOf(path: string): IAttemptKey | null {
   return parts && { run: parts[1], step: parts[2], attempt: Number(parts[3]) };
 }
 
+/** A file that a step made or declared, and the run it is of. */
+export type RunFile = { run: string } & Pick<
+  IMadeFile,
+  'step' | 'attempt' | 'file'
+>;
+
+/** Where such a file is found by everything in JupyterLab that opens files. */
+export function pathOfFile({ run, step, attempt, file }: RunFile): string {
+  return `${DRIVE}:${run}/${step}/${attempt}/${file}`;
+}
+
+/** What a path of this drive (without its name) is about, when that is no executed notebook. */
+export function fileOf(path: string): RunFile | null {
+  const parts = /^([^/]+)\/([^/]+)\/(\d+)\/((?:made|files)\/.+)$/.exec(path);
+  return (
+    parts && {
+      run: parts[1],
+      step: parts[2],
+      attempt: Number(parts[3]),
+      file: parts[4]
+    }
+  );
+}
+
 /**
- * The executed notebooks of all runs, read only. The runs folder is nowhere in
+ * The executed notebooks and the files of all runs, read only. The runs folder is nowhere in
  * the server's root folder, so JupyterLab cannot read it any other way.
  */
 export class ExecutedDrive implements Contents.IDrive {
@@ -54,6 +78,16 @@ export class ExecutedDrive implements Contents.IDrive {
     path: string,
     options?: Contents.IFetchOptions
   ): Promise<Contents.IModel> {
+    const file = fileOf(path);
+    if (file) {
+      const format = options?.format ?? 'text';
+      const content =
+        options?.content === false ? null : await this.file(file, format);
+      return {
+        ...model(path, { type: 'file', content, format }),
+        mimetype: ''
+      };
+    }
     const key = keyOf(path);
     if (!key) {
       return model(path, { type: 'directory', content: [], format: 'json' });
@@ -64,12 +98,23 @@ export class ExecutedDrive implements Contents.IDrive {
   }
 
   async getDownloadUrl(path: string): Promise<string> {
-    const key = keyOf(path);
+    const [key, file] = [keyOf(path), fileOf(path)];
+    if (file) {
+      return this.api.fileUrl(file.run, file);
+    }
     return key ? this.api.notebookUrl(key) : refuse();
   }
 
   async listCheckpoints(): Promise<Contents.ICheckpointModel[]> {
     return [];
+  }
+
+  private async file(
+    file: RunFile,
+    format: Contents.FileFormat
+  ): Promise<string> {
+    const blob = await this.api.file(file.run, file);
+    return format === 'base64' ? base64(blob) : blob.text();
   }
 
   private async notebook(key: IAttemptKey): Promise<INotebookContent> {
@@ -106,8 +151,14 @@ function model(
   };
 }
 
+async function base64(blob: Blob): Promise<string> {
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  const characters = Array.from(bytes, byte => String.fromCharCode(byte));
+  return btoa(characters.join(''));
+}
+
 function refuse(): Promise<never> {
   return Promise.reject(
-    new ConvectError('An executed notebook cannot be changed.', 422, 'refused')
+    new ConvectError('What a run left cannot be changed.', 422, 'refused')
   );
 }

@@ -18,12 +18,16 @@ import { convectIcon } from '../../icons';
 import { IConvectApi, IRunsModel, IRunsOpener } from '../../tokens';
 import { runsMeant } from '../context';
 import { PageKind } from '../pagekind';
-import { ExecutedDrive, FACTORY, keyOf } from './drive';
+import { ExecutedDrive, FACTORY, keyOf, pathOfFile } from './drive';
 import type { IWanted } from './opening';
+
+/** Bytes of the largest file that is opened here, and not downloaded. */
+const LARGEST = 10e6;
 
 export const executed: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:executed',
-  description: 'Opens executed notebooks, read only, while they run too.',
+  description:
+    'Opens executed notebooks, read only, while they run too, and files of runs.',
   autoStart: true,
   requires: [
     IConvectApi,
@@ -156,6 +160,38 @@ export const executed: JupyterFrontEndPlugin<void> = {
           const { openExecuted } = await import('./opening');
           await openExecuted(wanted(args), runs, documents);
         })
+    });
+
+    commands.addCommand(CommandIDs.openFile, {
+      label: trans.__('Open File of Run'),
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            ...describedBy.args.properties,
+            file: {
+              type: 'string',
+              description: trans.__('Where it lies below the attempt')
+            },
+            size: {
+              type: 'integer',
+              description: trans.__('Large files are downloaded')
+            }
+          }
+        }
+      },
+      execute: args => {
+        const { run, step = '', attempt = 1 } = wanted(args);
+        const file = { run, step, attempt, file: String(args.file) };
+        const [type] = docRegistry.getFileTypesForPath(file.file);
+        const isShown =
+          type?.contentType === 'file' && Number(args.size ?? 0) <= LARGEST;
+        if (isShown) {
+          documents.openOrReveal(pathOfFile(file));
+        } else {
+          window.open(api.fileUrl(run, file));
+        }
+      }
     });
 
     commands.addCommand(CommandIDs.compareWithSource, {

@@ -27,6 +27,7 @@ import {
   stateLabel,
   useTrans
 } from '../../ui';
+import { notPut } from '../made';
 
 /** What a run is, how it is, and what can be done with it. */
 export function Header(props: {
@@ -39,6 +40,7 @@ export function Header(props: {
   const live = isLive(view.state);
   const parameters = formatParameters(view.parameters);
   const reason = reasonOf(view, trans);
+  const left = notPut(view.files?.kept ?? {}, trans);
   return (
     <header className="jp-ConvectRuns-header">
       <div className="jp-ConvectRuns-title">
@@ -88,6 +90,7 @@ export function Header(props: {
           {reason}
         </p>
       )}
+      {left && <p className="jp-ConvectRuns-reason">{left}</p>}
     </header>
   );
 }
@@ -132,13 +135,18 @@ function Actions(props: {
       <Action
         icon={refreshIcon}
         label={trans.__('Run again')}
+        title={trans.__(
+          'Run it again; asks which version when files have changed since'
+        )}
         wide
         onClick={() => execute(CommandIDs.rerun, { run })}
       />
       {several && bad && !live && (
         <Action
           label={trans.__('Failed only')}
-          title={trans.__('Run again what did not succeed')}
+          title={trans.__(
+            'Run again what did not succeed; asks which version when files have changed since'
+          )}
           wide
           onClick={() => execute(CommandIDs.rerun, { run, mode: 'failed' })}
         />
@@ -146,7 +154,9 @@ function Actions(props: {
       {several && step && !live && (
         <Action
           label={trans.__('From %1', step)}
-          title={trans.__('Run again from the selected step on')}
+          title={trans.__(
+            'Run again from the selected step on; asks which version when files have changed since'
+          )}
           wide
           onClick={() =>
             execute(CommandIDs.rerun, { run, mode: 'from', node: step })
@@ -156,6 +166,7 @@ function Actions(props: {
       <Action
         icon={duplicateIcon}
         label={trans.__('Change and run again')}
+        title={trans.__('Change and run again, with today’s files')}
         onClick={() => execute(CommandIDs.cloneRun, { run })}
       />
       <Action

@@ -70,6 +70,11 @@ export function StepView(props: {
           <Attempts model={model} step={step} />
         </span>
       </div>
+      {step.notices?.map(notice => (
+        <p key={notice} className="jp-ConvectRuns-notice" role="status">
+          {translated(notice, trans)}
+        </p>
+      ))}
       <div className="jp-ConvectRuns-stepview-body" role="tabpanel">
         <TabBody
           tab={chosen.name}
@@ -128,7 +133,7 @@ function TabBody(props: {
     case 'log':
       return <LogView key={`${id} ${number}`} api={api} attempt={attempt} />;
     case 'files':
-      return <Files api={api} attempt={attempt} version={view.seq} />;
+      return <Files api={api} view={view} step={id} execute={execute} />;
     case 'cells':
     case 'metrics':
       return (

@@ -1,5 +1,6 @@
 import {
   addIcon,
+  folderIcon,
   HTMLSelect,
   notebookIcon,
   refreshIcon,
@@ -105,6 +106,18 @@ function SweepHeader(props: {
               onClick={() => execute(CommandIDs.openExecuted, { run: best.id })}
             />
           )}
+          <Action
+            icon={folderIcon}
+            wide
+            label={trans.__('Put the files of the best run into the project')}
+            title={
+              best
+                ? undefined
+                : trans.__('No run is marked as the best: choose a metric.')
+            }
+            disabled={!best}
+            onClick={() => execute(CommandIDs.putFiles, { run: best?.id })}
+          />
           {live > 0 && (
             <Action
               icon={stopIcon}

@@ -2,7 +2,14 @@ import type { INotebookContent } from '@jupyterlab/nbformat';
 
 import type { ConvectApi } from '../../../api';
 import { readOnly } from '../content';
-import { ExecutedDrive, keyOf, pathOf } from '../drive';
+import {
+  DRIVE,
+  ExecutedDrive,
+  fileOf,
+  keyOf,
+  pathOf,
+  pathOfFile
+} from '../drive';
 
 const notebook = {
   nbformat: 4,
@@ -54,6 +61,32 @@ describe('an executed notebook', () => {
     const model = await drive.get('r/train/1/train.ipynb');
     expect(model.writable).toBe(false);
     await expect(drive.save()).rejects.toThrow('cannot be changed');
+    drive.dispose();
+  });
+});
+
+describe('a file of a run', () => {
+  const file = { run: 'r', step: 'train', attempt: 2, file: 'made/a/图.csv' };
+  const local = pathOfFile(file).slice(DRIVE.length + 1);
+
+  it('is found by its path and back, and is no executed notebook', () => {
+    expect(fileOf(local)).toEqual(file);
+    expect(keyOf(local)).toBeNull();
+    expect(fileOf('r/train/2/train.executed.ipynb')).toBeNull();
+    expect(fileOf('r/train/2/step.json')).toBeNull();
+  });
+
+  it('is read as text or as bytes, as asked', async () => {
+    const bytes = new Uint8Array([195, 164]);
+    const blob = { text: async () => 'ä', arrayBuffer: async () => bytes };
+    const api = { file: async () => blob, settings: {} };
+    const drive = new ExecutedDrive(api as unknown as ConvectApi);
+    const read = async (format: 'text' | 'base64') =>
+      (await drive.get(local, { format })).content;
+    expect(await read('text')).toBe('ä');
+    expect(await read('base64')).toBe('w6Q=');
+    const { type, writable } = await drive.get(local, { content: false });
+    expect([type, writable]).toEqual(['file', false]);
     drive.dispose();
   });
 });

@@ -1,0 +1,143 @@
+import { Dialog } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import '../../style/page.css';
+
+import type { ISourceChange, Version } from '../api';
+import { FormDialog, TranslationProvider, useTrans } from '../ui';
+
+const TextDiff = React.lazy(() => import('./compare/diff'));
+
+/** Ask which files to run again when they have changed since; null for none. */
+export async function askVersion(
+  changes: readonly ISourceChange[],
+  trans: TranslationBundle
+): Promise<Version | null> {
+  const dialog = new FormDialog<Version>({
+    title: trans.__('Run which version again?'),
+    body: new VersionBody(changes, trans),
+    buttons: [
+      Dialog.cancelButton({ label: trans.__('Cancel') }),
+      Dialog.okButton({ label: trans.__('Run') })
+    ],
+    focusNodeSelector: 'input:checked'
+  });
+  dialog.addClass('jp-Convect-dialog');
+  dialog.addClass('jp-ConvectRuns-again');
+  const answer = await dialog.launch();
+  return answer.button.accept ? answer.value : null;
+}
+
+class VersionBody extends ReactWidget implements Dialog.IBodyWidget<Version> {
+  constructor(
+    private readonly changes: readonly ISourceChange[],
+    private readonly trans: TranslationBundle
+  ) {
+    super();
+    this.addClass('jp-Convect-dialogBody');
+  }
+
+  getValue(): Version {
+    return this._version;
+  }
+
+  protected override render(): JSX.Element {
+    return (
+      <TranslationProvider value={this.trans}>
+        <VersionForm
+          changes={this.changes}
+          onChoose={version => {
+            this._version = version;
+          }}
+        />
+      </TranslationProvider>
+    );
+  }
+
+  private _version: Version = 'today';
+}
+
+/** The two versions to choose from, and how they differ. */
+export function VersionForm(props: {
+  changes: readonly ISourceChange[];
+  onChoose: (version: Version) => void;
+}): JSX.Element {
+  const { changes, onChoose } = props;
+  const trans = useTrans();
+  const [chosen, setChosen] = React.useState<Version>('today');
+  const [place, setPlace] = React.useState(0);
+  const versions: [Version, string][] = [
+    ['today', trans.__('Today’s files')],
+    ['run', trans.__('The version of that run')]
+  ];
+  return (
+    <div className="jp-Convect-form">
+      <p>
+        {trans._n(
+          '%1 file has changed since that run was submitted.',
+          '%1 files have changed since that run was submitted.',
+          changes.length
+        )}
+      </p>
+      <div role="radiogroup" aria-label={trans.__('Version')}>
+        {versions.map(([version, label]) => (
+          <label key={version} className="jp-ConvectRuns-version">
+            <input
+              type="radio"
+              name="version"
+              checked={chosen === version}
+              onChange={() => {
+                setChosen(version);
+                onChoose(version);
+              }}
+            />
+            {label}
+          </label>
+        ))}
+      </div>
+      {changes.length > 1 ? (
+        <HTMLSelect
+          aria-label={trans.__('File')}
+          value={place}
+          onChange={event => setPlace(Number(event.target.value))}
+        >
+          {changes.map(({ path }, index) => (
+            <option key={path} value={index}>
+              {path}
+            </option>
+          ))}
+        </HTMLSelect>
+      ) : (
+        <code>{changes[place].path}</code>
+      )}
+      <Difference change={changes[place]} />
+    </div>
+  );
+}
+
+function Difference({ change }: { change: ISourceChange }): JSX.Element {
+  const trans = useTrans();
+  const { before, after } = change;
+  if (before === null || after === null) {
+    return (
+      <div className="jp-ConvectRuns-hint">
+        {after === null
+          ? trans.__('The file is not there any more.')
+          : trans.__('The version of that run is not there any more.')}
+      </div>
+    );
+  }
+  return (
+    <>
+      <div className="jp-ConvectRuns-sides">
+        <span>{trans.__('The version of that run')}</span>
+        <span>{trans.__('Today’s files')}</span>
+      </div>
+      <React.Suspense fallback={null}>
+        <TextDiff left={before} right={after} />
+      </React.Suspense>
+    </>
+  );
+}

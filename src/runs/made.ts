@@ -1,0 +1,138 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { IMadeFile, IMadeFiles, IStep, State } from '../api';
+import { translated } from '../ui/sentences';
+
+type Steps = Readonly<Record<string, Pick<IStep, 'state'>>>;
+
+/** The most names in one sentence. */
+const MOST_NAMES = 3;
+
+/** What became of a file of a run. */
+export function fateOf(
+  file: IMadeFile,
+  made: IMadeFiles,
+  steps: Steps,
+  trans: TranslationBundle
+): string {
+  const { path, change, kept } = file;
+  if (change === null) {
+    return kept ? trans.__('Kept with the run') : notKept(trans);
+  }
+  if (!isGood(steps[file.step]?.state)) {
+    return trans.__('Kept with the run: the step did not succeed');
+  }
+  const last = lastMade(made, steps).get(path);
+  if (last && last !== file) {
+    return trans.__('Replaced by %1', last.step);
+  }
+  const isDeleted = change === 'deleted';
+  if (made.put.includes(path)) {
+    return isDeleted
+      ? trans.__('Deleted in the project')
+      : trans.__('Put into the project');
+  }
+  const reason = made.kept[path] && translated(made.kept[path], trans);
+  if (isDeleted) {
+    return reason
+      ? trans.__('Not deleted in the project: %1', reason)
+      : trans.__('Deleted in the run only');
+  }
+  if (!kept) {
+    return notKept(trans);
+  }
+  return reason
+    ? trans.__('Kept with the run: %1', reason)
+    : trans.__('Kept with the run');
+}
+
+function notKept(trans: TranslationBundle): string {
+  return trans.__('Too large to be kept');
+}
+
+/** What putting the files of a run into the project is about: each path as the last step left it. */
+export function filesToPut(made: IMadeFiles, steps: Steps): IMadeFile[] {
+  return [...lastMade(made, steps).values()].filter(
+    ({ change, kept }) => kept || change === 'deleted'
+  );
+}
+
+/** What came of putting them there, in a sentence or two. */
+export function outcomeOfPutting(
+  made: IMadeFiles,
+  trans: TranslationBundle
+): string {
+  const deleted = new Set(
+    made.files
+      .filter(({ change }) => change === 'deleted')
+      .map(({ path }) => path)
+  );
+  const gone = made.put.filter(path => deleted.has(path)).length;
+  const there = made.put.length - gone;
+  const kept = Object.entries(made.kept);
+  const sentences = [
+    there > 0 &&
+      trans._n(
+        '%1 file is in the project now.',
+        '%1 files are in the project now.',
+        there
+      ),
+    gone > 0 &&
+      trans._n(
+        '%1 file was deleted in the project.',
+        '%1 files were deleted in the project.',
+        gone
+      ),
+    ...keptSentences(kept, trans)
+  ].filter(sentence => sentence !== false);
+  return sentences.join(' ') || trans.__('This run made no files.');
+}
+
+/** Which files of a run are not in the project, and why; null when there are none. */
+export function notPut(
+  kept: Readonly<Record<string, string>>,
+  trans: TranslationBundle
+): string | null {
+  return keptSentences(Object.entries(kept), trans).join(' ') || null;
+}
+
+function keptSentences(
+  kept: readonly [string, string][],
+  trans: TranslationBundle
+): string[] {
+  const named = kept
+    .slice(0, MOST_NAMES)
+    .map(([path, why]) =>
+      trans.__(
+        '%1 was not put into the project: %2.',
+        path,
+        translated(why, trans)
+      )
+    );
+  const more = kept.length - named.length;
+  return more > 0
+    ? [
+        ...named,
+        trans._n(
+          '%1 more file was not put there either.',
+          '%1 more files were not put there either.',
+          more
+        )
+      ]
+    : named;
+}
+
+/** Each path that good steps made, as the last of them left it. */
+function lastMade(made: IMadeFiles, steps: Steps): Map<string, IMadeFile> {
+  return new Map(
+    made.files
+      .filter(
+        ({ change, step }) => change !== null && isGood(steps[step]?.state)
+      )
+      .map(file => [file.path, file])
+  );
+}
+
+function isGood(state: State | undefined): boolean {
+  return state === 'succeeded' || state === 'cached';
+}
