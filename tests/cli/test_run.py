@@ -209,9 +209,12 @@ def test_what_is_wrong_with_a_detached_run_is_told_at_once(train: str) -> None:
 
 
 def test_a_closed_terminal_leaves_the_run_to_others(
-    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+    work: Path,
+    write_notebook: Write,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    go_on = work.parent / "go-on"
+    go_on = tmp_path_factory.mktemp("outside") / "go-on"  # A run does not see what comes later.
     write_notebook(
         work / "wait.ipynb",
         "print('on it', flush=True)\nimport pathlib, time\n"
