@@ -192,11 +192,11 @@ const SETTINGS = {
   working_folder: {
     title: 'Working folder',
     description:
-      "`source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's.",
+      "`source`: the folder of the node's file, in the run's own view of the project. `isolated`: an empty folder with only the declared files. `shared`: the folder itself, together with other runs. Else a folder of the project, relative to the pipeline's.",
     type: 'string',
     minLength: 1,
     default: 'source',
-    examples: ['source', 'isolated'],
+    examples: ['source', 'isolated', 'shared'],
     'x-form': {
       group: 'behaviour',
       widget: 'folder'

@@ -52,7 +52,7 @@ export interface ISettings {
   timeout?: number | string;
   /** Take over the result of an earlier run when nothing it depends on has changed. */
   cache?: boolean;
-  /** `source`: the folder of the node's file. `isolated`: an empty folder with only the declared files. Else a folder, relative to the pipeline's. */
+  /** `source`: the folder of the node's file, in the run's own view of the project. `isolated`: an empty folder with only the declared files. `shared`: the folder itself, together with other runs. Else a folder of the project, relative to the pipeline's. */
   working_folder?: string;
   /** Details of the pod, where the runtime has pods. */
   kubernetes?: IKubernetes;
