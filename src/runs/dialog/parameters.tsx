@@ -58,19 +58,23 @@ function Parameter(props: {
     >
       {input => (
         <span className="jp-ConvectRuns-inline">
-          {several ? (
+          {several || isTyped(parameter) ? (
+            // One element for one value and for several: who types a comma types on.
             <input
               {...input}
               className="jp-mod-styled"
               value={text ?? ''}
               spellCheck={false}
-              placeholder={placeholderFor(type)}
+              inputMode={!several && isNumber(type) ? 'decimal' : 'text'}
+              placeholder={
+                several ? placeholderFor(type) : (parameter.source ?? undefined)
+              }
               onChange={event =>
                 form.setEntry(parameter, { text: event.target.value })
               }
             />
           ) : (
-            <One input={input} form={form} parameter={parameter} />
+            <Chosen input={input} form={form} parameter={parameter} />
           )}
           <button
             className="jp-ConvectRuns-several"
@@ -101,14 +105,23 @@ function Parameter(props: {
   );
 }
 
-/** The field for a single value. */
-function One(props: {
+/** Whether a single value is typed, and not chosen. */
+function isTyped({ type, choices }: IParameter): boolean {
+  return choices.length === 0 && type !== 'boolean';
+}
+
+function isNumber(type: IParameter['type']): boolean {
+  return type === 'number' || type === 'integer';
+}
+
+/** The field for a single value that is chosen. */
+function Chosen(props: {
   input: IInputProps;
   form: RunForm;
   parameter: IParameter;
 }): JSX.Element {
   const { input, form, parameter } = props;
-  const { type, choices } = parameter;
+  const { choices } = parameter;
   const text = form.entry(parameter).text ?? '';
   const set = (value: string) => form.setEntry(parameter, { text: value });
   if (choices.length > 0) {
@@ -126,25 +139,12 @@ function One(props: {
       </HTMLSelect>
     );
   }
-  if (type === 'boolean') {
-    return (
-      <input
-        {...input}
-        type="checkbox"
-        checked={text === 'true'}
-        onChange={event => set(String(event.target.checked))}
-      />
-    );
-  }
   return (
     <input
       {...input}
-      className="jp-mod-styled"
-      value={text}
-      spellCheck={false}
-      inputMode={type === 'number' || type === 'integer' ? 'decimal' : 'text'}
-      placeholder={parameter.source ?? undefined}
-      onChange={event => set(event.target.value)}
+      type="checkbox"
+      checked={text === 'true'}
+      onChange={event => set(String(event.target.checked))}
     />
   );
 }
