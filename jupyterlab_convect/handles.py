@@ -141,9 +141,10 @@ class RunHandle:
         """The files that it created, changed or deleted, as `GET runs/{id}/made` gives them."""
         return made.describe(self._session.workspace.store, self.id)
 
-    def put_files(self) -> dict[str, Json]:
-        """Put the files that it made into the project, where that did not change since."""
-        made.put_when_asked(self._session.workspace.store, self.id)
+    def put_files(self, *, replace: bool = False) -> dict[str, Json]:
+        """Put the files that it made into the project, where that did not change since; with
+        `replace` also where it did."""
+        made.put_when_asked(self._session.workspace.store, self.id, replace=replace)
         return self.made
 
     def delete(self) -> None:

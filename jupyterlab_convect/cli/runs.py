@@ -89,6 +89,9 @@ def add(subparsers: Any) -> None:
     files.add_argument(
         "--put", action="store_true", help="put them into the project, where it did not change"
     )
+    files.add_argument(
+        "--replace", action="store_true", help="put them also over files that changed since"
+    )
     add_json(files)
     files.set_defaults(handler=_files)
 
@@ -416,8 +419,8 @@ def _files(options: argparse.Namespace) -> int:
 
     store = _workspace().store
     run_id = find_run(store, options.run)
-    if options.put:
-        made.put_when_asked(store, run_id)
+    if options.put or options.replace:
+        made.put_when_asked(store, run_id, replace=options.replace)
     found = made.describe(store, run_id)
     if options.json:
         output.say_json(found)

@@ -133,7 +133,8 @@ class MadeFiles(RunsHandler):
     async def post(self, run_id: str) -> None:
         """Put them into the project."""
         store = self.workspace.store
-        await self.aside(made.put_when_asked, store, run_id)
+        replace = self.body("PutBody").get("replace", False)
+        await self.aside(made.put_when_asked, store, run_id, replace=replace)
         run, state = await self.aside(store.read, run_id)
         self.app.tell(run, state.seq, state.state)
         self.answer(await self.aside(made.describe, store, run_id))

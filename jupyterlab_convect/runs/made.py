@@ -47,15 +47,15 @@ def made_by_run(store: Store, run_id: str) -> Iterator[tuple[str, Path, list[Mad
                 yield step.id, folder / "made", made
 
 
-def put_into_project(store: Store, run_id: str) -> PutBack:
+def put_into_project(store: Store, run_id: str, *, replace: bool = False) -> PutBack:
     """Put the files of a run into the project it was submitted from, as far as that did not
-    change meanwhile."""
+    change meanwhile; with `replace` where it did as well."""
     run, _ = store.read(run_id)
     if run.snapshot is None:
         return PutBack()
     snapshot = store.snapshots.read(run.snapshot)
     results = [(folder, made) for _, folder, made in made_by_run(store, run_id)]
-    return put_back(last_made(results), snapshot, run.created)
+    return put_back(last_made(results), snapshot, run.created, replace=replace)
 
 
 def describe(store: Store, run_id: str) -> dict[str, Json]:
@@ -121,11 +121,11 @@ def see_to_files(store: Store, run_id: str, *, alone: bool) -> PutBack:
     return result
 
 
-def put_when_asked(store: Store, run_id: str) -> PutBack:
+def put_when_asked(store: Store, run_id: str, *, replace: bool = False) -> PutBack:
     """The same for a run that has ended, because somebody wants its files."""
     if store.read(run_id).state.state not in ENDED:
         raise Conflict("The run has not ended yet.", hint="Wait for its end, or stop it.")
-    result = put_into_project(store, run_id)
+    result = put_into_project(store, run_id, replace=replace)
     store.note_files(run_id, result.put, result.kept)
     return result
 

@@ -1,6 +1,7 @@
 """Putting the files that a run made into the project: whole files, never over what changed.
 
-A file is put only where the project is still as it was when the run was submitted.
+A file is put only where the project is still as it was when the run was submitted, unless
+somebody has seen that it is not and wants it all the same.
 """
 
 from __future__ import annotations
@@ -44,18 +45,26 @@ def last_made(results: Iterable[tuple[Path, Sequence[Made]]]) -> dict[str, tuple
 
 
 def put_back(
-    made: Mapping[str, tuple[Path, Made]], snapshot: Snapshot, submitted: float
+    made: Mapping[str, tuple[Path, Made]],
+    snapshot: Snapshot,
+    submitted: float,
+    *,
+    replace: bool = False,
 ) -> PutBack:
-    """Put files into the project that `snapshot` is of; `submitted` is when it was taken."""
+    """Put files into the project that `snapshot` is of; `submitted` is when it was taken.
+
+    With `replace` also over files that changed since.
+    """
     root, result = Path(snapshot.root), PutBack()
     for path, (source, each) in sorted(made.items()):
         if is_ignored(path):
             continue
         try:
             if each.change == "deleted":
-                why = _delete(root, path, snapshot, submitted)
+                why = _delete(root, path, snapshot, submitted, replace=replace)
             else:
-                why = _put(source, root / path, _before(snapshot, path), submitted)
+                before = _before(snapshot, path)
+                why = _put(source, root / path, before, submitted, replace=replace)
         except OSError as error:
             why = f"it cannot be written: {plain(error)}"
         if why is None:
@@ -73,7 +82,9 @@ def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
     return None if snapshot.whole else True
 
 
-def _put(source: Path, target: Path, before: Key | bool | None, submitted: float) -> str | None:
+def _put(
+    source: Path, target: Path, before: Key | bool | None, submitted: float, *, replace: bool
+) -> str | None:
     """None when it is there now, else why not."""
     if not os.path.lexists(source):
         return "it is not kept with the run any more"
@@ -83,6 +94,9 @@ def _put(source: Path, target: Path, before: Key | bool | None, submitted: float
     draft = target.with_name(f".{target.name[:100]}.convect-{secrets.token_hex(4)}")
     try:
         copy(source, draft)
+        if replace:
+            draft.replace(target)
+            return None
         return _place(draft, target, before, submitted)
     finally:
         draft.unlink(missing_ok=True)
@@ -130,7 +144,9 @@ def _is_there(target: Path, source: Path) -> bool:
     return len(modes) == 1 and same_content(target, source)
 
 
-def _delete(root: Path, path: str, snapshot: Snapshot, submitted: float) -> str | None:
+def _delete(
+    root: Path, path: str, snapshot: Snapshot, submitted: float, *, replace: bool
+) -> str | None:
     target = root / path
     if not os.path.lexists(target):
         return None
@@ -138,7 +154,8 @@ def _delete(root: Path, path: str, snapshot: Snapshot, submitted: float) -> str 
         before = _before(snapshot, path)
         if before is True:
             before = _untouched(target, submitted)
-        if before is None or before is False or Key.of(target.lstat()) != before:
+        is_same = before is not None and before is not False and Key.of(target.lstat()) == before
+        if not is_same and not replace:
             return "it changed after the run was submitted"
         target.unlink()
         return None

@@ -150,9 +150,12 @@ export class ConvectApi {
     return this.get(`runs/${encode(id)}/made`);
   }
 
-  /** Put them into the project, except where it changed since the submit. */
-  putFiles(id: string): Promise<IMadeFiles> {
-    return this.post(`runs/${encode(id)}/made`, {});
+  /** Put them into the project, and with `replace` also where it changed since the submit. */
+  putFiles(
+    id: string,
+    options: { replace?: boolean } = {}
+  ): Promise<IMadeFiles> {
+    return this.post(`runs/${encode(id)}/made`, options);
   }
 
   /** What a run was executed with. */

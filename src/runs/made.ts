@@ -96,6 +96,15 @@ export function notPut(
   return keptSentences(Object.entries(kept), trans).join(' ') || null;
 }
 
+/** The files that were not put over what somebody has changed, made or deleted since. */
+export function spared(made: IMadeFiles): IMadeFile[] {
+  const paths = Object.entries(made.kept)
+    .filter(([, why]) => why.endsWith('after the run was submitted'))
+    .map(([path]) => path);
+  const byPath = new Map(made.files.map(file => [file.path, file]));
+  return paths.flatMap(path => byPath.get(path) ?? []);
+}
+
 function keptSentences(
   kept: readonly [string, string][],
   trans: TranslationBundle

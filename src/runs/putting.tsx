@@ -4,8 +4,10 @@ import * as React from 'react';
 
 import '../../style/page.css';
 
-import type { ConvectApi, IMadeFile } from '../api';
-import { filesToPut, outcomeOfPutting } from './made';
+import type { ConvectApi, IMadeFile, IMadeFiles } from '../api';
+import { sentenceOf } from '../api';
+import { translated } from '../ui';
+import { filesToPut, outcomeOfPutting, spared } from './made';
 
 const MOST_SHOWN = 12;
 
@@ -21,32 +23,89 @@ export async function putFiles(
     Notification.info(trans.__('This run made no files.'), { autoClose: 5000 });
     return;
   }
-  const answer = await showDialog({
+  const isWanted = await agrees({
     title: trans.__('Put the files of %1 into the project?', view.name),
-    body: <WhatItDoes files={files} project={made.project} trans={trans} />,
+    body: (
+      <WhatItDoes files={files} project={made.project} trans={trans}>
+        {trans.__(
+          'A file that changed after the run was submitted stays as it is.'
+        )}
+      </WhatItDoes>
+    ),
     buttons: [
       Dialog.cancelButton({ label: trans.__('Cancel') }),
       Dialog.okButton({ label: trans.__('Put into the project') })
     ]
   });
-  if (!answer.button.accept) {
-    return;
+  if (isWanted) {
+    tell(api, run, await api.putFiles(run), trans);
   }
-  const result = await api.putFiles(run);
-  const isWhole = Object.keys(result.kept).length === 0;
+}
+
+async function agrees(
+  options: Partial<Dialog.IOptions<unknown>>
+): Promise<boolean> {
+  return (await showDialog(options)).button.accept;
+}
+
+/** Say what came of it; what was spared can still be replaced. */
+function tell(
+  api: ConvectApi,
+  run: string,
+  made: IMadeFiles,
+  trans: TranslationBundle
+): void {
+  const isWhole = Object.keys(made.kept).length === 0;
+  const again = () => {
+    replaceFiles(api, run, made, trans).catch(error =>
+      Notification.error(translated(sentenceOf(error), trans))
+    );
+  };
   Notification.emit(
-    outcomeOfPutting(result, trans),
+    outcomeOfPutting(made, trans),
     isWhole ? 'success' : 'warning',
-    { autoClose: isWhole ? 5000 : false }
+    {
+      autoClose: isWhole ? 5000 : false,
+      actions:
+        spared(made).length > 0
+          ? [{ label: trans.__('Replace…'), callback: again }]
+          : []
+    }
   );
+}
+
+/** Put also those files that would replace what somebody has changed since. */
+async function replaceFiles(
+  api: ConvectApi,
+  run: string,
+  made: IMadeFiles,
+  trans: TranslationBundle
+): Promise<void> {
+  const isWanted = await agrees({
+    title: trans.__('Replace what is in the project?'),
+    body: (
+      <WhatItDoes files={spared(made)} project={made.project} trans={trans}>
+        {trans.__('What these files contain now is lost.')}
+      </WhatItDoes>
+    ),
+    buttons: [
+      Dialog.cancelButton({ label: trans.__('Cancel') }),
+      Dialog.warnButton({ label: trans.__('Replace') })
+    ],
+    defaultButton: 0
+  });
+  if (isWanted) {
+    tell(api, run, await api.putFiles(run, { replace: true }), trans);
+  }
 }
 
 function WhatItDoes(props: {
   files: readonly IMadeFile[];
   project: string | null;
   trans: TranslationBundle;
+  children: string;
 }): JSX.Element {
-  const { files, project, trans } = props;
+  const { files, project, trans, children } = props;
   const shown = files.slice(0, MOST_SHOWN);
   return (
     <div className="jp-ConvectRuns-putting">
@@ -70,11 +129,7 @@ function WhatItDoes(props: {
           )}
         </p>
       )}
-      <p>
-        {trans.__(
-          'A file that changed after the run was submitted stays as it is.'
-        )}
-      </p>
+      <p>{children}</p>
     </div>
   );
 }

@@ -67,6 +67,10 @@ async def test_asking_again_keeps_saying_what_is_in_the_project(
     _, made = await api("POST", f"runs/{run['id']}/made")
     assert made["kept"] == {"model.txt": "somebody made it after the run was submitted"}
     assert made["put"] == [path for path in paths if path != "model.txt"]
+    _, made = await api("POST", f"runs/{run['id']}/made", {"replace": True})
+    assert (made["put"], made["kept"]) == (paths, {})
+    assert (jp_root_dir / "work" / "model.txt").read_text() == "weights"
+    assert (await api("POST", f"runs/{run['id']}/made", {"replace": 1}))[0] == 400
 
 
 async def test_the_files_of_a_step_that_failed_can_be_looked_at(

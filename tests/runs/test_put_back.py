@@ -37,8 +37,10 @@ class Bench:
         facts = (len(content.encode()), digest_file(target), target.stat().st_mode)
         self._files[path] = (target, Made(path, "created", *facts))
 
-    def put(self, snapshot: Snapshot, submitted: float | None = None) -> PutBack:
-        return put_back(self._files, snapshot, submitted or time.time())
+    def put(
+        self, snapshot: Snapshot, submitted: float | None = None, *, replace: bool = False
+    ) -> PutBack:
+        return put_back(self._files, snapshot, submitted or time.time(), replace=replace)
 
 
 @pytest.fixture
@@ -129,3 +131,20 @@ def test_the_last_step_that_made_a_file_counts(tmp_path: Path) -> None:
         "model": (two / "model", "changed"),
         "scratch": (two / "scratch", "deleted"),
     }
+
+
+def test_whoever_wants_it_all_the_same_gets_it(bench: Bench) -> None:
+    for name in ("changed", "deleted", "gone"):
+        (bench.project / name).write_text("old")
+    snapshot = bench.snapshot()
+    for name in ("changed", "new", "gone"):
+        (bench.project / name).write_text("by hand")
+    (bench.project / "deleted").unlink()
+    for name in ("changed", "deleted", "new"):
+        bench.make(name, name)
+    bench.make("gone", None)
+    paths = ["changed", "deleted", "gone", "new"]
+    assert sorted(bench.put(snapshot).kept) == paths
+    assert bench.put(snapshot, replace=True) == PutBack(paths)
+    left = {path.name: path.read_text() for path in bench.project.iterdir()}
+    assert left == {name: name for name in ("changed", "deleted", "new")}

@@ -128,4 +128,20 @@ test('the files of the best run of a sweep are put into the project', async ({
     page.getByRole('alert').filter({ hasText: '1 file is in the project now' })
   ).toBeVisible();
   expect(await content(page, `${tmpPath}/model.txt`)).toBe('3');
+
+  const row = sweep.locator('.jp-ConvectRuns-grid-row', {
+    hasNotText: 'Best'
+  });
+  await row.first().click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Put Files into' }).click();
+  await question.getByRole('button', { name: 'Put into the project' }).click();
+  const spared = page
+    .getByRole('alert')
+    .filter({ hasText: 'model.txt was not put into the project' });
+  expect(await content(page, `${tmpPath}/model.txt`)).toBe('3');
+  await spared.getByRole('button', { name: 'Replace…' }).click();
+  await question.getByRole('button', { name: 'Replace', exact: true }).click();
+  await expect
+    .poll(() => content(page, `${tmpPath}/model.txt`))
+    .toBe('1');
 });

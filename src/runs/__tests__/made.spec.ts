@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IMadeFile, IMadeFiles, State } from '../../api';
-import { fateOf, filesToPut, notPut, outcomeOfPutting } from '../made';
+import { fateOf, filesToPut, notPut, outcomeOfPutting, spared } from '../made';
 
 const trans = nullTranslator.load('');
 
@@ -97,6 +97,15 @@ describe('putting files into the project', () => {
         `model.pkl was not put into the project: ${CHANGED}.`
     );
     expect(outcomeOfPutting(made([]), trans)).toBe('This run made no files.');
+  });
+
+  it('can still replace what was spared, and nothing else', () => {
+    const [model, gone] = [file('model.pkl'), file('gone')];
+    const kept = {
+      'model.pkl': CHANGED,
+      gone: 'it is not kept with the run any more'
+    };
+    expect(spared(made([model, gone], { kept }))).toEqual([model]);
   });
 
   it('names only a few of many that stay', () => {

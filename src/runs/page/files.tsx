@@ -111,7 +111,9 @@ function Table(props: {
               <td className="jp-ConvectRuns-number">
                 {file.size !== undefined && formatSize(file.size)}
               </td>
-              <td>{fateOf(file, made, view.steps, trans)}</td>
+              <td className="jp-ConvectRuns-fate">
+                {fateOf(file, made, view.steps, trans)}
+              </td>
               <td>
                 {file.file !== null && (
                   <a
