@@ -32,7 +32,16 @@ describe('what the server says', () => {
       'All 2 attempts failed. The last: Cell 1 raised KeyError: 1',
       '2 次尝试全部失败。最后一次：单元格 1 引发 KeyError: 1'
     ],
-    ['right failed: Stopped.', 'right 失败：已停止。']
+    ['right failed: Stopped.', 'right 失败：已停止。'],
+    [
+      'data/x.parquet changed after this run was submitted.',
+      'data/x.parquet 在此运行提交之后发生了变化。'
+    ],
+    [
+      'm.pkl was made by b and by a, which do not wait for each other; that of a is used.',
+      'm.pkl 由 b 和 a 生成，二者互不等待；使用 a 生成的文件。'
+    ],
+    ['it cannot be written: permission denied', '无法写入：permission denied']
   ])('is translated: %s', (sentence, expected) => {
     expect(translated(sentence, trans)).toBe(expected);
   });
