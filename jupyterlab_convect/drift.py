@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from pathlib import Path
 
 from .errors import ConvectError
 from .pipeline.plan import Step
 from .pipeline.problems import Problem
 from .pipeline.python_code import imports
-from .runner import environment
 from .runner.environment import Environment
 from .runner.outcome import StepFailed
-from .runner.step import StepSpec
 from .runs import environments
 from .runs.environments import Change
 from .runs.index import Query
@@ -138,13 +135,7 @@ def _of_image(store: Store, runtime: str, image: str) -> Environment | None:
 
 def _here(store: Store, request: Request, step: Step) -> Environment | None:
     """The environment that the step would have on this machine now."""
-    source = Path(request.root, step.path) if step.path else None
-    kernel = environment.kernel_of(step.kind, source, step.kernel)
-    spec = StepSpec(step.id, step.kind, Path(request.root), source=source, command=step.command)
-    interpreter = environment.interpreter_of(spec, kernel, {**os.environ, **step.env})
-    if interpreter is None:
-        return None
-    digest = environment.current(store.folder / environment.FOLDER, interpreter)
+    digest = environments.digest_here(store, Path(request.root), step)
     return None if digest is None else environments.read(store.folder, digest)
 
 

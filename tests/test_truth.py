@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -204,6 +205,23 @@ async def test_an_edit_of_the_code_beside_it_is_not_reused(
     state = await finish(workspace, wanted)
     assert model_of(state)[0] == 27
     assert "code beside it" in (state.steps["make"].cache or "")
+
+
+async def test_other_packages_are_other_results(
+    workspace: Workspace, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(site), os.environ.get("PYTHONPATH", ""))))
+    wanted = request(project, settings={"cache": True}, parameters={"x": 1})
+    await finish(workspace, wanted)
+    again = await finish(workspace, wanted)
+    assert again.steps["make"].state == "cached"
+    (site / "odd-1.0.dist-info").mkdir()
+    (site / "odd-1.0.dist-info/METADATA").write_text("Name: odd\nVersion: 1.0\n")
+    state = await finish(workspace, wanted)
+    assert state.steps["make"].state == "succeeded"
+    assert "Python or the packages" in (state.steps["make"].cache or "")
 
 
 async def test_what_a_run_took_over_stays_when_its_origin_is_deleted(

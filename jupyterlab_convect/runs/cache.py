@@ -15,6 +15,7 @@ WORDS = {
     "modules": "the code beside it",
     "variables": "its environment variables",
     "image": "its image",
+    "environment": "Python or the packages",
     "kernel": "its kernel",
     "outputs": "the files it is to make",
     "folder": "its working folder",
@@ -22,13 +23,17 @@ WORDS = {
 
 
 def parts_of(
-    step: Step, component: Json, upstream: Mapping[str, str], modules: str | None = None
+    step: Step,
+    component: Json,
+    upstream: Mapping[str, str],
+    modules: str | None = None,
+    environment: str | None = None,
 ) -> dict[str, str]:
     """Digests of what a bound step depends on.
 
     `upstream` has a fingerprint of each result it builds on, `modules` one of the code that
-    it may have imported. What only decides where and
-    how patiently it runs is no part of it.
+    it may have imported, `environment` one of the interpreter's packages. What only decides
+    where and how patiently it runs is no part of it.
     """
     facts: dict[str, Json] = {
         "code": [step.kind, step.digest or step.path, step.component, component],
@@ -39,6 +44,7 @@ def parts_of(
         "modules": modules,
         "variables": [dict(step.env), to_json(step.secrets)],
         "image": step.image,
+        "environment": environment,
         "kernel": step.kernel,
         "outputs": [list(step.outputs), dict(step.metrics)],
         "folder": step.working_folder,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..pipeline.plan import Json
+from ..pipeline.plan import Json, Step
 from ..run_files import read_regular
 from ..runner import environment
 from ..runner.environment import Environment
+from ..runner.step import StepSpec
 from . import views
 from .model import ENDED
 from .retention import created_of
@@ -123,6 +125,20 @@ def _read(folder: Path, digest: str) -> Environment:
     if kept is None:  # Not remembered: it may come.
         raise FileNotFoundError(digest)
     return kept
+
+
+def digest_here(store: Store, root: Path, step: Step) -> str | None:
+    """The digest of the environment that a step would have on this machine now, if it is known.
+
+    StepFailed when its kernel is not installed, or its source cannot be read.
+    """
+    source = root / step.path if step.path else None
+    kernel = environment.kernel_of(step.kind, source, step.kernel)
+    spec = StepSpec(step.id, step.kind, root, source=source, command=step.command)
+    interpreter = environment.interpreter_of(spec, kernel, {**os.environ, **step.env})
+    if interpreter is None:
+        return None
+    return environment.current(store.folder / environment.FOLDER, interpreter)
 
 
 def read(runs: Path, digest: str) -> Environment | None:

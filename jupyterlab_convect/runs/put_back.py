@@ -57,7 +57,7 @@ def put_back(
     """
     root, result = Path(snapshot.root), PutBack()
     for path, (source, each) in sorted(made.items()):
-        if is_ignored(path):
+        if is_ignored(path) or (each.change == "deleted" and not _was_there(root, path, snapshot)):
             continue
         try:
             if each.change == "deleted":
@@ -72,6 +72,13 @@ def put_back(
         else:
             result.kept[path] = why
     return result
+
+
+def _was_there(root: Path, path: str, snapshot: Snapshot) -> bool:
+    """Whether the project has, or had at submit, what a step deleted: else an earlier step of the
+    run made it."""
+    known = path in snapshot.files or path in snapshot.folders
+    return known or os.path.lexists(root / path)
 
 
 def _before(snapshot: Snapshot, path: str) -> Key | bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import secrets
@@ -14,8 +15,10 @@ from ..errors import ConvectError
 from ..pipeline.expressions import as_text, bind
 from ..pipeline.plan import Json, Step, digest_of
 from ..runner.layers import Made, copy
+from ..runner.outcome import StepFailed
 from .attempts import FileFact, Outcome, read_outcome
 from .cache import fingerprint, parts_of, why_not
+from .environments import digest_here
 from .made import read_made
 from .model import Run, RunState, StepState
 from .open_run import place_of
@@ -113,7 +116,15 @@ class Results:
         }
         component = self._run.plan.components.get(step.component or "")
         modules = self._modules if step.cache and in_view(step) else None
-        return parts_of(step, component, upstream, modules)
+        return parts_of(step, component, upstream, modules, self._environment(step))
+
+    def _environment(self, step: Step) -> str | None:
+        """A digest of what is installed where the step is executed, if that is known before."""
+        if not step.cache or self._run.runtime != "local":
+            return None
+        with contextlib.suppress(StepFailed, OSError, ValueError):
+            return digest_here(self._store, Path(self._run.request.root), step)
+        return None
 
     @functools.cached_property
     def _modules(self) -> str | None:
@@ -168,7 +179,9 @@ class Results:
 
     def _fingerprint(self, step: StepState) -> str:
         if step.id not in self._fingerprints:
-            files = self.of(step.id)[1].files
+            folder, outcome = self.of(step.id)
+            made = [{"path": each.path, "digest": each.digest} for each in read_made(folder)]
+            files = [*outcome.files, *made]
             self._fingerprints[step.id] = fingerprint(step.outputs, files, self._key(step))
         return self._fingerprints[step.id]
 
