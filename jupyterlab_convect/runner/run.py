@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,8 +53,13 @@ class Work(Protocol):
     def tick(self) -> None: ...
 
 
-def run(folder: Path, spare: SpareKernel | None = None) -> int:
-    """Execute the attempt in `folder`, unless another runner has it; returns the exit code."""
+def run(
+    folder: Path, spare: SpareKernel | None = None, told: Callable[[], object] = lambda: None
+) -> int:
+    """Execute the attempt in `folder`, unless another runner has it; returns the exit code.
+
+    `told` is called when the outcome is written, and nobody waits for the rest.
+    """
     stop = _Stop(folder)
     stop.listen()
     folder = folder.absolute()
@@ -109,6 +115,7 @@ def run(folder: Path, spare: SpareKernel | None = None) -> int:
         **({"parameters": record.parameters} if record and record.parameters else {}),
     }
     code = _conclude(folder, content, outcome)
+    told()
     report.view.close()
     shutil.rmtree(folder / ".inputs", ignore_errors=True)
     return code

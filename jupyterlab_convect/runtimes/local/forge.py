@@ -337,8 +337,9 @@ def run_step(order: dict[str, Any], descriptors: list[int]) -> int:
         kernel, rights = receive(keeper)
         if kernel is not None:
             offer = ForkedSpare(kernel, keeper, *rights)
-    code = run(folder, offer)
-    os.close(done)
+    listener = os.fdopen(done)
+    code = run(folder, offer, listener.close)
+    listener.close()
     if offer is not None:
         offer.discard()
     if code != TAKEN:
