@@ -44,7 +44,8 @@ from .runs.engine import Engine
 from .runs.foresight import foresee
 from .runs.index import Index
 from .runs.model import Git, Request, Run, RunState, Selection, new_id
-from .runs.project import take_snapshot
+from .runs.project import is_kept, take_snapshot
+from .runs.snapshots import gone
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
 from .runs.versions import Version
@@ -216,11 +217,14 @@ class Workspace:
         """The plan and the snapshot of the project that it is of, at one moment."""
         if request.version is not None:
             run, _ = self.store.read(request.version)
+            snapshots, kept = self.store.snapshots, [run.snapshot] if run.snapshot else []
+            if not (is_kept(snapshots, run.plan) and all(map(snapshots.has, kept))):
+                raise gone()
             return run.plan, run.snapshot
         for _ in range(5):
             plan = self.plan(request)
             snapshot = take_snapshot(self.store.snapshots, plan, Path(request.root))
-            if all(self.store.snapshots.has(step.digest) for step in plan.steps if step.digest):
+            if is_kept(self.store.snapshots, plan):
                 break
         return plan, snapshot
 
@@ -391,6 +395,8 @@ class Workspace:
         """Delete what the settings do not want kept."""
         limits = self.settings
         if not (limits.keep_days or limits.keep_runs or limits.keep_bytes):
+            if not dry_run:
+                self.store.clean()
             return []
         return self.store.prune(
             keep_days=limits.keep_days,

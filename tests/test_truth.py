@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from traitlets.config import Config
 
+from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.runs.made import put_when_asked
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection
 from jupyterlab_convect.settings import Settings
@@ -261,6 +262,16 @@ async def test_again_with_the_files_of_the_run_or_those_of_today(
     )
 
 
+async def test_sources_that_are_gone_are_not_replaced_by_those_of_today(
+    workspace: Workspace, project: Path
+) -> None:
+    first = await start(workspace, request(project, "make.py"))
+    await workspace.engine.wait(first.id, 120)
+    shutil.rmtree(workspace.store.snapshots.objects)
+    with pytest.raises(ConvectError, match="sources of this run are not there"):
+        await start(workspace, workspace.again(first.id, version="run"))
+
+
 async def test_a_part_of_a_run_sees_the_files_of_what_came_before(
     workspace: Workspace, project: Path
 ) -> None:
@@ -312,6 +323,29 @@ async def test_files_of_an_isolated_step_reach_the_view(
     state = await finish(workspace, request(project, document={"convect": 1, "nodes": nodes}))
     assert state.steps["look"].outputs == {"seen": "from far"}
     assert not (project / "sub/kept").exists()
+
+
+async def test_what_an_isolated_step_depends_on_is_that_of_the_submit(
+    workspace: Workspace, project: Path
+) -> None:
+    (project / "alone.py").write_text(
+        "from jupyterlab_convect import output\noutput('tool', open('tool.txt').read())"
+    )
+    tool = project / "tool.txt"
+    tool.write_text("before")
+    nodes: Any = {
+        "edit": {"kind": "command", "command": ["sh", "-c", f"echo after > {tool}"]},
+        "alone": {
+            "kind": "script",
+            "path": "alone.py",
+            "dependencies": ["tool.txt"],
+            "after": ["edit"],
+        },
+    }
+    document = {"convect": 1, "defaults": {"working_folder": "isolated"}, "nodes": nodes}
+    state = await finish(workspace, request(project, document=document))
+    assert tool.read_text() == "after\n"
+    assert state.steps["alone"].outputs == {"tool": "before"}
 
 
 async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 BLOCK = 1 << 20
+SPARES = ".spares"
+"""The suffix of a folder beside a tree, with copies of it that can be used."""
 
 Change = Literal["created", "changed", "deleted"]
 

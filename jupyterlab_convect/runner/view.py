@@ -23,6 +23,7 @@ from typing import Any
 from ..filesystems import private_folder
 from . import landlock, overlay
 from .layers import (
+    SPARES,
     Change,
     Key,
     Layer,
@@ -411,7 +412,7 @@ class TooLarge(Exception):
 
 def _spares_of(base: Layer, near: Path) -> Path:
     """Where copies of a tree wait: on the disk on which they are used."""
-    beside = base.folder.with_name(f"{base.folder.name}.spares")
+    beside = base.folder.with_name(f"{base.folder.name}{SPARES}")
     with contextlib.suppress(OSError):
         if beside.parent.stat().st_dev == near.parent.stat().st_dev:
             return beside

@@ -70,15 +70,30 @@ def folders_of(plan: Plan, root: Path) -> list[Path]:
 def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
     """Keep the sources of a plan, and the project that its steps will see; its digest."""
     folders = folders_of(plan, root)
-    sources = [root / step.path for step in plan.steps if step.path]
+    sources = {root / step.path: step.digest for step in plan.steps if step.path}
+    placed = {
+        root / file.path: file.digest
+        for step in plan.steps
+        if not in_view(step)
+        for file in step.dependencies
+    }
     if not folders:
-        snapshots.keep_files(sources)
+        snapshots.keep_files((sources | placed).items())
         return None
     project = project_root(folders, root, Path.home())
     inside = [path for path in sources if path.is_relative_to(project)]
-    snapshots.keep_files(path for path in sources if path not in inside)
+    outside = {path: digest for path, digest in sources.items() if path not in inside}
+    snapshots.keep_files((outside | placed).items())
     named = (path.relative_to(project).as_posix() for path in inside)
     return snapshots.take(project, named).digest
+
+
+def is_kept(snapshots: Snapshots, plan: Plan) -> bool:
+    """Whether what the steps of a plan are made of was kept as the plan knows it."""
+    sources = [step.digest for step in plan.steps if step.digest]
+    placed = (step for step in plan.steps if not in_view(step))
+    sources += [file.digest for step in placed for file in step.dependencies]
+    return all(map(snapshots.has, sources))
 
 
 def describe_view(

@@ -13,10 +13,12 @@ import functools
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,8 +26,16 @@ from typing import Any
 
 from ..errors import ConvectError
 from ..filesystems import mount_points
-from ..run_files import make_folder, own_folder, write_whole
-from ..runner.layers import Key, Layer, copy
+from ..run_files import (
+    copy_regular,
+    is_shared,
+    make_folder,
+    open_regular,
+    own_folder,
+    read_regular,
+    write_whole,
+)
+from ..runner.layers import SPARES, Key, Layer, copy
 from .files import plain
 
 MOST_NAMES = 5000
@@ -38,6 +48,12 @@ DELTA = 200
 """Files in which a folder may differ from its tree before a new tree is made."""
 KEPT = 20
 """Snapshots kept in memory."""
+UNUSED, JUST_USED = 86400.0, 600.0
+"""Seconds for which something is kept that no run needs, because one may be about to; a tree
+with links to deleted files, whose room somebody may miss, for the shorter time."""
+SNAPSHOT = b'{"root":'
+"""How the object of a snapshot begins."""
+DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")
 CODE = frozenset((".py", ".ipynb", ".r", ".sh", ".jl", ".sql", ".pyi", ".toml", ".cfg", ".yaml"))
 
 LIVE = frozenset((".venv", "node_modules", ".tox", ".nox", ".conda"))
@@ -93,6 +109,10 @@ class Snapshots:
     def _trees(self) -> Path:
         return own_folder(self.runs, "views")
 
+    @property
+    def _cleaned(self) -> Path:
+        return self.objects / "cleaned"
+
     def take(self, root: Path, sources: Iterable[str]) -> Snapshot:
         """The folder as it is now; `sources`, relative to it, are copied whatever their size."""
         named = frozenset(sources)
@@ -127,9 +147,7 @@ class Snapshots:
                 )
             )
         except (OSError, ValueError, KeyError, TypeError):
-            raise ConvectError(
-                "The sources of this run are not there any more.", code="missing-source"
-            ) from None
+            raise gone() from None
 
     def object(self, digest: str) -> Path:
         """Where content lies, by its digest."""
@@ -137,19 +155,35 @@ class Snapshots:
         return self.objects / name[:2] / name[2:]
 
     def has(self, digest: str) -> bool:
-        return self.object(digest).exists()
+        """Whether content is there; then it stays for a day at least."""
+        return _touch(self.object(digest))
 
-    def keep_files(self, paths: Iterable[Path]) -> None:
-        """Keep the content of files that belong to no snapshot."""
-        for path in paths:
-            with contextlib.suppress(OSError):  # whoever executes it says what is wrong with it
-                self.keep(path.read_bytes())
+    def keep_files(self, files: Iterable[tuple[Path, str | None]]) -> None:
+        """Keep the content of files that belong to no snapshot, given the digests they had."""
+        for path, digest in files:
+            if digest is None or not _touch(self.object(digest)):
+                with contextlib.suppress(OSError):  # whoever needs it says what is wrong with it
+                    self._keep_file(path.resolve())
+
+    def _keep_file(self, path: Path) -> None:
+        """Keep a file of any size."""
+        draft = self.objects / "00" / f".{secrets.token_hex(8)}"
+        make_folder(draft.parent)
+        try:
+            _, digest = copy_regular(path, draft)
+            draft.chmod(0o640 if is_shared(draft.parent) else 0o600)
+            target = self.object(digest)
+            make_folder(target.parent)
+            draft.replace(target)
+            _touch(target)
+        finally:
+            draft.unlink(missing_ok=True)
 
     def keep(self, content: bytes, digest: str | None = None) -> str:
         """Keep content; its digest."""
         digest = digest or f"sha256:{hashlib.sha256(content).hexdigest()}"
         target = self.object(digest)
-        if not target.exists():
+        if not _touch(target):
             make_folder(target.parent)
             write_whole(target, content)
         return digest
@@ -159,23 +193,55 @@ class Snapshots:
         them, because something of it could not be copied or linked."""
         with self._lock:
             known = self._made.get(snapshot.digest)
-            if known is None or not all(layer.folder.is_dir() for layer in known[0]):
+            if known is None or not all(map(_is_usable, known[0])):
                 while len(self._made) > 100:
                     del self._made[next(iter(self._made))]
                 self._made[snapshot.digest] = known = self._layers(snapshot)
             return known
 
-    def clean(self, live: Iterable[str], objects: Iterable[str]) -> None:
-        """Remove trees that no live run needs, and objects that no run names."""
-        needed = {self._tree_name(digest) for digest in live}
-        for tree in self._trees.glob("*/*"):
-            base = str(_read_json(tree.parent / "base.json").get("digest") or "")
-            if tree.is_dir() and tree.name[:24] not in {*needed, self._tree_name(base)}:
-                shutil.rmtree(tree, ignore_errors=True)
-        named = set(objects)
-        for path in self.objects.glob("??/*"):
-            if f"sha256:{path.parent.name}{path.name}" not in named:
-                path.unlink(missing_ok=True)
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is nothing to clean up, or somebody did within a day."""
+        if not (self.runs / "objects").exists():
+            return True
+        return time.time() - _changed(self._cleaned) < UNUSED
+
+    def clean(self, documents: Iterable[Path], live: Iterable[str]) -> None:
+        """Remove what nobody needs and nobody has asked for within a day: objects that none of
+        the documents names, nor a snapshot that one of them names, and trees of projects.
+
+        A project stays as it is while runs go on that are named by their snapshots, `live`.
+        """
+        write_whole(self._cleaned, b"")
+        self._clean_trees(live)
+        limit = time.time() - UNUSED
+        found = {_digest_at(path): path for path in self.objects.glob("??/*")}
+        old = {digest for digest, path in found.items() if _changed(path) < limit}
+        if not old:
+            return
+        named = found.keys() - old
+        for document in documents:
+            named |= _digests_in(document)
+        for digest in named & found.keys():
+            if _is_snapshot(found[digest]):
+                named |= _digests_in(found[digest])
+        for digest in old - named:
+            if _changed(found[digest]) < limit:  # nobody has asked for it meanwhile
+                found[digest].unlink(missing_ok=True)
+
+    def _clean_trees(self, live: Iterable[str]) -> None:
+        busy = set()
+        for digest in live:
+            with contextlib.suppress(ConvectError):
+                busy.add(self._trees_of(self.read(digest).root))
+        now = time.time()
+        for folder in self._trees.glob("*"):
+            if folder in busy or not folder.is_dir():
+                continue
+            for tree in [path for path in folder.iterdir() if path.is_dir()]:
+                age = now - max(_changed(tree), _changed(_list_of(tree)))
+                if age > UNUSED or (age > JUST_USED and _holds_deleted_files(tree)):
+                    _remove_tree(tree)
 
     def _take(self, root: Path, named: frozenset[str]) -> Snapshot:
         scan = _scan(root, self.runs, named)
@@ -250,13 +316,18 @@ class Snapshots:
             if digest:
                 with contextlib.suppress(ConvectError):
                     self._last[str(root)] = self.read(digest)
-        return self._last.get(str(root))
+        last = self._last.get(str(root))
+        if last is None or time.time() - _changed(self.object(last.digest)) > UNUSED / 2:
+            return None  # What it names may be removed soon, or is gone.
+        _touch(self.object(last.digest))
+        return last
 
     def _layers(self, snapshot: Snapshot) -> tuple[list[Layer], bool]:
         folder = self._trees_of(snapshot.root)
         base = self._base(folder)
         if base is not None and base.digest == snapshot.digest:
-            layer, whole = self._build(snapshot, folder / self._tree_name(base.digest), ())
+            tree = folder / self._tree_name(base.digest)
+            layer, whole = self._build(snapshot, tree, snapshot.files)
             return [layer], not whole
         if base is not None and base.whole == snapshot.whole:
             changed = {
@@ -267,7 +338,8 @@ class Snapshots:
             if len(changed) + len(deleted) <= DELTA:
                 delta = folder / f"{self._tree_name(snapshot.digest)}-{base.digest[7:15]}"
                 above, whole = self._build(snapshot, delta, changed)
-                below, base_whole = self._build(base, folder / self._tree_name(base.digest), ())
+                tree = folder / self._tree_name(base.digest)
+                below, base_whole = self._build(base, tree, base.files)
                 return [replace(above, deleted=tuple(deleted)), below], not (whole and base_whole)
         tree = folder / self._tree_name(snapshot.digest)
         layer, whole = self._build(snapshot, tree, snapshot.files)
@@ -285,8 +357,8 @@ class Snapshots:
     def _build(self, snapshot: Snapshot, tree: Path, paths: Iterable[str]) -> tuple[Layer, bool]:
         """Make a tree of some files of a snapshot, unless it is there; and whether it has them
         all."""
-        lists = tree.with_name(f"{tree.name}.json")
-        if not tree.is_dir():
+        lists = _list_of(tree)
+        if not (tree.is_dir() and _touch(lists)):
             draft = tree.with_name(f".{tree.name}.{secrets.token_hex(4)}")
             make_folder(draft)
             try:
@@ -337,6 +409,10 @@ class Snapshots:
     @staticmethod
     def _tree_name(digest: str) -> str:
         return digest.removeprefix("sha256:")[:24]
+
+
+def gone() -> ConvectError:
+    return ConvectError("The sources of this run are not there any more.", code="missing-source")
 
 
 def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
@@ -418,6 +494,71 @@ def _to_copy(files: Mapping[str, Key], named: frozenset[str]) -> frozenset[str]:
             left -= key.size
             chosen.add(path)
     return frozenset(chosen)
+
+
+def _digest_at(path: Path) -> str:
+    return f"sha256:{path.parent.name}{path.name}"
+
+
+def _digests_in(path: Path) -> set[str]:
+    """All that a document names, even a damaged one. One that is not this user's to read is
+    of somebody who has objects of their own."""
+    try:
+        return {found.decode() for found in DIGEST.findall(read_regular(path))}
+    except (FileNotFoundError, PermissionError):
+        return set()
+
+
+def _is_snapshot(path: Path) -> bool:
+    try:
+        with open_regular(path) as file:
+            return file.read(len(SNAPSHOT)) == SNAPSHOT
+    except FileNotFoundError:
+        return False
+
+
+def _holds_deleted_files(tree: Path) -> bool:
+    """Whether a tree has the last link to a large file, which takes up room for nobody."""
+    for path in _read_json(_list_of(tree)).get("linked") or ():
+        with contextlib.suppress(OSError):
+            if (tree / path).lstat().st_nlink == 1:
+                return True
+    return False
+
+
+def _is_usable(layer: Layer) -> bool:
+    return layer.folder.is_dir() and _touch(_list_of(layer.folder))
+
+
+def _list_of(tree: Path) -> Path:
+    return tree.with_name(f"{tree.name}.json")
+
+
+def _remove_tree(tree: Path) -> None:
+    """Remove a tree at once, so that nobody finds a part of it; and what belongs to it."""
+    aside = tree.with_name(f".old-{secrets.token_hex(8)}")
+    with contextlib.suppress(OSError):
+        tree.rename(aside)
+        _list_of(tree).unlink(missing_ok=True)
+        for folder in (aside, tree.with_name(f"{tree.name}{SPARES}")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _changed(path: Path) -> float:
+    """When something was made or asked for; long ago when it is not there."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _touch(path: Path) -> bool:
+    """Say that something is needed, so that it is not removed; False when it is not there."""
+    try:
+        os.utime(path)
+    except OSError:
+        return path.exists()
+    return True
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import re
 import shutil
@@ -209,10 +210,17 @@ class Store:
             with contextlib.suppress(Conflict, Missing):
                 self.delete(run_id)
                 deleted.append(run_id)
-        for leftover in stale_leftovers(self.folder, self._is_empty_sweep):
-            shutil.rmtree(leftover, ignore_errors=True)
-        remove_unused(self)
+        self._remove_leftovers()
+        if deleted or not self.snapshots.is_clean:
+            self._remove_unnamed()
         return deleted
+
+    def clean(self) -> None:
+        """Remove, once a day, what no run needs any more; deletes no run."""
+        if not self.snapshots.is_clean:
+            self.refresh()
+            self._remove_leftovers()
+            self._remove_unnamed()
 
     def flush(self) -> None:
         """Tell the index what has changed; `find` does so by itself."""
@@ -384,6 +392,27 @@ class Store:
         }
         self.index.set_sizes(counted)
         return {run_id: counted.get(run_id, size or 0) for run_id, size in known.items()}
+
+    def _remove_leftovers(self) -> None:
+        for leftover in stale_leftovers(self.folder, self._is_empty_sweep):
+            shutil.rmtree(leftover, ignore_errors=True)
+        remove_unused(self)
+
+    def _remove_unnamed(self) -> None:
+        """Remove the sources and the projects of runs that are gone."""
+        documents = itertools.chain(
+            (self.folder / run_id / "run.json" for run_id in self.run_ids()),
+            self.folder.glob("sweeps/*/sweep.json"),
+        )
+        with contextlib.suppress(OSError):  # Nothing is removed unless all runs can be read.
+            self.snapshots.clean(documents, self._live_snapshots())
+
+    def _live_snapshots(self) -> Iterator[str]:
+        for run_id in self.index.seen(live=True):
+            with contextlib.suppress(Conflict, Missing):
+                run, _ = self.read(run_id)
+                if run.snapshot is not None:
+                    yield run.snapshot
 
     def _is_empty_sweep(self, sweep_id: str) -> bool:
         return self.index.find(Query(sweep=sweep_id, limit=1)).total == 0

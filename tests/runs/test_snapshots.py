@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -139,17 +140,90 @@ def test_a_snapshot_that_is_gone_is_said_in_a_sentence(snapshots: Snapshots) -> 
         snapshots.read("sha256:" + "0" * 64)
 
 
-def test_cleaning_keeps_what_runs_need(snapshots: Snapshots, project: Path) -> None:
+def long_ago(runs: Path, seconds: float = 2 * module.UNUSED) -> None:
+    """Have the objects and trees below a folder be of two days ago."""
+    then = time.time() - seconds
+    for path in [*runs.glob("objects/??/*"), *runs.glob("views/*/*")]:
+        os.utime(path, (then, then))
+
+
+def document(tmp_path: Path, *named: str) -> Path:
+    """Something that names digests, as `run.json` does, and is damaged."""
+    path = tmp_path / "run.json"
+    path.write_text("".join(f'{{"snapshot": "{digest}",' for digest in named))
+    return path
+
+
+def objects(snapshots: Snapshots) -> set[str]:
+    return {path.parent.name + path.name for path in snapshots.objects.glob("??/*")}
+
+
+def test_cleaning_keeps_what_runs_name(snapshots: Snapshots, project: Path, tmp_path: Path) -> None:
     old = snapshots.take(project, ["train.py"])
-    snapshots.layers(old)
     (project / "train.py").write_text("2")
     new = snapshots.take(project, ["train.py"])
     snapshots.layers(new)
-    needed = {new.digest, *(digest for _, digest in new.files.values() if digest)}
-    snapshots.clean([new.digest], needed)
-    assert seen(Snapshots(snapshots.runs), new, "train.py") == "2"
+    everything = objects(snapshots)
+    snapshots.clean([], [])
+    assert objects(snapshots) == everything, "a run may be about to name them"
+    long_ago(snapshots.runs)
+    snapshots.clean([document(tmp_path, new.digest)], [])
+    another_process = Snapshots(snapshots.runs)
+    assert seen(another_process, another_process.read(new.digest), "train.py") == "2"
+    assert another_process.read(new.digest).files.keys() == old.files.keys()
     with pytest.raises(ConvectError):
-        Snapshots(snapshots.runs).read(old.digest)
+        another_process.read(old.digest)
+    long_ago(snapshots.runs)
+    snapshots.clean([], [])
+    assert not objects(snapshots)
+
+
+def test_what_was_taken_lately_is_not_cleaned_away(snapshots: Snapshots, project: Path) -> None:
+    snapshots.take(project, ["train.py"])
+    long_ago(snapshots.runs)
+    again = snapshots.take(project, ["train.py"])
+    Snapshots(snapshots.runs).clean([], [])
+    assert seen(Snapshots(snapshots.runs), again, "train.py") == "1"
+
+
+def test_nothing_is_cleaned_away_when_a_run_cannot_be_read(
+    snapshots: Snapshots, project: Path, tmp_path: Path
+) -> None:
+    taken = snapshots.take(project, ["train.py"])
+    long_ago(snapshots.runs)
+    (tmp_path / "damaged").mkdir()
+    with pytest.raises(OSError, match="Not a regular file"):
+        snapshots.clean([tmp_path / "damaged"], [])
+    assert snapshots.has(taken.digest)
+
+
+def test_trees_are_cleaned_away_unless_a_run_goes_on(snapshots: Snapshots, project: Path) -> None:
+    taken = snapshots.take(project, ["train.py"])
+    layers, _ = snapshots.layers(taken)
+    tree = layers[0].folder
+    long_ago(snapshots.runs)
+    snapshots.clean([], [taken.digest])
+    assert tree.is_dir()
+    Snapshots(snapshots.runs).clean([], [])
+    assert not tree.exists()
+    assert not layers[0].linked or not layers[0].linked.exists()
+
+
+def test_the_room_of_a_deleted_file_is_given_back(
+    snapshots: Snapshots, project: Path, tmp_path: Path
+) -> None:
+    taken = snapshots.take(project, ["train.py"])
+    layers, _ = snapshots.layers(taken)
+    tree = layers[0].folder
+    long_ago(snapshots.runs, 2 * module.JUST_USED)
+    named = document(tmp_path, taken.digest)
+    snapshots.clean([named], [])
+    assert tree.is_dir()
+    (project / "data/large.bin").unlink()
+    snapshots.clean([named], [])
+    assert not tree.exists()
+    (project / "data/large.bin").write_bytes(b"again" * module.SMALL)
+    assert seen(snapshots, snapshots.take(project, ["train.py"]), "data/large.bin") == "againagain"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from jupyterlab_convect.runs.files import Changes, Journal
 from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.model import new_id
 from jupyterlab_convect.runs.retention import outlived
+from jupyterlab_convect.runs.snapshots import UNUSED, Snapshots
 from jupyterlab_convect.runs.store import Store
 
 
@@ -356,3 +357,22 @@ def test_a_change_that_is_just_being_written_is_waited_for(tmp_path):
     (tmp_path / "changes" / "2.ndjson").write_bytes(b"two\n")
     changes.add(b"three\n")
     assert changes.read() == [b"two", b"three"]
+
+
+def test_sources_go_with_the_last_run_that_names_them(store, make_run, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text("1")
+    snapshot = store.snapshots.take(project, ["train.py"]).digest
+    first, second = (replace(make_run(), snapshot=snapshot) for _ in range(2))
+    for run in (first, second):
+        store.create(run)
+        end(store, run)
+    then = time.time() - 2 * UNUSED
+    for path in store.snapshots.objects.glob("??/*"):
+        os.utime(path, (then, then))
+    store.delete(first.id)
+    store.clean()
+    assert Snapshots(store.folder).read(snapshot).files.keys() == {"train.py"}
+    assert store.prune(keep_days=1e-9) == [second.id]
+    assert not list(store.snapshots.objects.glob("??/*"))
