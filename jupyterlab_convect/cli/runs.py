@@ -415,6 +415,7 @@ def _say_version(workspace: Workspace, run_id: str) -> None:
 
 def _files(options: argparse.Namespace) -> int:
     from ..runs import made
+    from ..runs.model import GOOD
     from .finding import find_run
 
     store = _workspace().store
@@ -425,26 +426,37 @@ def _files(options: argparse.Namespace) -> int:
     if options.json:
         output.say_json(found)
         return 0
+    _, state = store.read(run_id)
+    good = [each for each in found["files"] if state.steps[each["step"]].state in GOOD]
+    last = {each["path"]: each for each in good if each["change"]}
     rows = [
-        [each["change"], each["path"], str(each.get("size", "")), _whereabouts(each, found)]
+        [
+            each["change"] or "output",
+            each["path"],
+            str(each.get("size", "")),
+            each["step"],
+            _whereabouts(each, found, last) if each in good else "kept: the step did not succeed",
+        ]
         for each in found["files"]
     ]
     if rows:
-        output.say(output.table([["CHANGE", "FILE", "BYTES", ""], *rows]))
+        output.say(output.table(rows, ("change", "file", "bytes", "step", "")))
     else:
         output.note("This run made no files.")
     return 0
 
 
-def _whereabouts(file: dict[str, Any], found: dict[str, Any]) -> str:
+def _whereabouts(file: dict[str, Any], found: dict[str, Any], last: dict[str, Any]) -> str:
     """What became of a file that a run made."""
-    if file["path"] in found["put"]:
-        return "in the project"
-    if why := found["kept"].get(file["path"]):
-        return f"kept with the run: {why}"
-    if file["change"] != "deleted":
-        return "kept with the run" if file["kept"] else "too large to be kept"
-    return ""
+    path, is_deleted = file["path"], file["change"] == "deleted"
+    if last.get(path, file) is not file:
+        return f"replaced by {last[path]['step']}"
+    if path in found["put"]:
+        return "deleted in the project" if is_deleted else "put into the project"
+    why = f": {found['kept'][path]}" if path in found["kept"] else ""
+    if is_deleted:
+        return f"not deleted in the project{why}"
+    return f"kept with the run{why}" if file["kept"] else "too large to be kept"
 
 
 def _best(options: argparse.Namespace) -> int:

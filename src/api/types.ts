@@ -357,12 +357,6 @@ export interface IEventChunk {
   complete: boolean;
 }
 
-export interface IFile {
-  path: string;
-  size: number;
-  digest?: string | null;
-}
-
 /** Paths that are in the project, and those that stayed with the run, with the reason. */
 export interface IPutFiles {
   put: string[];

@@ -253,3 +253,33 @@ def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
         states.append(run["state"])
         time.sleep(0.2)
     assert states[-1] == "succeeded"
+
+
+def test_the_files_of_a_run_are_listed_and_put(
+    work: Path, convect: Callable[..., tuple[int, str, str]]
+) -> None:
+    nodes = {
+        "make": {"kind": "script", "path": "make.py", "outputs": ["given"]},
+        "change": {"kind": "script", "path": "change.py", "after": ["make"]},
+        "fail": {"kind": "script", "path": "fail.py", "after": ["change"]},
+    }
+    (work / ".convect").mkdir()
+    (work / "p.pipeline").write_text(json.dumps({"convect": 1, "nodes": nodes}))
+    (work / "given").write_text("as it was")
+    (work / "make.py").write_text("open('model', 'w').write('1')")
+    (work / "change.py").write_text("open('model', 'a').write('2')")
+    (work / "fail.py").write_text("open('half', 'w').write('3')\nraise SystemExit(1)")
+    convect("run", "p.pipeline")
+    code, listed, _ = convect("runs", "files", "latest")
+    assert code == 0
+    assert [line.split(maxsplit=4) for line in listed.splitlines()[1:]] == [
+        ["created", "model", "1", "make", "replaced by change"],
+        ["output", "given", "9", "make", "kept with the run"],
+        ["changed", "model", "2", "change", "put into the project"],
+        ["created", "half", "1", "fail", "kept: the step did not succeed"],
+    ]
+    (work / "model").write_text("by hand")
+    _, listed, _ = convect("runs", "files", "latest", "--put")
+    assert "somebody made it after the run was submitted" in listed
+    _, listed, _ = convect("runs", "files", "latest", "--replace")
+    assert ("put into the project" in listed, (work / "model").read_text()) == (True, "12")
