@@ -8,42 +8,45 @@ type Steps = Readonly<Record<string, Pick<IStep, 'state'>>>;
 /** The most names in one sentence. */
 const MOST_NAMES = 3;
 
-/** What became of a file of a run. */
-export function fateOf(
-  file: IMadeFile,
+/** Tells what became of each file of a run; of thousands, too. */
+export function fatesOf(
   made: IMadeFiles,
   steps: Steps,
   trans: TranslationBundle
-): string {
-  const { path, change, kept } = file;
-  if (change === null) {
-    return kept ? trans.__('Kept with the run') : notKept(trans);
-  }
-  if (!isGood(steps[file.step]?.state)) {
-    return trans.__('Kept with the run: the step did not succeed');
-  }
-  const last = lastMade(made, steps).get(path);
-  if (last && last !== file) {
-    return trans.__('Replaced by %1', last.step);
-  }
-  const isDeleted = change === 'deleted';
-  if (made.put.includes(path)) {
-    return isDeleted
-      ? trans.__('Deleted in the project')
-      : trans.__('Put into the project');
-  }
-  const reason = made.kept[path] && translated(made.kept[path], trans);
-  if (isDeleted) {
+): (file: IMadeFile) => string {
+  const last = lastMade(made, steps);
+  const put = new Set(made.put);
+  return file => {
+    const { path, change, kept } = file;
+    if (change === null) {
+      return kept ? trans.__('Kept with the run') : notKept(trans);
+    }
+    if (!isGood(steps[file.step]?.state)) {
+      return trans.__('Kept with the run: the step did not succeed');
+    }
+    const final = last.get(path);
+    if (final && final !== file) {
+      return trans.__('Replaced by %1', final.step);
+    }
+    const isDeleted = change === 'deleted';
+    if (put.has(path)) {
+      return isDeleted
+        ? trans.__('Deleted in the project')
+        : trans.__('Put into the project');
+    }
+    const reason = made.kept[path] && translated(made.kept[path], trans);
+    if (isDeleted) {
+      return reason
+        ? trans.__('Not deleted in the project: %1', reason)
+        : trans.__('Deleted in the run only');
+    }
+    if (!kept) {
+      return notKept(trans);
+    }
     return reason
-      ? trans.__('Not deleted in the project: %1', reason)
-      : trans.__('Deleted in the run only');
-  }
-  if (!kept) {
-    return notKept(trans);
-  }
-  return reason
-    ? trans.__('Kept with the run: %1', reason)
-    : trans.__('Kept with the run');
+      ? trans.__('Kept with the run: %1', reason)
+      : trans.__('Kept with the run');
+  };
 }
 
 function notKept(trans: TranslationBundle): string {

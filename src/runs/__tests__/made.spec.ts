@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IMadeFile, IMadeFiles, State } from '../../api';
-import { fateOf, filesToPut, notPut, outcomeOfPutting, spared } from '../made';
+import { fatesOf, filesToPut, notPut, outcomeOfPutting, spared } from '../made';
 
 const trans = nullTranslator.load('');
 
@@ -53,17 +53,17 @@ describe('what became of a file', () => {
       { kept: { m: CHANGED } }
     ]
   ])('is said: %s', (expected, one, more) => {
-    expect(fateOf(one, made([one], more), GOOD, trans)).toBe(expected);
+    expect(fatesOf(made([one], more), GOOD, trans)(one)).toBe(expected);
   });
 
   it('is not that of the same file of another step', () => {
     const [first, second] = [file('m', { step: 'prepare' }), file('m')];
     const both = made([first, second], { put: ['m'] });
-    expect(fateOf(first, both, GOOD, trans)).toBe('Replaced by train');
-    expect(fateOf(second, both, GOOD, trans)).toBe('Put into the project');
+    expect(fatesOf(both, GOOD, trans)(first)).toBe('Replaced by train');
+    expect(fatesOf(both, GOOD, trans)(second)).toBe('Put into the project');
     const failed = steps({ prepare: 'succeeded', train: 'failed' });
-    expect(fateOf(first, both, failed, trans)).toBe('Put into the project');
-    expect(fateOf(second, both, failed, trans)).toBe(
+    expect(fatesOf(both, failed, trans)(first)).toBe('Put into the project');
+    expect(fatesOf(both, failed, trans)(second)).toBe(
       'Kept with the run: the step did not succeed'
     );
   });

@@ -6,7 +6,7 @@ import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import { formatSize, isLive, translated, useTrans } from '../../ui';
-import { fateOf, filesToPut } from '../made';
+import { fatesOf, filesToPut } from '../made';
 import { changeLabel } from '../putting';
 import { Action } from './header';
 
@@ -96,6 +96,7 @@ function Table(props: {
   const { files, made, view, named, api, execute } = props;
   const trans = useTrans();
   const [all, setAll] = React.useState(false);
+  const fateOf = fatesOf(made, view.steps, trans);
   const shown = all ? files : files.slice(0, MOST_SHOWN);
   return (
     <>
@@ -111,9 +112,7 @@ function Table(props: {
               <td className="jp-ConvectRuns-number">
                 {file.size !== undefined && formatSize(file.size)}
               </td>
-              <td className="jp-ConvectRuns-fate">
-                {fateOf(file, made, view.steps, trans)}
-              </td>
+              <td className="jp-ConvectRuns-fate">{fateOf(file)}</td>
               <td>
                 {file.file !== null && (
                   <a
