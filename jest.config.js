@@ -27,6 +27,8 @@ const base = jestJupyterLab(__dirname);
 module.exports = {
   ...base,
   roots: ['<rootDir>/src'],
+  // A busy machine must not fail a test.
+  testTimeout: 60000,
   testRegex: 'src/.*/__tests__/.*\\.spec\\.tsx?$',
   transformIgnorePatterns: [`/node_modules/(?!${esModules}).+`]
 };

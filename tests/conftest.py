@@ -45,14 +45,23 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     Sockets lie in the temporary folder, so its name must be short.
     """
-    folder = tmp_path_factory.mktemp("convect")
     with tempfile.TemporaryDirectory(prefix="cv-") as short, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", short)
         patch.setattr(tempfile, "tempdir", short)
-        patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
-        patch.setenv("CONVECT_INDEX_DIR", str(folder / "index"))
-        patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config"))
+        _use_folders(patch, tmp_path_factory.mktemp("convect"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does any read or write those of another test."""
+    _use_folders(monkeypatch, tmp_path_factory.mktemp("convect"))
+
+
+def _use_folders(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
+    patch.setenv("CONVECT_INDEX_DIR", str(folder / "index"))
+    patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config"))
 
 
 @pytest.fixture(scope="session")

@@ -195,12 +195,12 @@ def test_it_can_be_stopped(component: Make, tmp_path: Path, attempt_at: Any) -> 
     attempt = attempt_at(tmp_path, made)
     attempt.approvals.give(made)
     process = attempt.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while "started" not in (attempt.log if (attempt.folder / "log.txt").exists() else ""):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    process.wait(30)
+    process.wait(60)
     assert attempt.outcome["state"] == "cancelled"
 
 

@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ipykernel
 import pytest
@@ -202,15 +203,25 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 
 
 def test_times_and_sizes_are_read() -> None:
-    assert when("2h") == pytest.approx(time.time() - 7200, abs=5)
+    before = time.time()
+    assert before - 7200 <= when("2h") <= time.time() - 7200
     assert when("2026-11-16") < when("2026-11-17T08:00")
     assert (size("500M"), size("1.5 GiB"), size("7")) == (500 << 20, 3 << 29, 7)
     with pytest.raises(ConvectError):
         when("2 fortnights")
 
 
-def test_a_person_sees_a_live_table(work: Path, write_notebook: Write) -> None:
-    write_notebook(work / "slow.ipynb", "1", "import time; time.sleep(1.5)", "3")
+@pytest.fixture
+def go_on(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made by the test when a step may go on; outside of what the step has a view of."""
+    return tmp_path_factory.mktemp("signal") / "go-on"
+
+
+def test_a_person_sees_a_live_table(work: Path, write_notebook: Write, go_on: Path) -> None:
+    waits = (
+        f"import pathlib, time\nwhile not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.02)"
+    )
+    write_notebook(work / "slow.ipynb", "1", waits, "3")
     code = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -226,6 +237,8 @@ def test_a_person_sees_a_live_table(work: Path, write_notebook: Write) -> None:
             shown += os.read(ours, 4096)
         except OSError:
             break
+        if b"of 3" in shown:
+            go_on.touch()
     os.close(ours)
     assert process.wait(60) == 0, shown.decode()
     assert "of 3" in shown.decode()
@@ -233,9 +246,12 @@ def test_a_person_sees_a_live_table(work: Path, write_notebook: Write) -> None:
 
 
 def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
-    work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
+    work: Path, write_notebook: Write, go_on: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_notebook(work / "a.ipynb", "import time; time.sleep(1)", "print('done')")
+    waits = (
+        f"import pathlib, time\nwhile not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.02)"
+    )
+    write_notebook(work / "a.ipynb", waits, "print('done')")
     code = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
     process = subprocess.Popen([sys.executable, "-c", code, "run", "a.ipynb"])
     while not list(Path(os.environ["CONVECT_RUNS_DIR"]).glob("2*/steps/a/*/runner.json")):
@@ -243,16 +259,22 @@ def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
         time.sleep(0.01)
     process.kill()
     process.wait()
-    states = []
-    deadline = time.monotonic() + 60
-    while states[-1:] != ["succeeded"] and time.monotonic() < deadline:
+
+    def look() -> tuple[dict[str, Any], str]:
         assert main(["runs", "list", "--json"]) == 0
         shown = capsys.readouterr()
         (run,) = json.loads(shown.out)["runs"]
-        assert ("another process goes on" in shown.err) == (not states)
-        states.append(run["state"])
-        time.sleep(0.2)
-    assert states[-1] == "succeeded"
+        return run, shown.err
+
+    run, said = look()
+    assert (run["state"], "another process goes on" in said) == ("running", True)
+    deadline = time.monotonic() + 60
+    while "another process goes on" in look()[1]:  # It has not begun yet.
+        assert time.monotonic() < deadline
+    go_on.touch()
+    while look()[0]["state"] != "succeeded":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_the_files_of_a_run_are_listed_and_put(

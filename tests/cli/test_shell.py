@@ -13,26 +13,33 @@ Convect = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def running(work: Path, convect: Convect) -> str:
+def signals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where test and step meet, outside of what the step has a view of."""
+    return tmp_path_factory.mktemp("signals")
+
+
+@pytest.fixture
+def running(work: Path, convect: Convect, signals: Path) -> str:
     """The id of a run whose only step waits for the file `go`."""
     (work / "a.py").write_text(
-        "import pathlib, time\npathlib.Path('up').touch()\n"
-        "while not pathlib.Path('go').exists(): time.sleep(0.05)\n"
+        f"import pathlib, time\nsignals = pathlib.Path({str(signals)!r})\n"
+        "(signals / 'up').touch()\n"
+        "while not (signals / 'go').exists(): time.sleep(0.05)\n"
     )
     code, out, err = convect("run", "a.py", "--detach")
     assert code == 0, err
-    deadline = time.monotonic() + 30
-    while not (work / "up").exists():
+    deadline = time.monotonic() + 60
+    while not (signals / "up").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return out.split()[-1]
 
 
 @pytest.mark.slow
-def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect) -> None:
+def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect, signals: Path) -> None:
     program = Path(sys.executable).with_name("convect")
     words = [str(program), "runs", "shell", "latest", "a"]
-    env, deadline = {**os.environ, "SHELL": "/bin/sh"}, time.monotonic() + 30
+    env, deadline = {**os.environ, "SHELL": "/bin/sh"}, time.monotonic() + 60
 
     def look() -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, env=env, input="pwd; exit 4", capture_output=True, text=True)
@@ -44,8 +51,8 @@ def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect) -> 
     said = subprocess.run([*words, "-c", "no-such-program"], capture_output=True, text=True)
     assert said.returncode == 2
     assert "no-such-program cannot be started in " in said.stderr
-    (work / "go").touch()
-    deadline = time.monotonic() + 30
+    (signals / "go").touch()
+    deadline = time.monotonic() + 60
     while (ended := convect("runs", "shell", running, "-c", "true"))[0] != 2:
         assert time.monotonic() < deadline
     assert "No step of the run is running now." in ended[2]

@@ -24,7 +24,7 @@ def notebook(path: str, after=(), **settings):
     return {**script(path, after, **settings), "kind": "notebook"}
 
 
-async def until(check, patience=30.0):
+async def until(check, patience=60.0):
     deadline = time.monotonic() + patience
     while not check():
         assert time.monotonic() < deadline, "It never happened."
@@ -51,8 +51,8 @@ async def test_parallelism(lab):
     )
     await lab.succeed(
         {
-            "a": script("meet.py", parameters={"me": "a", "other": "b"}, timeout="30s"),
-            "b": script("meet.py", parameters={"me": "b", "other": "a"}, timeout="30s"),
+            "a": script("meet.py", parameters={"me": "a", "other": "b"}, timeout="300s"),
+            "b": script("meet.py", parameters={"me": "b", "other": "a"}, timeout="300s"),
         }
     )
 
@@ -210,7 +210,7 @@ async def test_cancel(lab, kind):
     pid = lab.root / "pid"
     await until(lambda: pid.exists() and pid.read_text())
     await lab.engine.stop(run.id)
-    state = await lab.engine.wait(run.id, 30)
+    state = await lab.engine.wait(run.id, 60)
     assert state.state == "cancelled"
     assert state.steps["slow"].state == "cancelled"
     assert state.steps["next"].state == "cancelled"
@@ -349,7 +349,7 @@ async def test_resume(lab):
         "while not pathlib.Path('go').exists(): time.sleep(0.02)\n",
     )
     lab.write("log.py", "open('order.txt', 'a').write('n')")
-    nodes = {"slow": script("slow.py", timeout="60s"), "next": script("log.py", ["slow"])}
+    nodes = {"slow": script("slow.py", timeout="300s"), "next": script("log.py", ["slow"])}
     run = await lab.start(nodes)
     await until((lab.root / "order.txt").exists)
     await lab.close()
@@ -364,11 +364,17 @@ async def test_resume(lab):
 
 
 async def test_what_ended_while_nobody_watched(lab):
-    lab.write("quick.py", "import time; time.sleep(0.3); open('done', 'w').write('1')")
+    lab.write(
+        "quick.py",
+        "import pathlib, time\n"
+        "while not pathlib.Path('go').exists(): time.sleep(0.02)\n"
+        "open('done', 'w').write('1')",
+    )
     run = await lab.start({"quick": script("quick.py"), "next": script_of(lab, "n.py", ["quick"])})
     await until(lambda: lab.store.read(run.id).state.steps["quick"].attempts)
     await until(lambda: lab.store.read(run.id).state.steps["quick"].attempts[0].handle)
     await lab.close()
+    lab.write("go", "")
     await until((lab.root / "done").exists)
     lab.open()
     await lab.engine.resume()
@@ -381,7 +387,7 @@ async def test_the_log_can_be_read_while_it_grows(lab):
         "import pathlib, time\nprint('first', flush=True)\n"
         "while not pathlib.Path('go').exists(): time.sleep(0.02)\nprint('last')",
     )
-    run = await lab.start({"talk": script("talk.py", timeout="60s")})
+    run = await lab.start({"talk": script("talk.py", timeout="300s")})
     log = lab.store.attempt_folder(run.id, "talk", 1) / "log.txt"
     await until(lambda: log.exists() and "first" in log.read_text())
     lab.write("go", "")

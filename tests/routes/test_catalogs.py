@@ -33,7 +33,7 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def refreshed(api: Any, catalog: str, after: float = 0.0) -> Any:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         _, view = await api("GET", f"catalogs/{catalog}")
         if view["progress"] is None and (view["refreshed"] or 0) > after:

@@ -70,8 +70,8 @@ def test_a_cpu_limit_slows_a_step_down(bench, monkeypatch):
 @needs("memory")
 def test_what_a_step_leaves_running_ends_with_it():
     with limiting(1 << 30, 0) as given:
-        daemon = subprocess.Popen(["sleep", "60"], start_new_session=True, preexec_fn=given.apply)
-    assert daemon.wait(10) == -9
+        daemon = subprocess.Popen(["sleep", "600"], start_new_session=True, preexec_fn=given.apply)
+    assert daemon.wait(60) == -9
 
 
 @needs("memory")

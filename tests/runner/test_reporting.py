@@ -105,10 +105,21 @@ def test_bad_values(lines):
         jupyterlab_convect.metric("x", "y")
 
 
-def test_outside_a_run_nothing_happens(monkeypatch):
-    monkeypatch.delenv("CONVECT_VALUES", raising=False)
-    jupyterlab_convect.output("x", 1)
-    jupyterlab_convect.metric("x", 1)
+def test_outside_a_run_arguments_are_checked_and_nothing_is_written(
+    lines, tmp_path, monkeypatch, capfd
+):
+    jupyterlab_convect.output("inside", 1)
+    monkeypatch.delenv("CONVECT_VALUES")
+    monkeypatch.chdir(tmp_path)
+    jupyterlab_convect.output("outside", 1)
+    jupyterlab_convect.metric("outside", 1)
+    with pytest.raises(TypeError, match="cannot be written as JSON"):
+        jupyterlab_convect.output("outside", object())
+    with pytest.raises(ValueError, match="could not convert"):
+        jupyterlab_convect.metric("outside", "y")
+    assert [line["name"] for line in lines()] == ["inside"]
+    assert [path.name for path in tmp_path.iterdir()] == ["values.ndjson"]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_metric_has_the_time_at_which_it_was_reported(tmp_path):

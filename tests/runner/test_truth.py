@@ -63,7 +63,7 @@ def test_a_mistake_of_the_runner_still_has_an_end(bench, monkeypatch):
 def _can_mount():
     test = ["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "none", "/mnt"]
     try:
-        return subprocess.run(test, capture_output=True, timeout=10).returncode == 0
+        return subprocess.run(test, capture_output=True, timeout=60).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 

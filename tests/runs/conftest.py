@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.pipeline.plan import Plan, Retries, Step
+from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection, new_id
@@ -16,17 +16,7 @@ from jupyterlab_convect.runs.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from inprocess import InProcess
-
-MakeRun = Callable[..., Run]
-
-
-def make_step(step_id: str, *command: str, **fields: Any) -> Step:
-    """A step that does what its command says (see inprocess.py); `retries` may be a number."""
-    if isinstance(fields.get("retries"), int):
-        fields["retries"] = Retries(fields["retries"], delay=0.01)
-    fields["after"] = tuple(fields.get("after", ()))
-    return Step(step_id, "command", step_id, command=command or ("noop",), **fields)
+from inprocess import InProcess, MakeRun, make_step
 
 
 @pytest.fixture
@@ -78,6 +68,6 @@ def finish(engine: Engine) -> Callable[[Run], Any]:
 
     async def act(run: Run) -> RunState:
         await engine.submit(run)
-        return await engine.wait(run.id, 10)
+        return await engine.wait(run.id, 60)
 
     return act

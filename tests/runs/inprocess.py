@@ -9,16 +9,26 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from jupyterlab_convect.errors import ConvectError
-from jupyterlab_convect.pipeline.plan import Json, Plan
+from jupyterlab_convect.pipeline.plan import Json, Plan, Retries, Step
 from jupyterlab_convect.pipeline.problems import Problem
+from jupyterlab_convect.runs.model import Run
 from jupyterlab_convect.runtimes.base import Attempt, StepRuntime, StepStatus
 
 Key = tuple[str, str, int]
+MakeRun = Callable[..., Run]
+
+
+def make_step(step_id: str, *command: str, **fields: Any) -> Step:
+    """A step that does what its command says; `retries` may be a number."""
+    if isinstance(fields.get("retries"), int):
+        fields["retries"] = Retries(fields["retries"], delay=0.01)
+    fields["after"] = tuple(fields.get("after", ()))
+    return Step(step_id, "command", step_id, command=command or ("noop",), **fields)
 
 
 class InProcess(StepRuntime):
@@ -36,6 +46,8 @@ class InProcess(StepRuntime):
         self.released: list[Key] = []
         self.states: dict[Key, StepStatus] = {}
         self.tasks: dict[Key, asyncio.Task[None]] = {}
+        self.go_on = asyncio.Event()
+        """What steps wait for whose word is `wait`."""
 
     async def check(self, plan: Plan) -> list[Problem]:
         return []
@@ -80,6 +92,8 @@ class InProcess(StepRuntime):
         files: list[dict[str, Json]] = []
         if word == "sleep":
             await asyncio.sleep(float(arguments[0]))
+        elif word == "wait":
+            await self.go_on.wait()
         elif word == "fail":
             self._finish(attempt, "failed", arguments[0])
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import os
@@ -42,17 +41,19 @@ def disk(monkeypatch):
 
 
 async def test_no_space_holds_a_run_up_and_loses_nothing(
-    engine, make_run, step, disk, runtime, store, caplog
+    engine, make_run, step, disk, runtime, store, caplog, eventually
 ):
-    run = make_run(step("a", "sleep", "0.2"), step("b", after=["a"]))
+    run = make_run(step("a", "wait"), step("b", after=["a"]))
     await engine.submit(run)
+    await eventually(lambda: store.read(run.id).state.state == "running")
     disk.full = True
+    runtime.go_on.set()
     state = store.read(run.id).state
     await eventually(lambda: state.reason is not None)
     assert state.state == "running"
     assert state.reason == "It cannot go on: no space left on device. It is tried again."
     disk.full = False
-    state = await engine.wait(run.id, 10)
+    state = await engine.wait(run.id, 60)
     assert (state.state, state.reason) == ("succeeded", None)
     assert [key[1] for key in runtime.started] == ["a", "b"]
     assert "no space left on device" in caplog.text
@@ -91,7 +92,9 @@ async def test_a_runtime_that_cannot_be_asked_is_asked_again(finish, make_run, s
     assert (await finish(make_run(step("a", "sleep", "0.05")))).state == "succeeded"
 
 
-async def test_a_stop_that_fails_is_tried_again(engine, make_run, step, runtime, monkeypatch):
+async def test_a_stop_that_fails_is_tried_again(
+    engine, make_run, step, runtime, monkeypatch, eventually
+):
     real, calls = runtime.stop, 0
 
     async def stop(attempt):
@@ -103,11 +106,11 @@ async def test_a_stop_that_fails_is_tried_again(engine, make_run, step, runtime,
 
     runtime.stop = stop
     monkeypatch.setattr("jupyterlab_convect.runs.supervisor.AGAIN", 0.01)
-    run = make_run(step("a", "sleep", "30"))
+    run = make_run(step("a", "sleep", "600"))
     await engine.submit(run)
     await eventually(lambda: runtime.started)
     await engine.stop(run.id)
-    assert (await engine.wait(run.id, 5)).state == "cancelled"
+    assert (await engine.wait(run.id, 60)).state == "cancelled"
 
 
 async def test_a_listener_that_fails_disturbs_nobody(engine, finish, make_run, step):
@@ -133,12 +136,6 @@ async def test_a_run_that_cannot_be_driven_is_not_left_behind(
         await engine.submit(make_run(step("a")))
     assert list(store.folder.iterdir()) == []
     assert store.find().total == 0
-
-
-async def eventually(holds):
-    """Wait until it is true; the test's own time limit ends what never is."""
-    while not holds():
-        await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -170,9 +167,9 @@ def leases(monkeypatch):
 
 
 async def test_one_lease_that_cannot_be_renewed_stops_neither_the_others_nor_the_beat(
-    engine, make_run, step, store, leases, often
+    engine, make_run, step, store, leases, often, eventually
 ):
-    bad, good = make_run(step("a", "sleep", "60")), make_run(step("a", "sleep", "60"))
+    bad, good = make_run(step("a", "sleep", "600")), make_run(step("a", "sleep", "600"))
     leases.broken.add(bad.id)
     for run in (bad, good):
         await engine.submit(run)
@@ -181,11 +178,13 @@ async def test_one_lease_that_cannot_be_renewed_stops_neither_the_others_nor_the
     assert (trouble.name, trouble.sentence) == ("Renewing leases", "No space is left on the disk.")
     for run in (bad, good):
         store.ask_stop(run.id)  # As another process does it.
-        assert (await engine.wait(run.id, 30)).state == "cancelled"
+        assert (await engine.wait(run.id, 60)).state == "cancelled"
     await eventually(lambda: not engine.health.troubles())
 
 
-async def test_a_beat_that_fails_is_followed_by_another(engine, make_run, step, store, monkeypatch):
+async def test_a_beat_that_fails_is_followed_by_another(
+    engine, make_run, step, store, monkeypatch, eventually
+):
     monkeypatch.setattr("jupyterlab_convect.background.FIRST", 0.01)
     real, calls = engine.admit_soon, 0
 
@@ -197,19 +196,22 @@ async def test_a_beat_that_fails_is_followed_by_another(engine, make_run, step, 
         real()
 
     engine.admit_soon = admit_soon
-    run = make_run(step("a", "sleep", "60"))
+    run = make_run(step("a", "sleep", "600"))
     await engine.submit(run)
     await eventually(lambda: calls > 6)
     store.ask_stop(run.id)
-    assert (await engine.wait(run.id, 30)).state == "cancelled"
+    assert (await engine.wait(run.id, 60)).state == "cancelled"
 
 
-async def test_a_held_run_keeps_its_lease(engine, make_run, step, disk, leases, often, store):
-    run = make_run(step("a", "sleep", "0.05"))
-    other = make_run(step("a", "sleep", "60"))
+async def test_a_held_run_keeps_its_lease(
+    engine, make_run, step, runtime, disk, leases, often, store, eventually
+):
+    run = make_run(step("a", "wait"))
+    other = make_run(step("a", "sleep", "600"))
     await engine.submit(other)
     await engine.submit(run)
     disk.full = True
+    runtime.go_on.set()
     await eventually(lambda: run.id in engine._held)
     leases.renewed.clear()
     await eventually(lambda: leases.renewed.count(run.id) > 2)
@@ -217,11 +219,12 @@ async def test_a_held_run_keeps_its_lease(engine, make_run, step, disk, leases, 
 
 
 async def test_a_held_run_that_somebody_else_has_taken_is_let_go(
-    engine, make_run, step, disk, runtime, store, monkeypatch
+    engine, make_run, step, disk, runtime, store, monkeypatch, eventually
 ):
-    run = make_run(step("a", "sleep", "0.05"), step("b", after=["a"]))
+    run = make_run(step("a", "wait"), step("b", after=["a"]))
     await engine.submit(run)
     disk.full = True
+    runtime.go_on.set()
     await eventually(lambda: run.id in engine._held)
     (store.run_folder(run.id) / "lease-9.json").write_text(
         json.dumps(
@@ -236,7 +239,7 @@ async def test_a_held_run_that_somebody_else_has_taken_is_let_go(
 
 @pytest.mark.parametrize("bad", ["one", "two", "three"])
 async def test_a_step_that_cannot_be_let_in_spoils_only_itself(
-    engine, make_run, step, runtime, store, bad
+    engine, make_run, step, runtime, store, bad, eventually
 ):
     """Whichever of several it is, those before and after it in the queue start."""
     real, broken = runtime.admit, True
@@ -258,7 +261,7 @@ async def test_a_step_that_cannot_be_let_in_spoils_only_itself(
     assert steps[bad].reason == "It cannot start now: No such file or directory. Trying again."
     assert [trouble.name for trouble in engine.health.troubles()] == ["Starting steps that wait"]
     broken = False
-    assert (await engine.wait(run.id, 30)).state == "succeeded"
+    assert (await engine.wait(run.id, 60)).state == "succeeded"
     await eventually(lambda: not engine.health.troubles())
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MakeRun, make_step
-from inprocess import InProcess
+from inprocess import InProcess, MakeRun, make_step
 
 from jupyterlab_convect.errors import Conflict, Missing
 from jupyterlab_convect.host import take_up
@@ -143,7 +142,7 @@ async def test_a_sweep_of_somebody_else_gets_no_runs(
 
     sweeps = Sweeps(store, engine, make)
     sweep_id = await sweeps.create(make_run().request, {"x": [1, 2]})
-    await sweeps.wait(sweep_id, 20)
+    await sweeps.wait(sweep_id, 60)
     folder = store.folder / "sweeps" / sweep_id
     with (folder / "events.ndjson").open("a") as file:
         file.write('{"type": "points", "points": [{"x": 3}]}\n')

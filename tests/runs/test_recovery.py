@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 
@@ -27,7 +26,7 @@ async def test_a_run_that_nobody_took_up_is_taken_up(store, engine, make_run, st
     run = make_run(step("a"), step("b", after=["a"]))
     store.create(run)
     assert await engine.resume() == [run.id]
-    assert (await engine.wait(run.id, 5)).state == "succeeded"
+    assert (await engine.wait(run.id, 60)).state == "succeeded"
     assert await engine.resume() == []
 
 
@@ -40,24 +39,23 @@ async def test_what_ended_meanwhile_is_not_started_again(store, engine, make_run
     )
     outcome(store, run, "a", 1, state="succeeded", values={"x": 1})
     await engine.resume()
-    state = await engine.wait(run.id, 5)
+    state = await engine.wait(run.id, 60)
     assert state.steps["a"].outputs == {"x": 1}
     assert [key[1] for key in runtime.started] == ["b"]
 
 
 async def test_what_a_killed_runner_left_half_written_is_removed(
-    store, engine, make_run, step, runtime
+    store, engine, make_run, step, runtime, eventually
 ):
-    run = make_run(step("a", "sleep", "60"))
+    run = make_run(step("a", "sleep", "600"))
     await engine.submit(run)
     folder = store.attempt_folder(run.id, "a", 1)
-    while not runtime.started:
-        await asyncio.sleep(0.01)
+    await eventually(lambda: runtime.started)
     for name in (".reserve", ".executed.ipynb.1234"):
         (folder / name).write_bytes(b"x")
     runtime.states[run.id, "a", 1] = StepStatus((run.id, "a", 1), "failed", "It was killed.")
     runtime.changed()
-    assert (await engine.wait(run.id, 5)).state == "failed"
+    assert (await engine.wait(run.id, 60)).state == "failed"
     assert not list(folder.glob(".*"))
 
 
@@ -68,7 +66,7 @@ async def test_what_was_about_to_start_is_started_once(store, engine, make_run, 
     store.append(run.id, e.RunStart(now), e.AttemptStart(now, "a", 1))
     outcome(store, run, "a", 1)
     await engine.resume()
-    state = await engine.wait(run.id, 5)
+    state = await engine.wait(run.id, 60)
     assert state.state == "succeeded"
     assert runtime.started == [(run.id, "a", 1)]
 
@@ -80,7 +78,7 @@ async def test_what_was_about_to_start_but_did_is_found(store, engine, make_run,
     store.append(run.id, e.RunStart(now), e.AttemptStart(now, "a", 1))
     outcome(store, run, "a", 1, state="failed", reason="It broke.")
     await engine.resume()
-    state = await engine.wait(run.id, 5)
+    state = await engine.wait(run.id, 60)
     assert (state.steps["a"].state, state.steps["a"].reason) == ("failed", "It broke.")
     assert runtime.started == []
 
@@ -105,7 +103,7 @@ async def test_nothing_is_started_while_the_runtime_cannot_say(
     store.append(run.id, e.RunStart(now), e.AttemptStart(now, "a", 1))
     outcome(store, run, "a", 1, state="succeeded")
     await engine.resume()
-    assert (await engine.wait(run.id, 5)).state == "succeeded"
+    assert (await engine.wait(run.id, 60)).state == "succeeded"
     assert runtime.started == []
 
 
@@ -124,7 +122,7 @@ async def test_an_ended_attempt_whose_step_did_not_end(store, engine, make_run, 
     outcome(store, run, "a", 1, state="succeeded")
     outcome(store, run, "b", 1, state="failed", reason="No.")
     await engine.resume()
-    state = await engine.wait(run.id, 5)
+    state = await engine.wait(run.id, 60)
     assert state.state == "succeeded"
     assert [key[1:] for key in runtime.started] == [("b", 2)]
 
@@ -135,7 +133,7 @@ async def test_a_failure_whose_followers_were_not_skipped_yet(store, engine, mak
     now = time.time()
     store.append(run.id, e.RunStart(now), e.StepEnd(now, "a", "failed", "No."))
     await engine.resume()
-    state = await engine.wait(run.id, 5)
+    state = await engine.wait(run.id, 60)
     assert state.state == "failed"
     assert state.steps["c"].state == "skipped"
 
@@ -146,7 +144,7 @@ async def test_all_steps_ended_but_not_the_run(store, engine, make_run, step):
     now = time.time()
     store.append(run.id, e.RunStart(now), e.StepEnd(now, "a", "succeeded"))
     await engine.resume()
-    assert (await engine.wait(run.id, 5)).state == "succeeded"
+    assert (await engine.wait(run.id, 60)).state == "succeeded"
 
 
 async def test_a_stop_that_was_asked_of_a_dead_host(store, engine, make_run, step, runtime):
@@ -154,38 +152,44 @@ async def test_a_stop_that_was_asked_of_a_dead_host(store, engine, make_run, ste
     store.create(run)
     store.ask_stop(run.id)
     await engine.resume()
-    assert (await engine.wait(run.id, 5)).state == "cancelled"
+    assert (await engine.wait(run.id, 60)).state == "cancelled"
     assert runtime.started == []
 
 
-async def test_what_runs_goes_on_when_the_engine_lets_go(store, make_run, step, runtime):
-    run = make_run(step("a", "sleep", "0.3"), step("b", after=["a"]))
+async def test_what_runs_goes_on_when_the_engine_lets_go(
+    store, make_run, step, runtime, eventually
+):
+    run = make_run(step("a", "wait"), step("b", after=["a"]))
     first = Engine(store, {"inprocess": runtime}, beat=0.1)
     await first.submit(run)
-    await asyncio.sleep(0.1)
+    await eventually(lambda: store.read(run.id).state.steps["a"].state == "running")
     await first.close()
     assert store.read(run.id).state.state == "running"
     assert runtime.held == set()
     second = Engine(store, {"inprocess": runtime}, beat=0.1)
     assert await second.resume() == [run.id]
-    state = await second.wait(run.id, 5)
+    runtime.go_on.set()
+    state = await second.wait(run.id, 60)
     await second.close()
     assert state.state == "succeeded"
     assert [key[1] for key in runtime.started] == ["a", "b"]
 
 
-async def test_one_run_has_one_owner(store, engine, make_run, step):
-    run = make_run(step("a", "sleep", "0.3"))
+async def test_one_run_has_one_owner(store, engine, make_run, step, runtime):
+    run = make_run(step("a", "wait"))
     await engine.submit(run)
     other = Engine(store, {"inprocess": InProcess()}, beat=0.1)
     assert await other.resume() == []
-    assert (await other.wait(run.id, 5)).state == "succeeded"
+    runtime.go_on.set()
+    assert (await other.wait(run.id, 60)).state == "succeeded"
     await other.close()
 
 
-async def test_a_run_that_lost_its_lease_is_let_go(store, engine, make_run, step, monkeypatch):
+async def test_a_run_that_lost_its_lease_is_let_go(
+    store, engine, make_run, step, monkeypatch, eventually
+):
     monkeypatch.setattr("jupyterlab_convect.runs.engine.RENEW", 0.1)
-    run = make_run(step("a", "sleep", "30"))
+    run = make_run(step("a", "sleep", "600"))
     await engine.submit(run)
     folder = store.run_folder(run.id)
     (folder / "lease-9.json").write_text(
@@ -193,10 +197,7 @@ async def test_a_run_that_lost_its_lease_is_let_go(store, engine, make_run, step
             {"host": "elsewhere", "process": 1, "born": "1", "renewed": time.time(), "token": "x"}
         )
     )
-    deadline = time.monotonic() + 5
-    while run.id in engine._drivers and time.monotonic() < deadline:
-        await asyncio.sleep(0.05)
-    assert run.id not in engine._drivers
+    await eventually(lambda: run.id not in engine._drivers)
     assert Lease.take(folder) is None
 
 
@@ -207,7 +208,7 @@ async def test_an_unreadable_run_does_not_keep_others_from_going_on(store, engin
     store._open.clear()
     (store.run_folder(bad.id) / "run.json").write_text("{")
     assert await engine.resume() == [good.id]
-    assert (await engine.wait(good.id, 5)).state == "succeeded"
+    assert (await engine.wait(good.id, 60)).state == "succeeded"
 
 
 async def test_a_partial_run_whose_source_is_gone_ends_with_a_reason(
@@ -219,7 +220,7 @@ async def test_a_partial_run_whose_source_is_gone_ends_with_a_reason(
     store.create(second)
     store.delete(first.id)
     await engine.resume()
-    state = await engine.wait(second.id, 5)
+    state = await engine.wait(second.id, 60)
     assert state.state == "failed"
     assert first.id in state.reason
 
@@ -241,7 +242,9 @@ class Endless(InProcess):
         self.stopped.append(attempt.key)
 
 
-async def test_time_in_a_queue_is_no_running_time_after_a_restart(store, make_run, step):
+async def test_time_in_a_queue_is_no_running_time_after_a_restart(
+    store, make_run, step, eventually
+):
     run = make_run(step("a", timeout=60.0))
     store.create(run)
     now = time.time()
@@ -259,12 +262,11 @@ async def test_time_in_a_queue_is_no_running_time_after_a_restart(store, make_ru
     real = engine.admit_soon
     engine.admit_soon = lambda: (checked.append(1), real())
     await engine.resume()
-    while len(checked) < 10:
-        await asyncio.sleep(0.01)
+    await eventually(lambda: len(checked) >= 10)
     assert store.read(run.id).state.steps["a"].attempts[0].stopping is None
     assert runtime.stopped == []
     store.ask_stop(run.id)
-    await engine.wait(run.id, 30)
+    await engine.wait(run.id, 60)
     await engine.close()
 
 
@@ -282,27 +284,27 @@ async def test_running_time_counts_on_after_a_restart(store, make_run, step):
     outcome(store, run, "a", 1)
     engine = Engine(store, {"inprocess": Endless()}, beat=0.01)
     await engine.resume()
-    state = await engine.wait(run.id, 30)
+    state = await engine.wait(run.id, 60)
     assert state.steps["a"].reason == "Timed out after 60 s."
     await engine.close()
 
 
 async def test_a_partial_run_goes_on_after_its_source_is_gone(
-    store, finish, make_run, step, runtime, engine
+    store, finish, make_run, step, runtime, engine, eventually
 ):
     """What it takes over was decided when it began."""
     first = make_run(step("a"), step("b", after=["a"]), step("c", after=["b"]))
     await finish(first)
-    steps = (step("a"), step("b", "sleep", "0.2", after=["a"]), step("c", after=["b"]))
+    steps = (step("a"), step("b", "wait", after=["a"]), step("c", after=["b"]))
     second = make_run(*steps, select=Selection("from", "b"), of=first.id)
     await engine.submit(second)
-    while not any(key[0] == second.id for key in runtime.started):
-        await asyncio.sleep(0.01)
+    await eventually(lambda: any(key[0] == second.id for key in runtime.started))
     await engine.close()
     store.delete(first.id)
     next_engine = Engine(store, {"inprocess": runtime}, beat=0.1)
     assert await next_engine.resume() == [second.id]
-    state = await next_engine.wait(second.id, 30)
+    runtime.go_on.set()
+    state = await next_engine.wait(second.id, 60)
     assert state.state == "succeeded"
     assert [key[1] for key in runtime.started if key[0] == second.id] == ["b", "c"]
     await next_engine.close()
@@ -326,7 +328,7 @@ async def test_what_runs_is_stopped_before_a_run_is_given_up(store, make_run, st
     runtime = Endless()
     engine = Engine(store, {"inprocess": runtime}, beat=0.05)
     await engine.resume()
-    state = await engine.wait(run.id, 30)
+    state = await engine.wait(run.id, 60)
     assert runtime.stopped == [(run.id, "b", 1)]
     assert state.state == "failed"
     assert "20200101-000000000-abcdef" in state.reason

@@ -35,7 +35,7 @@ test('a thousand nodes open and move smoothly', async ({ page, tmpPath }) => {
     drag(page, { x: box.x + 700, y: box.y + 10 }, { x: box.x + 200, y: box.y + 10 });
   for (const step of ['reset', 'fit']) {
     await execute(page, 'convect:pipeline-zoom', { step });
-    await page.waitForTimeout(500);
+    await isStill(page);
     if (step === 'fit') {
       await expect(editorOf(page).locator('.react-flow__node')).toHaveCount(
         1000
@@ -49,23 +49,37 @@ test('a thousand nodes open and move smoothly', async ({ page, tmpPath }) => {
   }
 });
 
+/** Wait until the canvas has come to rest where it was told to go. */
+async function isStill(page: Page): Promise<void> {
+  const canvas = editorOf(page).locator('.react-flow__viewport');
+  const place = () => canvas.getAttribute('style');
+  await expect
+    .poll(async () => {
+      const before = await place();
+      await frameTimes(page, 10);
+      return (await place()) === before;
+    })
+    .toBe(true);
+}
+
 /** How long frames took for a while, sorted. */
-function frameTimes(page: Page): Promise<number[]> {
+function frameTimes(page: Page, count = 60): Promise<number[]> {
   return page.evaluate(
-    () =>
+    count =>
       new Promise<number[]>(resolve => {
         const times: number[] = [];
         let last = performance.now();
         const tick = (now: number) => {
           times.push(now - last);
           last = now;
-          if (times.length < 60) {
+          if (times.length < count) {
             requestAnimationFrame(tick);
           } else {
             resolve(times.sort((a, b) => a - b));
           }
         };
         requestAnimationFrame(tick);
-      })
+      }),
+    count
   );
 }

@@ -1,5 +1,6 @@
 import { signalToPromise } from '@jupyterlab/coreutils';
 
+import { until } from '../../__tests__/until';
 import type { CatalogApi } from '../api';
 import { CatalogModel } from '../model';
 import type { ICatalog, IComponent, IEntry } from '../types';
@@ -62,15 +63,6 @@ class Server {
   }
 }
 
-async function until(
-  model: CatalogModel,
-  condition: () => boolean
-): Promise<void> {
-  while (!condition()) {
-    await signalToPromise(model.changed);
-  }
-}
-
 const componentOf = (digest: string) => ({ digest }) as IComponent;
 
 describe('CatalogModel', () => {
@@ -82,7 +74,7 @@ describe('CatalogModel', () => {
     server.read(entry('Alpha'), entry('Beta'), entry('Gamma', ''));
     model = new CatalogModel(server.api);
     model.isShown = true;
-    await until(model, () => model.isReady);
+    await until(() => model.isReady);
   });
 
   afterEach(() => model.dispose());
@@ -100,7 +92,7 @@ describe('CatalogModel', () => {
     expect(server.lists).toBe(asked);
     server.read(entry('Delta'));
     model.isShown = true;
-    await until(model, () => names().includes('Delta'));
+    await until(() => names().includes('Delta'));
     expect(server.lists).toBe(asked + 1);
   });
 
@@ -108,7 +100,7 @@ describe('CatalogModel', () => {
     model.moveTo(names().indexOf('Beta'));
     server.read(entry('Aardvark'), entry('Alpha'), entry('Beta'));
     model.isShown = true;
-    await until(model, () => names().includes('Aardvark'));
+    await until(() => names().includes('Aardvark'));
     expect(names()[model.cursor]).toBe('Beta');
   });
 
@@ -136,13 +128,13 @@ describe('CatalogModel', () => {
 
   it('shows the component that is looked at, not one that answers late', async () => {
     model.moveTo(names().indexOf('Alpha'));
-    await waitFor(() => server.answers.has('sha256:Alpha'));
+    await until(() => server.answers.has('sha256:Alpha'));
     model.moveTo(names().indexOf('Beta'));
     server.answers.get('sha256:Alpha')!(componentOf('sha256:Alpha'));
-    await waitFor(() => server.answers.has('sha256:Beta'));
+    await until(() => server.answers.has('sha256:Beta'));
     expect(model.preview).toMatchObject({ component: null });
     server.answers.get('sha256:Beta')!(componentOf('sha256:Beta'));
-    await until(model, () => model.preview?.component !== null);
+    await until(() => model.preview?.component !== null);
     expect(model.preview?.component?.digest).toBe('sha256:Beta');
   });
 
@@ -150,15 +142,9 @@ describe('CatalogModel', () => {
     const begun = server.catalog;
     server.catalog = { ...begun, progress: { done: 1, total: 2 } };
     const done = model.follow(begun);
-    await until(model, () => !!model.catalog('c')?.progress);
+    await until(() => !!model.catalog('c')?.progress);
     server.read(entry('Omega'));
     expect(await done).toMatchObject({ id: 'c', progress: null });
     expect(names()).toEqual(['Data', 'Omega']);
   });
 });
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) {
-    await new Promise(resolve => setTimeout(resolve, 5));
-  }
-}

@@ -1,5 +1,6 @@
 import { Signal } from '@lumino/signaling';
 
+import { until } from '../../__tests__/until';
 import type { IRunSummary } from '../../api';
 import type { IRunsModel } from '../../tokens';
 import { RunWatch } from '../runwatch';
@@ -21,12 +22,6 @@ function serverWith(count: number): IRunsModel {
       run: async (id: string) => ({ id, state: 'succeeded', steps: {} })
     }
   } as unknown as IRunsModel;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) {
-    await new Promise(resolve => setTimeout(resolve, 5));
-  }
 }
 
 describe('RunWatch', () => {

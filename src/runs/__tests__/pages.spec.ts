@@ -1,3 +1,6 @@
+import { PromiseDelegate } from '@lumino/coreutils';
+
+import { until } from '../../__tests__/until';
 import type { ConvectApi, IRunPage, IRunQuery, IRunSummary } from '../../api';
 import { PAGE_SIZE, RunPages } from '../pages';
 
@@ -19,22 +22,15 @@ function server(total: number) {
   return { api, asked, state };
 }
 
-async function settled(done: () => boolean): Promise<void> {
-  for (let wait = 0; wait < 100 && !done(); wait += 1) {
-    await new Promise(resolve => setTimeout(resolve, 10));
-  }
-  expect(done()).toBe(true);
-}
-
 describe('RunPages', () => {
   it('loads only the part of 100 000 runs that is looked at', async () => {
     const { api, asked } = server(100000);
     const pages = new RunPages(api);
     pages.refresh();
-    await settled(() => pages.isReady);
+    await until(() => pages.isReady);
     expect(pages.total).toBe(100000);
     pages.show(50000, 50020);
-    await settled(() => pages.at(50010) !== undefined);
+    await until(() => pages.at(50010) !== undefined);
     expect(asked.map(({ offset }) => offset)).toEqual([0, 50000]);
     pages.dispose();
   });
@@ -43,36 +39,40 @@ describe('RunPages', () => {
     const { api, state } = server(PAGE_SIZE);
     const pages = new RunPages(api);
     pages.refresh();
-    await settled(() => pages.isReady);
+    await until(() => pages.isReady);
     state.total += 1;
     pages.refresh();
     expect(pages.at(0)?.id).toBe(`run ${PAGE_SIZE - 1}`);
-    await settled(() => pages.at(0)?.id === `run ${PAGE_SIZE}`);
+    await until(() => pages.at(0)?.id === `run ${PAGE_SIZE}`);
     expect(pages.indexOf(`run ${PAGE_SIZE - 1}`)).toBe(1);
     pages.dispose();
   });
 
   it('never shows the answer to a question that was withdrawn', async () => {
-    let answer: (page: IRunPage) => void = () => undefined;
+    const slow = new PromiseDelegate<IRunPage>();
+    let isAsked = false;
     const page = (id: string): IRunPage => ({
       runs: [{ id } as IRunSummary],
       total: 1,
       counts: {}
     });
     const api = {
-      listRuns: (query: IRunQuery) =>
-        query.text === 'slow'
-          ? new Promise<IRunPage>(resolve => (answer = resolve))
-          : Promise.resolve(page('new'))
+      listRuns: async (query: IRunQuery) => {
+        if (query.text !== 'slow') {
+          return page('new');
+        }
+        isAsked = true;
+        return slow.promise;
+      }
     } as unknown as ConvectApi;
     const pages = new RunPages(api);
     pages.setFilter({ text: 'slow' });
-    await new Promise(resolve => setTimeout(resolve, 20));
+    await until(() => isAsked);
     pages.setFilter({ text: 'quick' });
-    answer(page('old'));
+    slow.resolve(page('old'));
     await new Promise(resolve => setTimeout(resolve, 0));
     expect(pages.at(0)?.id).not.toBe('old');
-    await settled(() => pages.at(0)?.id === 'new');
+    await until(() => pages.at(0)?.id === 'new');
     pages.dispose();
   });
 });

@@ -37,7 +37,7 @@ class Server(ThreadingHTTPServer):
 
     def wait_for(self, check: Callable[[], Any]) -> None:
         with self.changed:
-            assert self.changed.wait_for(check, 30), self.requests
+            assert self.changed.wait_for(check, 60), self.requests
 
 
 class _Handler(BaseHTTPRequestHandler):

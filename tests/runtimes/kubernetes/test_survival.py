@@ -34,7 +34,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def until(check: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not (found := check()):
         assert time.monotonic() < deadline, "It never happened."
         time.sleep(0.01)
@@ -88,7 +88,7 @@ def test_credentials_that_cannot_be_renewed(
     health = Health()
     reflector = reflect(health)
     reflector.start()
-    assert reflector.synced.wait(30)
+    assert reflector.synced.wait(60)
     expired.set()
     since = time.time()
     why, at = until(lambda: reflector.trouble)
@@ -240,11 +240,10 @@ async def test_a_cluster_that_cannot_be_reached_has_a_status_for_every_attempt(
         status = (await runtime.poll([one]))[0]
         return (status.state, status.reason) == ("running", None)
 
-    for _ in range(1000):
-        if await heard():
-            return
+    deadline = time.monotonic() + 60
+    while not await heard():
+        assert time.monotonic() < deadline, "It never heard of the pod."
         await asyncio.sleep(0.01)
-    pytest.fail("It never heard of the pod.")
 
 
 async def test_old_states_are_not_shown_as_current(
@@ -257,10 +256,9 @@ async def test_old_states_are_not_shown_as_current(
     for kind in ("jobs", "pods"):
         server.answers[f"GET {kind}"] = lambda _: (500, {"message": "no database"})
     server.watch = lambda _: iter([b"<html>\n"])
-    for _ in range(1000):
-        (status,) = await runtime.poll([one])
-        if status.reason:
-            break
+    deadline = time.monotonic() + 60
+    while not (status := (await runtime.poll([one]))[0]).reason:
+        assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
     assert status.state == "running"
     assert "this is the last known state" in status.reason
@@ -321,10 +319,9 @@ async def test_a_component_whose_pod_vanished_with_its_results(
     server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [ended]})
     server.watch = watch
     server.answers["GET log"] = lambda _: (503 if changes else 404, {"message": "gone"})
-    for _ in range(1000):
-        (status,) = await runtime.poll([gone])
-        if status.state == "failed":
-            break
+    deadline = time.monotonic() + 60
+    while (status := (await runtime.poll([gone]))[0]).state != "failed":
+        assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
     expected = "secrets could not be hidden" if secret else "before its results were copied back"
     assert expected in status.reason
@@ -404,5 +401,5 @@ async def test_a_stop_ends_the_patience_of_a_start(
     await asyncio.to_thread(server.wait_for, lambda: server.count("POST jobs") >= 1)
     await runtime.stop(one)
     with pytest.raises(ConvectError):
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 60)
     assert (one.folder / "stop.json").exists()

@@ -202,7 +202,7 @@ def test_only_the_whole_mark_counts(tmp_path):
     ]
     try:
         end_marked(mark)
-        assert processes[2].wait(30) == -signal.SIGKILL
+        assert processes[2].wait(60) == -signal.SIGKILL
         assert [each.poll() for each in processes[:2]] == [None, None]
     finally:
         for each in processes:
@@ -213,7 +213,7 @@ def test_only_the_whole_mark_counts(tmp_path):
 def test_descendants_are_those_that_run():
     shell = subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600"], start_new_session=True)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(found := descendants_of(shell.pid)) < 2:
             assert time.monotonic() < deadline
         assert all(map(is_alive, found))

@@ -143,11 +143,17 @@ async def test_what_was_never_started_or_ran_elsewhere(make):
 async def test_a_process_with_the_same_id_is_not_it(make):
     driver = make()
     attempt = driver.attempt((".sh", "true"))
-    me = identify(os.getpid())
-    stale = replace(attempt, handle={**me, "start_time": me["start_time"] - 1})
-    (status,) = await driver.runtime.poll([stale])
-    assert status.state == "failed"
-    await driver.runtime.stop(stale)  # and this process is still here
+    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        found = identify(stranger.pid)
+        stale = replace(attempt, handle={**found, "start_time": found["start_time"] - 1})
+        (status,) = await driver.runtime.poll([stale])
+        assert status.state == "failed"
+        await driver.runtime.stop(stale)
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 async def test_the_host_may_be_killed(make, tmp_path, wait_for):

@@ -228,12 +228,18 @@ def test_which_variables_need_one():
     assert needs_exec({"PATH": "/bin"}, base)
 
 
-async def test_steps_go_on_when_the_warm_process_is_killed(warm, wait_for, alive):
-    attempt = await warm.start(warm.attempt(["import time; time.sleep(1)", "print('went on')"]))
+async def test_steps_go_on_when_the_warm_process_is_killed(warm, wait_for, alive, tmp_path):
+    go_on = tmp_path / "go-on"
+    waits = (
+        f"import pathlib, time\nwhile not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)"
+    )
+    attempt = await warm.start(warm.attempt([waits, "print('went on')"]))
     await warm.until(attempt, "running")
     pid = _pid(warm)
     waiting = family(pid) - {pid, attempt.handle["pid"]} - family(attempt.handle["pid"])
     os.kill(pid, signal.SIGKILL)
+    await wait_for(lambda: not alive(pid))
+    go_on.touch()
     assert (await warm.until(attempt, "succeeded")).state == "succeeded"
     for each in waiting:
         await wait_for(lambda each=each: not alive(each))
@@ -333,7 +339,7 @@ async def test_an_order_that_nobody_lives_to_take_is_answered():
     warm = WarmProcess(logging.getLogger(), own_launch(), spares=2, idle=600)
     warm._options["sockets"] = ["/no/such/folder"]
     try:
-        assert await asyncio.wait_for(warm.order({}), 30) is None
+        assert await asyncio.wait_for(warm.order({}), 60) is None
     finally:
         await warm.close()
 

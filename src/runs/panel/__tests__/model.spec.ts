@@ -1,5 +1,6 @@
 import { Signal } from '@lumino/signaling';
 
+import { until } from '../../../__tests__/until';
 import type { IRunQuery, IRunSummary, ISweepSummary } from '../../../api';
 import type { RunsModel } from '../../model';
 import { PanelModel } from '../model';
@@ -41,12 +42,6 @@ async function panelOf(
   panel.changed.connect(() => (changes += 1));
   await until(() => panel.pages.isReady && changes > 1);
   return panel;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) {
-    await new Promise(resolve => setTimeout(resolve, 5));
-  }
 }
 
 function kinds(panel: PanelModel): string[] {
