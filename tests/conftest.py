@@ -40,28 +40,30 @@ for module in (jupyter_core, pytest_tornasync, jupyter_server):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the runs of whoever runs the tests, or waits for their end.
-
-    Sockets lie in the temporary folder, so its name must be short.
-    """
-    with tempfile.TemporaryDirectory(prefix="cv-") as short, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", short)
-        patch.setattr(tempfile, "tempdir", short)
-        _use_folders(patch, tmp_path_factory.mktemp("convect"))
+def _not_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the runs of whoever runs the tests, or waits for their end."""
+    with tempfile.TemporaryDirectory(prefix="cv-") as short, _folders(short, tmp_path_factory):
         yield
 
 
 @pytest.fixture(autouse=True)
-def _own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does any read or write those of another test."""
-    _use_folders(monkeypatch, tmp_path_factory.mktemp("convect"))
+def _not_of_another_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nor those of another test: what one leaves running takes no other's turn."""
+    with _folders(tempfile.mkdtemp(prefix=""), tmp_path_factory):
+        yield
 
 
-def _use_folders(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
-    patch.setenv("CONVECT_INDEX_DIR", str(folder / "index"))
-    patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config"))
+@contextlib.contextmanager
+def _folders(short: str, factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Sockets lie in the temporary folder, so its name must be short."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", short)
+        patch.setattr(tempfile, "tempdir", short)
+        folder = factory.mktemp("convect")
+        patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
+        patch.setenv("CONVECT_INDEX_DIR", str(folder / "index"))
+        patch.setenv("JUPYTER_CONFIG_DIR", str(folder / "config"))
+        yield
 
 
 @pytest.fixture(scope="session")
