@@ -34,7 +34,7 @@ export async function putFiles(
     ),
     buttons: [
       Dialog.cancelButton({ label: trans.__('Cancel') }),
-      Dialog.okButton({ label: trans.__('Put into the project') })
+      Dialog.okButton({ label: trans.__('Put them into the project') })
     ]
   });
   if (isWanted) {

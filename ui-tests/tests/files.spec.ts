@@ -68,6 +68,8 @@ test('what a run made is shown, opened and in the project; both versions run aga
 
   const again = async (version: string) => {
     await panel.getByRole('option', { name: 'writes' }).last().click();
+    const heading = frontPage(page).getByRole('heading', { level: 2 });
+    const first = (await heading.getAttribute('title')) ?? '';
     await frontPage(page)
       .getByRole('button', { name: 'Run again', exact: true })
       .click();
@@ -79,7 +81,7 @@ test('what a run made is shown, opened and in the project; both versions run aga
     await question.getByLabel(version).focus();
     await page.keyboard.press('Space');
     await question.getByRole('button', { name: 'Run', exact: true }).click();
-    await question.waitFor({ state: 'detached' });
+    await expect(heading).not.toHaveAttribute('title', first);
     run = await finished(page);
     await run.getByRole('tab', { name: 'Values' }).click();
     return run;
@@ -123,7 +125,7 @@ test('the files of the best run of a sweep are put into the project', async ({
   await put.click();
   const question = page.locator('.jp-Dialog');
   await expect(question).toContainText('model.txt');
-  await question.getByRole('button', { name: 'Put into the project' }).click();
+  await question.getByRole('button', { name: 'Put them into the project' }).click();
   await expect(
     page.getByRole('alert').filter({ hasText: '1 file is in the project now' })
   ).toBeVisible();
@@ -134,7 +136,7 @@ test('the files of the best run of a sweep are put into the project', async ({
   });
   await row.first().click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'Put Files into' }).click();
-  await question.getByRole('button', { name: 'Put into the project' }).click();
+  await question.getByRole('button', { name: 'Put them into the project' }).click();
   const spared = page
     .getByRole('alert')
     .filter({ hasText: 'model.txt was not put into the project' });
