@@ -272,6 +272,28 @@ async def test_sources_that_are_gone_are_not_replaced_by_those_of_today(
         await start(workspace, workspace.again(first.id, version="run"))
 
 
+async def test_files_beside_the_folder_of_a_notebook_are_part_of_the_project(
+    workspace: Workspace, project: Path
+) -> None:
+    (project / ".convect").rmdir()
+    (project / "sub/beside.py").write_text(
+        "import os, pathlib, time\nfrom jupyterlab_convect import output\n"
+        "model = pathlib.Path('../data/model')\nmodel.write_text(os.environ['x'])\n"
+        "others = pathlib.Path(os.environ['others'])\n"
+        "(others / os.environ['x']).touch()\n"
+        "while len(list(others.iterdir())) < 2:\n    time.sleep(0.01)\n"
+        "output('model', int(model.read_text()))"
+    )
+    others = project.parent.parent / "others"
+    others.mkdir()
+    settings = {"env": {"others": str(others)}}
+    wanted = replace(request(project, "sub/beside.py", settings=settings), root=str(project))
+    runs = [await start(workspace, replace(wanted, parameters={"x": x})) for x in (1, 2)]
+    for x, run in enumerate(runs, 1):
+        state = await workspace.engine.wait(run.id, 120)
+        assert state.steps["beside"].outputs == {"model": x}
+
+
 async def test_a_part_of_a_run_sees_the_files_of_what_came_before(
     workspace: Workspace, project: Path
 ) -> None:

@@ -17,6 +17,10 @@ from .snapshots import Snapshot, Snapshots
 
 MARKERS = (".git", ".convect", "pyproject.toml")
 """What lies at the top of a project."""
+SYSTEM = frozenset(
+    ("bin", "boot", "dev", "etc", "home", "lib", "media", "mnt", "opt", "proc", "root", "run")
+) | {"sbin", "srv", "sys", "tmp", "usr", "var"}
+"""Folders of the system, at its top."""
 IMPORTED = frozenset((".py", ".pyi", ".r", ".jl", ".sh", ".sql"))
 """Suffixes of code that other code makes use of."""
 LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "bcachefs"))
@@ -28,9 +32,9 @@ OWN_FOLDER = ("isolated", "shared")
 def project_root(folders: Iterable[Path], root: Path, home: Path) -> Path:
     """The folder of which a run has its own version, given those that it works in.
 
-    The nearest one above with a marker; else the first below the home or the root folder;
-    else one level up, for files beside the working folder. Never the home folder itself or
-    one that belongs to the system, unless a step works there.
+    The nearest one above with a marker; else the root folder, for files beside the working
+    folder; where that is the home folder, the first folder below it; else one level up. Never
+    the home folder itself or one that belongs to the system, unless a step works there.
     """
     common = Path(os.path.commonpath([str(folder) for folder in folders]))
     for folder in (common, *common.parents):
@@ -38,12 +42,23 @@ def project_root(folders: Iterable[Path], root: Path, home: Path) -> Path:
             break
         if any(os.path.lexists(folder / marker) for marker in MARKERS):
             return folder
+    if common != root and common.is_relative_to(root) and not _holds_projects(root, home):
+        return root
     for top in (root, home):
         if common != top and common.is_relative_to(top) and len(top.parts) > 1:
             return top / common.relative_to(top).parts[0]
     parent = common.parent
-    shared = parent in (home, Path(tempfile.gettempdir())) or len(parent.parts) < 3
-    return common if shared else parent
+    return common if _holds_projects(parent, home) or len(parent.parts) < 3 else parent
+
+
+def _holds_projects(folder: Path, home: Path) -> bool:
+    """Whether a folder is none that somebody would call a project, but may have some in it."""
+    return (
+        home.is_relative_to(folder)
+        or folder == Path(tempfile.gettempdir())
+        or len(folder.parts) < 2
+        or (len(folder.parts) == 2 and folder.name in SYSTEM)
+    )
 
 
 def in_view(step: Step) -> bool:

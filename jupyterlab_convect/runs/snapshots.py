@@ -329,7 +329,7 @@ class Snapshots:
             tree = folder / self._tree_name(base.digest)
             layer, whole = self._build(snapshot, tree, snapshot.files)
             return [layer], not whole
-        if base is not None and base.whole == snapshot.whole:
+        if base is not None and base.whole and snapshot.whole:
             changed = {
                 path for path, entry in snapshot.files.items() if base.files.get(path) != entry
             }
@@ -447,16 +447,22 @@ def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
                     scan.folders.append(path)
                     left.append(path)
         if len(scan.files) + len(scan.folders) > MOST_NAMES:
-            return _only(root, named, scan)
+            return _near(root, runs, named, scan.private)
     return scan
 
 
-def _only(root: Path, named: frozenset[str], scan: _Scan) -> _Scan:
+def _near(root: Path, runs: Path, named: frozenset[str], private: list[str]) -> _Scan:
+    """The named files of a folder that is too large, and the folders at its top that they are
+    in, unless these are too large as well."""
     files = {}
     for path in named:
         with contextlib.suppress(OSError):
             files[path] = Key.of((root / path).lstat())
-    return _Scan(files, [], [], scan.private, False)
+    for top in {path.partition("/")[0] for path in named if "/" in path}:
+        inside = _scan(root / top, runs, frozenset())
+        if inside.whole:
+            files |= {f"{top}/{path}": key for path, key in inside.files.items()}
+    return _Scan(files, [], [], private, False)
 
 
 def _is_live(path: Path, name: str, runs: Path, mounts: frozenset[str]) -> bool:

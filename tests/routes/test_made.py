@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Write = Callable[..., Path]
 
 MAKES = (
@@ -17,6 +19,11 @@ MAKES = (
     "os.path.lexists('away') or os.symlink('/etc/passwd', 'away')\n"
     "pathlib.Path('old.txt').unlink(missing_ok=True)",
 )
+
+
+@pytest.fixture(autouse=True)
+def project(jp_root_dir: Path) -> None:
+    (jp_root_dir / "work" / ".convect").mkdir(parents=True)
 
 
 def became(made: dict[str, Any]) -> dict[str, tuple[Any, ...]]:

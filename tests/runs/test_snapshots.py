@@ -113,6 +113,27 @@ def test_a_folder_with_too_many_files_is_seen_as_it_is_but_for_its_sources(
     assert found.read_text() == "1"
 
 
+def test_of_a_large_folder_each_run_sees_the_files_that_others_have_named(
+    snapshots: Snapshots, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_NAMES", 3)
+    (project / "code").mkdir()
+    (project / "code/helper.py").write_text("before")
+    first = snapshots.take(project, ["train.py", "code/a.py"])
+    snapshots.layers(first)
+    (project / "code/helper.py").write_text("after")
+    layers, is_open = snapshots.layers(first)
+    helper = find(layers, "code/helper.py")
+    assert is_open
+    assert helper is not None
+    assert helper.read_text() == "before", "it lies beside a source"
+    (project / "other.py").write_text("o")
+    layers, is_open = snapshots.layers(snapshots.take(project, ["other.py"]))
+    assert is_open
+    assert [layer.deleted for layer in layers] == [()]
+    assert find(layers, "train.py") is None, "it is that of the project itself"
+
+
 def test_sources_are_kept_whatever_their_size(snapshots: Snapshots, project: Path) -> None:
     (project / "huge.ipynb").write_bytes(b"x" * (module.SMALL * 2))
     taken = snapshots.take(project, ["huge.ipynb"])
@@ -229,8 +250,8 @@ def test_the_room_of_a_deleted_file_is_given_back(
 @pytest.mark.parametrize(
     ("folders", "root", "expected"),
     [
-        (["p/nb"], ".", "p"),  # the first below the root
-        (["p/nb", "p/other/deep"], ".", "p"),
+        (["p/nb"], "p", "p"),  # the root, for `../data`
+        (["p/nb", "p/other/deep"], ".", "."),
         (["p/nb"], "p/nb", "p"),  # one level up, for `../data`
         (["marked/a/b"], ".", "marked/a"),  # the nearest with a marker
     ],
@@ -247,6 +268,7 @@ def test_where_a_project_begins(
 def test_a_home_folder_is_a_project_only_for_what_lies_in_it() -> None:
     home = Path("/home/ana")
     assert project_root([home / "work/p/nb"], home, home) == home / "work"
+    assert project_root([home / "work/p/nb"], home / "work/p", home) == home / "work/p"
     assert project_root([home / "work"], home / "work", home) == home / "work"
     assert project_root([home], home, home) == home
     assert project_root([Path("/data/x")], Path("/data/x"), home) == Path("/data/x")
