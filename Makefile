@@ -32,7 +32,7 @@ bench: .make/extension .make/browser
 	@python -m benchmarks
 
 soak: .make/extension .make/soak
-	@python -m benchmarks.soak
+	@python -m benchmarks.soak $(PHASES)
 
 watch: .make/extension
 	@jlpm watch
