@@ -137,10 +137,13 @@ def sweep(folder: Path, chance: random.Random, points: int) -> str:
                 if view["state"] in ENDED:
                     break
                 killed["command line"] += _look_at_runs(folder, chance, environment)
-                killed["host"] += chance.random() < 0.3 and _kill_host(folder, chance)
             else:
                 os.kill(running.pid, signal.SIGKILL)
                 killed["server"] += 1
+        # While there is no server, what a command line takes up is driven by a host.
+        killed["command line"] += _look_at_runs(folder, chance, environment)
+        time.sleep(chance.uniform(0.5, 3))
+        killed["host"] += _kill_host(folder, chance)
     with quiet_server(folder, **environment) as running:
         view = running.convect(f"sweeps/{sweep_id}")
         found = running.convect(f"runs?sweep={sweep_id}&limit=1")["total"]
