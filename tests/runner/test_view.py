@@ -29,10 +29,11 @@ NOBODY = 65534
 
 
 def overlays_work(folder: Path) -> bool:
-    view = OverlayView(ViewSpec(folder, is_open=True), folder.parent / "probe")
-    works = certain(view, folder) is view
-    view.close()
-    return works
+    spec = ViewSpec(folder, is_open=True, scratch=(folder.parent / "instead",))
+    view = OverlayView(spec, folder.parent / "probe")
+    taken = certain(view, folder)
+    taken.close()
+    return taken is view
 
 
 @pytest.fixture
@@ -294,7 +295,8 @@ def test_an_ordinary_user_has_views_too(project: Path, tmp_path: Path) -> None:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
-        view = OverlayView(ViewSpec(project, is_open=True), tmp_path / "theirs/private")
+        spec = ViewSpec(project, is_open=True, scratch=(tmp_path / "theirs/instead",))
+        view = OverlayView(spec, tmp_path / "theirs/private")
         if certain(view, project) is not view:
             return "no namespaces"
 

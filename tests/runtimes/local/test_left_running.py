@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,6 +228,8 @@ def test_descendants_are_those_that_run():
 @pytest.fixture
 def without_proc(monkeypatch):
     """Ask `ps`, as on systems without /proc."""
+    if shutil.which("ps") is None:
+        pytest.skip("There is no ps (package procps).")
     monkeypatch.setattr(identity, "_PROC", False)
 
 
