@@ -44,7 +44,7 @@ from .runs.engine import Engine
 from .runs.foresight import foresee
 from .runs.index import Index
 from .runs.model import Git, Request, Run, RunState, Selection, new_id
-from .runs.project import is_kept, take_snapshot
+from .runs.project import is_kept, take_snapshot, told_of_sharing
 from .runs.snapshots import gone
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
@@ -292,6 +292,7 @@ class Workspace:
             reused = await asyncio.to_thread(self._reused, request, plan)
             would_be = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
             reused += await asyncio.to_thread(drift, self.store, would_be)
+            reused += told_of_sharing(plan)
         except Missing:
             raise
         except ConvectError as error:

@@ -170,6 +170,30 @@ async def test_an_edit_while_a_run_waits_changes_nothing(
     assert model_of(await workspace.engine.wait(run.id, 120))[0] == 17
 
 
+async def test_a_large_file_that_is_replaced_while_a_run_waits_is_the_old_one(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    waits = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(.01)"
+    (project / "data/large").write_bytes(b"old" + bytes(2 << 20))
+    (project / "wait.py").write_text(waits)
+    (project / "look.py").write_text(
+        "from jupyterlab_convect import output\n"
+        "output('seen', open('data/large', 'rb').read(3).decode())"
+    )
+    nodes: Any = {
+        "wait": {"kind": "script", "path": "wait.py"},
+        "look": {"kind": "script", "path": "look.py", "after": ["wait"]},
+    }
+    run = await start(workspace, request(project, document={"convect": 1, "nodes": nodes}))
+    (project / "data/draft").write_bytes(b"new" + bytes(2 << 20))
+    (project / "data/draft").replace(project / "data/large")
+    gate.touch()
+    state = await workspace.engine.wait(run.id, 120)
+    assert state.steps["look"].outputs == {"seen": "old"}
+    assert state.steps["look"].notices == []
+
+
 async def test_reuse_follows_what_was_executed(
     workspace: Workspace, tmp_path: Path, write_notebook: Callable[..., Path]
 ) -> None:
@@ -323,6 +347,10 @@ async def test_a_shared_folder_is_shared_when_that_is_chosen(
     for _ in range(2):
         assert (await finish(workspace, wanted)).state == "succeeded"
     assert (project / "out").read_text() == ".."
+    told = [problem for problem in await workspace.check(wanted) if problem.code == "view"]
+    assert [problem.message for problem in told] == [
+        "Works in the folder itself, together with other runs."
+    ]
 
 
 async def test_files_of_an_isolated_step_reach_the_view(

@@ -136,8 +136,12 @@ def _tell_end(workspace: Workspace, record: Record) -> None:
     took = seconds((state.ended or run.created) - run.created)
     words = output.paint(state.state, "green" if state.state in GOOD else "red")
     output.say(f"{state.name} {words} in {took} ({run.id})")
-    for name, value in {**_outputs(record), **views.metrics_of(*record)}.items():
+    for name, value in {**views.metrics_of(*record), **_outputs(record)}.items():
         output.say(f"  {name} = {shown(value)}")
+    for path, why in ((state.files or {}).get("kept") or {}).items():
+        output.note(f"{path} was kept with the run and not put into the project: {why}.")
+    if (state.files or {}).get("kept"):
+        output.note(f"See `convect runs files {run.id}`.")
     for step in state.steps.values():
         if step.state not in GOOD and step.state != "skipped":
             _tell_failure(workspace, record, step.id)

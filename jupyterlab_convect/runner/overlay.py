@@ -92,9 +92,11 @@ def mount(order: Mapping[str, Any]) -> None:
     written there, which nobody else sees.
     """
     root = order["root"]
-    kept = [(os.open(f"{root}/{path}", os.O_PATH), path) for path in order["live"]]
+    kept = [(found, path) for path in order["live"] if (found := _opened(f"{root}/{path}")) >= 0]
     hidden = [
-        (os.open(f"{root}/{path}", os.O_PATH), path, folder) for path, folder in order["private"]
+        (found, path, folder)
+        for path, folder in order["private"]
+        if (found := _opened(f"{root}/{path}")) >= 0
     ]
     try:
         _overlay(root, order["lowers"], order["upper"], order["work"])
@@ -138,6 +140,14 @@ def is_opaque(folder: str) -> bool:
 def make_whiteout(path: str) -> None:
     """Have a layer hide what lies below it at this path."""
     os.mknod(path, stat.S_IFCHR | 0o600, 0)
+
+
+def _opened(path: str) -> int:
+    """A descriptor of a folder; below zero when it has gone meanwhile."""
+    try:
+        return os.open(path, os.O_PATH)
+    except OSError:
+        return -1
 
 
 def _overlay(root: str, lowers: list[str], upper: str, work: str) -> None:

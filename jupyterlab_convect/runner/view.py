@@ -335,10 +335,14 @@ class MirrorView(View):
         _remove(self._folder)
 
     def _add(self, layer: Layer) -> None:
+        own = layer.folder == self.spec.root
         for path, status in walk(layer.folder):
-            own = layer.folder == self.spec.root
-            if not (own and _is_below(path, self._mounted)):
+            if not own:
                 self._put(layer.folder / path, path, status)
+            elif not _is_below(path, self._mounted):
+                # Others work there too: what is gone meanwhile, or cannot be read, is not seen.
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    self._put(layer.folder / path, path, status)
 
     def _cover(self, layer: Layer) -> None:
         """Lay a layer over what is there."""

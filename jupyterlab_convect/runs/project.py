@@ -11,6 +11,7 @@ from typing import Any
 
 from ..filesystems import file_system, private_folder
 from ..pipeline.plan import Json, Plan, Step, digest_of
+from ..pipeline.problems import Problem
 from ..runner.layers import Layer, Made
 from .model import Run
 from .snapshots import Snapshot, Snapshots
@@ -82,6 +83,17 @@ def folders_of(plan: Plan, root: Path) -> list[Path]:
     return working + [(root / step.path).parent for step in steps if step.path]
 
 
+def told_of_sharing(plan: Plan) -> list[Problem]:
+    """Which steps work in the project folder itself, because the pipeline says so."""
+    shared = [step.name for step in plan.steps if step.working_folder == "shared"]
+    if not shared:
+        return []
+    sentence = "Works in the folder itself, together with other runs."
+    if len(shared) < len(plan.steps):
+        sentence = f"Works in the folder itself, together with other runs: {', '.join(shared)}."
+    return [Problem("info", "view", sentence)]
+
+
 def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
     """Keep the sources of a plan, and the project that its steps will see; its digest."""
     folders = folders_of(plan, root)
@@ -100,7 +112,9 @@ def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
     outside = {path: digest for path, digest in sources.items() if path not in inside}
     snapshots.keep_files((outside | placed).items())
     named = (path.relative_to(project).as_posix() for path in inside)
-    return snapshots.take(project, named).digest
+    snapshot = snapshots.take(project, named)
+    snapshots.layers(snapshot)  # Links what was not copied, before somebody replaces it.
+    return snapshot.digest
 
 
 def is_kept(snapshots: Snapshots, plan: Plan) -> bool:

@@ -136,6 +136,8 @@ const SENTENCES = [
   trans.__('Stop it first.'),
   trans.__('The run has not ended yet.'),
   trans.__('Wait for its end, or stop it.'),
+  trans.__('Works in the folder itself, together with other runs.'),
+  trans.__('Works in the folder itself, together with other runs: %1.'),
   trans.__('%1 changed after this run was submitted.'),
   trans.__(
     '%1 was made by %2 and by %3, which do not wait for each other; that of %4 is used.'
