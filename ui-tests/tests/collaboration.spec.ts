@@ -61,6 +61,11 @@ async function join(browser: Browser, address: string): Promise<Page> {
     page.locator('.jp-Dialog', { hasText: 'taking some time to load' }),
     dialog => dialog.getByRole('button', { name: 'Retry' }).click()
   );
+  // The server saves for both a moment later; who saves by hand just then is asked, and says yes.
+  await page.addLocatorHandler(
+    page.locator('.jp-Dialog', { hasText: 'has changed on disk' }),
+    dialog => dialog.getByRole('button', { name: 'Overwrite' }).click()
+  );
   await page.goto(address);
   await nodeOf(page, 'train').dblclick({ position: { x: 60, y: 20 } });
   return page;
