@@ -103,7 +103,6 @@ ODD = {
     "sys.exit 0": ["import sys; sys.exit(0)", "print('never')"],
     "sys.exit 3": ["import sys; sys.exit(3)", "print('never')"],
     "sys.exit with words": ["import sys; sys.exit('words')", "print('never')"],
-    "exit as the last": ["print('bye')\nexit()"],
     "input": ["input('name? ')", "1"],
     "an interrupt of its own": ["raise KeyboardInterrupt", "1"],
     "a task that raises": ["import asyncio\nawait asyncio.gather(asyncio.sleep('x'))"],
