@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 from traitlets import TraitError
 
 from .background import Health
-from .drift import drift
 from .errors import ConvectError, Missing, Refused
 from .git import git_of, keep_difference
 from .pipeline.discovery import kind_of
@@ -283,6 +282,8 @@ class Workspace:
 
     async def check(self, request: Request) -> list[Problem]:
         """What would keep this from running on its runtime, then what is odd; starts nothing."""
+        from .drift import drift  # Who only runs something needs not wait for it.
+
         runtime = self.runtimes[request.runtime]
         reused: list[Problem] = []
         try:

@@ -18,7 +18,6 @@ from ..runner.layers import Made, copy
 from ..runner.outcome import StepFailed
 from .attempts import FileFact, Outcome, read_outcome
 from .cache import fingerprint, parts_of, why_not
-from .environments import digest_here
 from .made import read_made
 from .model import Run, RunState, StepState
 from .open_run import place_of
@@ -122,6 +121,8 @@ class Results:
         """A digest of what is installed where the step is executed, if that is known before."""
         if not step.cache or self._run.runtime != "local":
             return None
+        from .environments import digest_here
+
         with contextlib.suppress(StepFailed, OSError, ValueError):
             return digest_here(self._store, Path(self._run.request.root), step)
         return None
