@@ -15,7 +15,7 @@ import pytest
 from traitlets.config import Config
 
 from jupyterlab_convect.errors import ConvectError
-from jupyterlab_convect.runs.made import put_when_asked
+from jupyterlab_convect.runs.made import describe, put_when_asked
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
@@ -265,6 +265,34 @@ async def test_what_a_run_took_over_stays_when_its_origin_is_deleted(
     (project / "model").unlink()
     put_when_asked(workspace.store, second.id)
     assert not (project / "model").exists()  # somebody deleted it, and that is respected
+
+
+async def test_a_result_of_which_something_was_dropped_is_made_again(
+    workspace: Workspace, project: Path
+) -> None:
+    """Else the next step would find whatever lies in the project instead."""
+    wanted = request(project, settings={"cache": True}, parameters={"x": 1})
+    first = await start(workspace, wanted)
+    await workspace.engine.wait(first.id, 120)
+    folder = workspace.store.result_folder(first.id, "make")
+    assert folder is not None
+    (folder / "made/model").unlink()
+    (project / "model").write_text("999")
+    state = await finish(workspace, wanted)
+    assert state.steps["make"].state == "succeeded"
+    assert model_of(state)[0] == 17
+
+
+async def test_what_could_not_be_put_is_never_dropped(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyterlab_convect.runs.made.MOST_BYTES", 0)
+    run = await start(workspace, request(project, parameters={"x": 1}))
+    (project / "model").write_text("by hand")
+    await workspace.engine.wait(run.id, 120)
+    kept = {each["path"]: each["kept"] for each in describe(workspace.store, run.id)["files"]}
+    assert kept["model"] is True
+    assert kept["log"] is False
 
 
 async def test_again_with_the_files_of_the_run_or_those_of_today(

@@ -247,9 +247,9 @@ class Driver:
             result = await asyncio.to_thread(
                 see_to_files, self._host.store, self.run.id, alone=alone
             )
-        except (ConvectError, OSError) as error:
-            why = error.sentence if isinstance(error, ConvectError) else plain(error)
-            result = PutBack(kept={".": why})
+        except Exception as error:  # Whatever it is, the run ends, and says so.
+            self._host.complain(f"The files of run {self.run.id}", error)
+            result = PutBack(kept={".": _words(error)})
         with self._host.guarded(self):
             if not self.gone:
                 self.commit(RunFiles(time.time(), result.put, result.kept))
@@ -345,8 +345,8 @@ class Driver:
         why = None
         try:
             await take_over
-        except OSError as error:
-            why = f"The files of the earlier result cannot be copied: {plain(error)}."
+        except Exception as error:  # Whatever it is, the step is executed, or fails and says so.
+            why = f"The files of the earlier result cannot be copied: {_words(error)}."
         with self._host.guarded(self):
             if self.gone or self.state.steps[end.step].state in ENDED:
                 return
@@ -500,3 +500,9 @@ class Driver:
 def is_under_way(step: StepState) -> bool:
     """Whether an attempt at it has been started that has not ended."""
     return bool(step.attempts) and step.attempts[-1].state not in ENDED
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ConvectError):
+        return error.sentence.rstrip(".")
+    return plain(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"

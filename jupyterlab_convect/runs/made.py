@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path, PurePath
 
 from ..errors import Conflict, ConvectError
@@ -35,6 +35,16 @@ def read_made(attempt_folder: Path) -> list[Made]:
         return made
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ConvectError("made.json is damaged.", code="damaged") from None
+
+
+def has_made(attempt_folder: Path) -> bool:
+    """Whether all that an attempt made is still with it: a large file may have been dropped."""
+    try:
+        made = read_made(attempt_folder)
+    except ConvectError:
+        return False
+    kept = (attempt_folder / "made" / each.path for each in made if each.change != "deleted")
+    return all(map(os.path.lexists, kept))
 
 
 def made_by_run(store: Store, run_id: str) -> Iterator[tuple[str, Path, list[Made]]]:
@@ -117,7 +127,7 @@ def see_to_files(store: Store, run_id: str, *, alone: bool) -> PutBack:
     """At the end of a run: put its files into the project if it ran for itself `alone`, and
     keep of them what is allowed."""
     result = put_into_project(store, run_id) if alone else PutBack()
-    drop_beyond_limits(store, run_id)
+    drop_beyond_limits(store, run_id, result.kept)
     return result
 
 
@@ -130,13 +140,17 @@ def put_when_asked(store: Store, run_id: str, *, replace: bool = False) -> PutBa
     return result
 
 
-def drop_beyond_limits(store: Store, run_id: str) -> None:
-    """Keep the names of all files that a run made, and the content of as many as is allowed."""
+def drop_beyond_limits(store: Store, run_id: str, only_here: Container[str]) -> None:
+    """Keep the names of all files that a run made, and the content of as many as is allowed.
+
+    What should have been put into the project and could not is nowhere else, and stays.
+    """
     files, room = MOST_FILES, MOST_BYTES
     for _, folder, made in made_by_run(store, run_id):
         for each in sorted(made, key=lambda each: each.size):
             files, room = files - 1, room - each.size
-            if (files < 0 or room < 0) and each.change != "deleted":
+            too_much = files < 0 or room < 0
+            if too_much and each.change != "deleted" and each.path not in only_here:
                 (folder / each.path).unlink(missing_ok=True)
 
 

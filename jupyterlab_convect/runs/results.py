@@ -18,7 +18,7 @@ from ..runner.layers import Made, copy
 from ..runner.outcome import StepFailed
 from .attempts import FileFact, Outcome, read_outcome
 from .cache import fingerprint, parts_of, why_not
-from .made import read_made
+from .made import has_made, read_made
 from .model import Run, RunState, StepState
 from .open_run import place_of
 from .project import in_view, modules_of, overlaps
@@ -176,7 +176,8 @@ class Results:
             return None
         if outcome is None or outcome.state != "succeeded":
             return None
-        return (folder, outcome) if is_complete(folder, outcome.files) else None
+        complete = is_complete(folder, outcome.files) and has_made(folder)
+        return (folder, outcome) if complete else None
 
     def _fingerprint(self, step: StepState) -> str:
         if step.id not in self._fingerprints:

@@ -46,6 +46,8 @@ COPIED = 32 << 20
 """Bytes that are copied of a folder, code first."""
 DELTA = 200
 """Files in which a folder may differ from its tree before a new tree is made."""
+TICK = 20_000_000
+"""Nanoseconds within which two writes may give a file the same time."""
 KEPT = 20
 """Snapshots kept in memory."""
 UNUSED, JUST_USED = 86400.0, 600.0
@@ -76,6 +78,8 @@ class Snapshot:
     private: tuple[str, ...] = ()
     whole: bool = True
     """It lists all files of the folder; otherwise only the sources."""
+    unsettled: tuple[str, ...] = ()
+    """Files that were written so shortly before that another write could have the same key."""
 
     def digest_at(self, path: str) -> str | None:
         found = self.files.get(path)
@@ -144,6 +148,7 @@ class Snapshots:
                     live=tuple(data["live"]),
                     private=tuple(data["private"]),
                     whole=data["whole"],
+                    unsettled=tuple(data["unsettled"]),
                 )
             )
         except (OSError, ValueError, KeyError, TypeError):
@@ -244,11 +249,12 @@ class Snapshots:
                     _remove_tree(tree)
 
     def _take(self, root: Path, named: frozenset[str]) -> Snapshot:
+        began = time.time_ns()
         scan = _scan(root, self.runs, named)
         last = self._last_of(root)
-        if last is not None and _agrees(last, scan):
+        if last is not None and _agrees(last, scan, named):
             return last
-        known = last.files if last is not None else {}
+        known = {} if last is None else {**last.files, **dict.fromkeys(last.unsettled)}
         files: dict[str, tuple[Key, str | None]] = {}
         wanted = _to_copy(scan.files, named)
         for path, key in scan.files.items():
@@ -260,7 +266,8 @@ class Snapshots:
                 files[path] = before
             elif (copied := self._copy(root / path)) is not None:
                 files[path] = copied
-        snapshot = self._write(root, files, scan)
+        unsettled = [path for path, (key, _) in files.items() if key.mtime > began - TICK]
+        snapshot = self._write(root, files, scan, unsettled)
         self._last[str(root)] = snapshot
         return snapshot
 
@@ -281,7 +288,13 @@ class Snapshots:
                 break
         return Key.of(after), self.keep(content)
 
-    def _write(self, root: Path, files: dict[str, tuple[Key, str | None]], scan: _Scan) -> Snapshot:
+    def _write(
+        self,
+        root: Path,
+        files: dict[str, tuple[Key, str | None]],
+        scan: _Scan,
+        unsettled: list[str],
+    ) -> Snapshot:
         facts: dict[str, Any] = {
             "root": str(root),
             "files": files,
@@ -289,6 +302,7 @@ class Snapshots:
             "live": scan.live,
             "private": scan.private,
             "whole": scan.whole,
+            "unsettled": unsettled,
         }
         digest = self.keep(json.dumps(facts, separators=(",", ":")).encode())
         return self._remember(
@@ -300,6 +314,7 @@ class Snapshots:
                 tuple(scan.live),
                 tuple(scan.private),
                 scan.whole,
+                tuple(unsettled),
             )
         )
 
@@ -474,9 +489,12 @@ def _is_live(path: Path, name: str, runs: Path, mounts: frozenset[str]) -> bool:
     )
 
 
-def _agrees(last: Snapshot, scan: _Scan) -> bool:
+def _agrees(last: Snapshot, scan: _Scan, named: frozenset[str]) -> bool:
+    """Whether a snapshot says what lies in the folder now, and has copies of what is named."""
     return (
         last.whole == scan.whole
+        and not last.unsettled
+        and all(last.digest_at(path) is not None for path in named if path in scan.files)
         and last.files.keys() == scan.files.keys()
         and all(last.files[path][0] == key for path, key in scan.files.items())
         and list(last.folders) == scan.folders

@@ -57,6 +57,9 @@ def test_what_was_there_stays_and_what_comes_is_not_seen(
 
 
 def test_an_unchanged_project_is_recorded_once(snapshots: Snapshots, project: Path) -> None:
+    settled = time.time_ns() - 10**9
+    for path in project.rglob("*"):
+        os.utime(path, ns=(settled, settled), follow_symlinks=False)
     first = snapshots.take(project, ["train.py"])
     snapshots.layers(first)
     assert snapshots.take(project, ["train.py"]) is first
@@ -280,3 +283,29 @@ def test_names_of_any_bytes(snapshots: Snapshots, project: Path) -> None:
     taken = snapshots.take(project, [])
     assert seen(snapshots, taken, name) == "odd"
     assert snapshots.read(taken.digest).files.keys() == taken.files.keys()
+
+
+def test_a_write_that_leaves_no_trace_in_the_times_is_seen(
+    snapshots: Snapshots, project: Path
+) -> None:
+    """Two writes within one tick of the clock give a file the same size, time and inode."""
+    path = project / "train.py"
+    now = time.time_ns()
+    path.write_text("a")
+    os.utime(path, ns=(now, now))
+    first = snapshots.take(project, ["train.py"])
+    path.write_text("b")
+    os.utime(path, ns=(now, now))
+    second = snapshots.take(project, ["train.py"])
+    assert seen(snapshots, first, "train.py") == "a"
+    assert seen(snapshots, second, "train.py") == "b"
+
+
+def test_a_large_source_is_kept_also_when_the_project_is_known(
+    snapshots: Snapshots, project: Path
+) -> None:
+    settled = time.time_ns() - 10**9
+    for path in project.rglob("*"):
+        os.utime(path, ns=(settled, settled), follow_symlinks=False)
+    snapshots.take(project, ["train.py"])
+    assert snapshots.take(project, ["data/large.bin"]).digest_at("data/large.bin") is not None
