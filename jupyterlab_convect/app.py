@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from datetime import datetime, timezone
@@ -13,15 +15,18 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
 
 from .background import forever
+from .errors import ConvectError
 from .events import RUN, SCHEMAS, SWEEP, Coalesced
 from .pools import LoopThread, run_in
 from .routes import all_routes
 from .runs.model import ENDED, Run, State
+from .runs.others import Others
 from .settings import Settings
 from .workspace import Workspace
 
 ACTIVITY_PAUSE = 30.0
 RESUME_PAUSE = 10.0
+OTHERS_PAUSE = 1.0
 PRUNE_PAUSE = 3600.0
 CATALOG_PAUSE = 60.0
 
@@ -41,6 +46,8 @@ class Convect(ExtensionApp, Settings):
         self._events = Coalesced(self._emit)
         self._here: set[str] = set()
         self._hears = False
+        self._told: dict[str, tuple[int, str]] = {}
+        """What was told last of the runs that changed lately."""
         self._lasting: list[asyncio.Task[NoReturn] | Future[NoReturn]] = []
         self.engine_thread = LoopThread("convect-engine")
         """Where the engine and the runtimes live: nothing of them runs on the server's loop."""
@@ -63,6 +70,9 @@ class Convect(ExtensionApp, Settings):
         self._lasting = [
             asyncio.create_task(self._forever("Reporting activity", self._report_activity)),
             self.engine_thread.begin(self._forever("Looking for abandoned runs", self._resume)),
+            self.engine_thread.begin(
+                self._forever("Looking for runs of other processes", self._look_at_others)
+            ),
             self.engine_thread.begin(self._forever("Deleting old runs", self._prune)),
             self.engine_thread.begin(self._forever("Refreshing catalogs", self._refresh_catalogs)),
         ]
@@ -86,6 +96,7 @@ class Convect(ExtensionApp, Settings):
 
     def tell(self, run: Run, seq: int, state: State | str) -> None:
         """Let the open pages know that a run changed. Call it on the server's event loop."""
+        self._told[run.id] = (seq, state)
         self._events.tell(RUN, run.id, {"run": run.id, "seq": seq, "state": state})
         if run.runtime == "local" and state not in (*ENDED, "deleted"):
             self._here.add(run.id)
@@ -113,6 +124,23 @@ class Convect(ExtensionApp, Settings):
             self._hears = True
         await self.workspace.resume()
         await asyncio.sleep(RESUME_PAUSE)
+
+    async def _look_at_others(self) -> None:
+        """Tell of runs that a terminal or another server drives, which nobody tells this one."""
+        if self._hears:
+            changed = await run_in("watching", self._others.look)
+            recent = self._others.recent
+            self._told = {run_id: told for run_id, told in self._told.items() if run_id in recent}
+            for run_id in changed:
+                with contextlib.suppress(ConvectError):
+                    run, state = await run_in("watching", self.workspace.store.read, run_id)
+                    if self._told.get(run_id) != (state.seq, state.state):
+                        self._loop.call_soon_threadsafe(self.tell, run, state.seq, state.state)
+        await asyncio.sleep(OTHERS_PAUSE)
+
+    @functools.cached_property
+    def _others(self) -> Others:
+        return Others(self.workspace.store)
 
     async def _report_activity(self) -> None:
         """A hub culls servers that look idle, and with them what runs there."""

@@ -59,6 +59,7 @@ class Runs(Polled):
             sort=self.text("sort") or "-created",
             limit=self.whole("limit", 50, most=1000),
             offset=self.whole("offset", 0),
+            ids=tuple(self.get_query_arguments("id")),
         )
 
 

@@ -23,7 +23,18 @@ from typing import Literal, TypeVar, get_args
 from ..errors import ConvectError
 from ..filesystems import local_folder
 from ..run_files import append_to, make_folder
-from .index_tables import Entry, Page, Query, Result, drop, find, prepare, put, rebuild
+from .index_tables import (
+    Entry,
+    Page,
+    Query,
+    Result,
+    drop,
+    find,
+    number_at,
+    prepare,
+    put,
+    rebuild,
+)
 from .model import ENDED, State
 
 __all__ = ["Entry", "Index", "Page", "Query", "Result"]
@@ -79,6 +90,17 @@ class Index:
             "DEFERRED",
             lambda database: dict(database.execute(f"SELECT id, seen FROM runs {where}")),  # noqa: S608
         )
+
+    def recent(self, since: float) -> dict[str, tuple[int, bool]]:
+        """Every run that has not ended or was made since then: the bytes it covers, and whether
+        it goes on.
+        """
+        select = f"SELECT id, seen, state IN ({_LIVE}) FROM runs WHERE state IN ({_LIVE}) OR n >= ?"  # noqa: S608
+        rows = self._do(
+            "DEFERRED",
+            lambda database: database.execute(select, (number_at(since),)).fetchall(),
+        )
+        return {run_id: (seen, bool(live)) for run_id, seen, live in rows}
 
     def results(self, key: str) -> list[Result]:
         """Results that depended on exactly the same, the newest first."""

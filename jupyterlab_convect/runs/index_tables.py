@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from ..errors import ConvectError
 from ..json_text import dumps, loads, shown
 from ..pipeline.plan import Json
-from .model import State
+from .model import ENDED, State
 
-VERSION = 3
+VERSION = 4
 
 SORTS = ("created", "started", "ended", "name", "state", "runtime", "path")
 
@@ -31,6 +31,9 @@ NO_SWEEP = "none"
 MOST_TERMS = 50
 """Words, and labels, that one search may have; SQLite's limits are not far."""
 MOST_LETTERS = 5000
+
+MOST_IDS = 200
+"""Runs that one question may name."""
 
 LAST = (1 << 41) - 2
 """The last millisecond that a row number can hold, in the year 2039."""
@@ -73,7 +76,7 @@ class Query:
     runtime: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
-    """Words that all have to occur in id, name, path, parameters, note or labels."""
+    """Words that all have to occur in id, name, path, parameters, note, labels, or why it ended so."""
     path: str | None = None
     sweep: str | None = None
     """The sweep's id, or NO_SWEEP."""
@@ -83,6 +86,8 @@ class Query:
     """One of SORTS, with `-` in front for the other way round."""
     limit: int = 50
     offset: int = 0
+    ids: tuple[str, ...] = ()
+    """These runs alone, all on one page. Like `states`, it does not change the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +246,8 @@ def drop(database: sqlite3.Connection, run_ids: Iterable[str]) -> None:
 
 def find(database: sqlite3.Connection, query: Query) -> Page:
     _check(query)
+    if query.ids:
+        return _named(database, query.ids)
     source, where, arguments = _conditions(database, query)
     order = _order(query.sort, source)
     counted = _kept_counts(database, query)
@@ -272,9 +279,21 @@ def find(database: sqlite3.Connection, query: Query) -> Page:
     return Page(_summaries(database, page), total, dict(counted), exact)
 
 
+def _named(database: sqlite3.Connection, ids: tuple[str, ...]) -> Page:
+    """These runs, as far as there are any, and the counts of all."""
+    rows = database.execute(
+        f"SELECT n FROM runs WHERE id IN ({','.join('?' * len(ids))}) ORDER BY n DESC",  # noqa: S608
+        ids,
+    )
+    page = [n for (n,) in rows]
+    return Page(_summaries(database, page), len(page), _kept_counts(database, Query()) or {})
+
+
 def _check(query: Query) -> None:
     """Refuse what no person asks for, and what would cost too much or is more than SQLite takes."""
     words = query.text.split() if query.text else []
+    if len(query.ids) > MOST_IDS:
+        raise ConvectError(f"At most {MOST_IDS} runs can be asked for by id.", code="too-large")
     if len(words) > MOST_TERMS or len(query.labels) > MOST_TERMS:
         raise ConvectError(
             f"A search has at most {MOST_TERMS} words and {MOST_TERMS} labels.", code="too-large"
@@ -294,6 +313,11 @@ def number_of(run_id: str) -> int:
     seconds = calendar.timegm(tuple(map(int, fields)))
     milliseconds = min(seconds * 1000 + int(run_id[15:18]), LAST)
     return _number_at(milliseconds) | (int(run_id[19:], 16) & 0x3FFFFF)
+
+
+def number_at(seconds: float) -> int:
+    """The first row of the runs that were made since then."""
+    return _number_at(_milliseconds(seconds))
 
 
 def _number_at(milliseconds: int) -> int:
@@ -397,7 +421,7 @@ def _conditions(database: sqlite3.Connection, query: Query) -> tuple[str, str, t
             alone = len(terms) == 1 and by_time
             add(f"{column} = ?" if alone else f"+{column} = ?", value)
     if query.since is not None:
-        add("runs.n >= ?", _number_at(_milliseconds(query.since)))
+        add("runs.n >= ?", number_at(query.since))
     if query.until is not None:
         add("runs.n < ?", _number_at(_milliseconds(query.until) + 1))
     return source, " AND ".join(terms), tuple(arguments)
@@ -442,5 +466,8 @@ def _text_of(summary: Mapping[str, Json]) -> str:
     values = {**summary["parameters"], **summary.get("computed", {})}
     parameters = " ".join(f"{name}={shown(value)}" for name, value in values.items())
     labels = " ".join(f"{name}={value}" for name, value in summary["labels"].items())
-    words = (summary["id"], summary["name"], summary["path"], parameters, summary["note"], labels)
+    # While it goes on, the reason changes too often to be indexed each time.
+    reason = summary["reason"] if summary["state"] in ENDED else None
+    facts = (summary[name] for name in ("id", "name", "path"))
+    words = (*facts, reason, parameters, summary["note"], labels)
     return " ".join(str(word) for word in words if word).lower()[:4000]

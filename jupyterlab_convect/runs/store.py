@@ -243,6 +243,14 @@ class Store:
         self._look_around()
         return sorted(self.index.seen(live=True))
 
+    def recent_runs(self, since: float) -> dict[str, tuple[int, bool]]:
+        """The runs that have not ended or were made since then: how much is written of each, and
+        whether it goes on, as far as the index knows.
+        """
+        self.flush()
+        self._look_around()
+        return self.index.recent(since)
+
     def remark(self, run_id: str, reason: str) -> None:
         """Show a reason that cannot be written down, until something happens to the run."""
         with self._lock:

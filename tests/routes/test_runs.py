@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from jupyterlab_convect.runs.events import RunEnd, RunStart
+from jupyterlab_convect.runs.index import Index
+from jupyterlab_convect.runs.model import new_id
+from jupyterlab_convect.runs.store import Store
 
 Write = Callable[..., Path]
 
@@ -256,6 +263,34 @@ async def test_changes_are_told_as_events(
     await eventually(lambda: told and told[-1]["state"] == "succeeded")
     assert {event["run"] for event in told} == {run["id"]}
     assert [event["seq"] for event in told] == sorted(event["seq"] for event in told)
+
+
+async def test_what_another_process_does_to_runs_is_told_too(
+    api: Any, server: Any, train: str, tmp_path: Path, eventually: Callable[..., Any]
+) -> None:
+    told: dict[str, str] = {}
+
+    async def listen(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        told[data["run"]] = data["state"]
+
+    server.event_logger.add_listener(
+        schema_id="https://events.jupyterlab-convect.dev/run/v1", listener=listen
+    )
+    _, first = await api("POST", "runs", {"path": train})
+    await api.ended(first["id"])
+    ours = server.web_app.settings["jupyterlab_convect"].workspace.store
+    record = ours.read(first["id"])
+    elsewhere = Store(ours.folder, Index(ours.index.path))
+    run = replace(record.run, id=new_id(), created=time.time())
+    elsewhere.create(run)
+    now = time.time()
+    elsewhere.append(run.id, RunStart(now), RunEnd(now, "failed", "Cell 1 raised Exception: no"))
+    elsewhere.close()
+    await eventually(lambda: told.get(run.id) == "failed")
+
+    _, page = await api("GET", "runs", id=run.id)
+    assert [each["reason"] for each in page["runs"]] == ["Cell 1 raised Exception: no"]
+    assert page["counts"] == {"succeeded": 1, "failed": 1}
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,8 @@ def test_the_newest_come_first_page_by_page(index):
         (Query(text="lr=0.5"), {2}),
         (Query(text="team=a big"), {1}),
         (Query(text="merk"), {4}),
+        (Query(text="zerodivision"), {1}),
+        (Query(text="GPU"), set()),
         (Query(text="数据"), {4}),
         (Query(text="数"), {4}),
         (Query(text="ünn"), {4}),
@@ -107,8 +109,19 @@ def test_filters(index, query, expected):
     put(
         index,
         summary(0, labels={"team": "a"}),
-        summary(1, labels={"team": "a", "kind": "big"}, state="failed"),
-        summary(2, runtime="kubernetes", state="running", parameters={"lr": 0.5}),
+        summary(
+            1,
+            labels={"team": "a", "kind": "big"},
+            state="failed",
+            reason="Cell 3 raised ZeroDivisionError: division by zero",
+        ),
+        summary(
+            2,
+            runtime="kubernetes",
+            state="running",
+            parameters={"lr": 0.5},
+            reason="No node has a GPU free.",
+        ),
         summary(3, runtime="kubernetes", sweep="s"),
         summary(4, sweep="s", note="merkwürdig dünn, 数据"),
     )

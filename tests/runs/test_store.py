@@ -15,6 +15,7 @@ from jupyterlab_convect.runs import events as e
 from jupyterlab_convect.runs.files import Changes, Journal
 from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.model import new_id
+from jupyterlab_convect.runs.others import Others
 from jupyterlab_convect.runs.retention import outlived
 from jupyterlab_convect.runs.snapshots import UNUSED, Snapshots
 from jupyterlab_convect.runs.store import Store
@@ -376,3 +377,43 @@ def test_sources_go_with_the_last_run_that_names_them(store, make_run, tmp_path)
     assert Snapshots(store.folder).read(snapshot).files.keys() == {"train.py"}
     assert store.prune(keep_days=1e-9) == [second.id]
     assert not list(store.snapshots.objects.glob("??/*"))
+
+
+def test_named_runs_come_with_the_counts_of_all(store, make_run):
+    first, second, third = (make_run() for _ in range(3))
+    for run in (first, second, third):
+        store.create(run)
+    page = store.find(Query(ids=(first.id, third.id, "20261116-074512123-ffffff")))
+    assert [each["id"] for each in page.runs] == [third.id, first.id]
+    assert (page.total, page.counts) == (2, {"queued": 3})
+    with pytest.raises(ConvectError, match="At most 200 runs"):
+        store.find(Query(ids=("x",) * 201))
+
+
+def test_runs_of_another_process_are_noticed_however_short_they_are(store, other, make_run):
+    old, short = make_run(), make_run()
+    other.create(old)
+    other.flush()
+    others = Others(store)
+    assert others.look() == []
+    other.create(short)
+    end(other, short, "failed")
+    other.flush()
+    assert others.look() == [short.id]
+    assert others.look() == []
+    other.append(old.id, e.RunStart(time.time()))
+    other.flush()
+    assert others.look() == [old.id]
+
+
+def test_the_end_of_a_long_run_of_another_process_is_noticed_once(store, other, make_run):
+    long_ago = time.time() - 7200
+    run = replace(make_run(), id=new_id(long_ago), created=long_ago)
+    other.create(run)
+    other.flush()
+    others = Others(store)
+    others.look()
+    end(other, run)
+    other.flush()
+    assert others.look() == [run.id]
+    assert others.look() == []
