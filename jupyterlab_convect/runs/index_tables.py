@@ -76,7 +76,7 @@ class Query:
     runtime: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
-    """Words that all have to occur in id, name, path, parameters, note, labels, or why it ended so."""
+    """Words that all have to occur in id, name, path, parameters, note, labels or final reason."""
     path: str | None = None
     sweep: str | None = None
     """The sweep's id, or NO_SWEEP."""
