@@ -68,12 +68,17 @@ def append_to(path: Path, flags: int = os.O_WRONLY) -> int:
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Make a file; FileExistsError when there is anything of that name."""
+    """Make a file, whole or not at all; FileExistsError when there is anything of that name."""
     mode = _file_mode(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        _share(descriptor, mode)
-        file.write(data)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            _share(descriptor, mode)
+            file.write(data)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -148,7 +148,7 @@ class Workspace:
                 hint="Choose another with CONVECT_RUNS_DIR or c.Convect.runs_dir.",
             ) from None
         name = hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
-        index = Index(Path(self.settings.index_dir).expanduser() / f"{name}.sqlite")
+        index = Index(Path(self.settings.index_dir).expanduser() / f"{name}.sqlite", self.health)
         return Store(folder, index, SHARED if shared else PRIVATE)
 
     @functools.cached_property

@@ -255,6 +255,8 @@ class Engine:
         except ConvectError as error:
             if asked:
                 raise
+            if isinstance(error, Missing):
+                self.gates.forget(run_id)
             self.log.warning("The run %s cannot be taken up: %s", run_id, error)
             return False
         if lease is None:
@@ -336,7 +338,7 @@ class Engine:
         lease = self._held.pop(run.id)
         try:
             mine = lease.renew()
-        except OSError as error:
+        except Exception as error:
             self._held[run.id] = lease
             self._take_up_later(run, error)
             return
@@ -399,6 +401,7 @@ class Engine:
     async def _renew(self) -> None:
         """Renew every lease, also of runs that are held; raises after all have been tried."""
         leases = {run_id: driver.lease for run_id, driver in self._drivers.items()}
+        self.gates.close_empty()
         leases |= self._held | self.gates.leases()
         lost, trouble = await run_in("watching", renew_all, leases)
         for name in lost:

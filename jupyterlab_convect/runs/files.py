@@ -37,14 +37,16 @@ def create_whole(path: Path, data: bytes) -> bool:
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         write_new(beside, data)
-        path.hardlink_to(beside)
-    except FileExistsError:
-        return False
-    except OSError:
-        # A disk without links, on which a reader may find the file empty for a moment.
-        return _create_without_link(path, data)
+        try:
+            path.hardlink_to(beside)
+        except FileExistsError:
+            return False
+        except OSError:
+            # A disk without links, on which a reader may find the file empty for a moment.
+            return _create_without_link(path, data)
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
     return True
 
 
@@ -180,6 +182,10 @@ class Changes:
             self.count += 1
             self.owners |= {owner, self.folder.lstat().st_uid}
             lines += data.splitlines()
+
+    def has_more(self) -> bool:
+        """Whether something came since the last time."""
+        return self._path(self.count + 1).exists()
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.ndjson"

@@ -60,8 +60,8 @@ class Gates:
         called = list(itertools.islice(gate.waiting, room))
         for next_id in called:
             del gate.waiting[next_id]
-        if not (gate.inside or called or gate.tended):
-            self._close(sweep)
+            gate.inside.add(next_id)  # Its turn is its own, also when it cannot begin at once.
+        self._close_empty(sweep)
         return called
 
     @contextlib.contextmanager
@@ -76,8 +76,7 @@ class Gates:
             yield True
         finally:
             gate.tended = False
-            if not (gate.inside or gate.waiting) and self._gates.get(sweep) is gate:
-                self._close(sweep)
+            self._close_empty(sweep)
 
     def inside(self) -> list[str]:
         """The runs that have their turn."""
@@ -87,12 +86,22 @@ class Gates:
         """Whether the run is called up by itself."""
         return any(run_id in gate.waiting for gate in self._gates.values())
 
+    def forget(self, run_id: str) -> None:
+        """The run is not there any more."""
+        for sweep in list(self._gates):
+            self.leave(sweep, run_id)
+
     def leases(self) -> dict[str, Lease]:
         return {sweep: gate.lease for sweep, gate in self._gates.items()}
 
     def lose(self, sweep: str) -> None:
         """Another process sees to this sweep now."""
         del self._gates[sweep]
+
+    def close_empty(self) -> None:
+        """Give back the leases of sweeps that need none, also where that failed before."""
+        for sweep in list(self._gates):
+            self._close_empty(sweep)
 
     def close(self) -> None:
         for sweep in list(self._gates):
@@ -107,9 +116,15 @@ class Gates:
             self._gates[sweep] = _Gate(limit_of(folder), lease)
         return self._gates[sweep]
 
+    def _close_empty(self, sweep: str) -> None:
+        gate = self._gates.get(sweep)
+        if gate is not None and not (gate.inside or gate.waiting or gate.tended):
+            self._close(sweep)
+
     def _close(self, sweep: str) -> None:
-        with contextlib.suppress(OSError):
-            self._gates.pop(sweep).lease.give_back()
+        with contextlib.suppress(OSError):  # It stays ours, and is given back later.
+            self._gates[sweep].lease.give_back()
+            del self._gates[sweep]
 
 
 def limit_of(folder: Path) -> int:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
+from ..background import Health
 from ..errors import ConvectError
 from ..filesystems import local_folder
 from ..run_files import append_to, make_folder
@@ -43,6 +44,7 @@ T = TypeVar("T")
 
 RETRY_FIRST, RETRY_MOST = 60.0, 3600.0
 """Seconds after which a file that could not be used is tried again."""
+WRITING = "Writing the index of the runs"
 
 _log = logging.getLogger(__name__)
 
@@ -57,10 +59,11 @@ class Index:
     machine's temporary folder is taken instead.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, health: Health | None = None) -> None:
         self.path = local_folder(path.parent, "jupyterlab-convect") / path.name
         self.generation = 0
         """Grows when all that was known is lost and has to be read from the folders again."""
+        self._health = health or Health(_log)
         self._closed = False
         self._lock = threading.RLock()
         self._file: tuple[int, int] | None = None
@@ -143,19 +146,26 @@ class Index:
                 raise ConvectError("The index of the runs is closed.", code="closed")
             self._follow_file()
             try:
-                with _transaction(self._database, kind):
-                    return work(self._database)
+                return self._work(kind, work)
             except sqlite3.DatabaseError as error:
                 self._mend(error)
             try:
-                with _transaction(self._database, kind):
-                    return work(self._database)
+                return self._work(kind, work)
             except sqlite3.DatabaseError as error:
                 if not _is_mendable(error):
                     raise
                 self._use_memory(error)
-            with _transaction(self._database, kind):
-                return work(self._database)
+            return self._work(kind, work)
+
+    def _work(
+        self, kind: Literal["IMMEDIATE", "DEFERRED"], work: Callable[[sqlite3.Connection], T]
+    ) -> T:
+        with _transaction(self._database, kind):
+            result = work(self._database)
+        if kind == "IMMEDIATE" and self._file is not None:
+            self._pause = RETRY_FIRST
+            self._health.recovered(WRITING)
+        return result
 
     def _mend(self, error: sqlite3.DatabaseError) -> None:
         """Make the work possible, or say why it is not."""
@@ -226,8 +236,12 @@ class Index:
         """There is nowhere to write: everything still works, only slower at the start."""
         self._file = None
         self._put_off()
-        _log.warning(
-            "The index %s cannot be used (%s). It is kept in memory for now.", self.path, error
+        self._health.failed(
+            WRITING,
+            ConvectError(
+                f"The index {self.path} cannot be used ({error}). It is kept in memory for now.",
+                code="unwritable",
+            ),
         )
         return _connect(":memory:")
 

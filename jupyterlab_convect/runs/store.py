@@ -44,6 +44,8 @@ KEPT_OPEN, KEPT_STEPS = 512, 20_000
 AT_ONCE = 200
 """Unknown runs that `find` reads before it answers; more are read behind its back."""
 BATCH = 100
+AGAIN = 4
+"""Times that `find` asks an index which loses what it knew meanwhile."""
 TAKEN_OVER = 0
 """The number under which a run keeps a result that it took over from another one."""
 
@@ -98,12 +100,12 @@ class Store:
     def find(self, query: Query = ALL) -> Page:
         """A page of runs, the newest first unless asked otherwise."""
         self.flush()
-        self._look_around()
-        page = self.index.find(query)
-        if self._look.knows(self.index.generation):
-            return page
-        self._look_around()
-        return self.index.find(query)
+        for _ in range(AGAIN):
+            self._look_around()
+            page = self.index.find(query)
+            if self._look.knows(self.index.generation):
+                break
+        return page
 
     def change(
         self,

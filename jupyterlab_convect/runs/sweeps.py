@@ -33,6 +33,7 @@ __all__ = ["Mode", "Point", "Sweeps", "points_of"]
 
 BATCH = 20
 """Runs that are made in one go before they are started."""
+TENDING = "Giving runs to the points of sweeps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ class Sweeps:
         self._ended: dict[str, tuple[Json, dict[str, Json]]] = {}
         """Summaries of sweeps that are over, with what they were made from."""
         self._tending: dict[str, asyncio.Lock] = {}
+        self._settled: dict[str, Changes] = {}
+        """What was asked so far of sweeps in which nothing is left to do until more is asked."""
 
     async def create(
         self,
@@ -133,7 +136,7 @@ class Sweeps:
             select=select,
         )
         self._write(sweep, points)
-        await self.tend(sweep_id, dict(enumerate(made)))
+        await self._try_to_tend(sweep_id, dict(enumerate(made)))
         return sweep_id
 
     def view(self, sweep_id: str) -> dict[str, Json]:
@@ -181,7 +184,7 @@ class Sweeps:
         if not bad and len(progress.runs) == len(progress.points):
             return []
         self._ask(sweep_id, {"type": "rerun", "runs": bad})
-        return await self.tend(sweep_id)
+        return await self._try_to_tend(sweep_id)
 
     async def add_points(
         self,
@@ -206,23 +209,28 @@ class Sweeps:
             return []
         await self._make(None, [_at(sweep.request, point) for point in points])
         self._ask(sweep_id, {"type": "points", "points": points})
-        return await self.tend(sweep_id)
+        return await self._try_to_tend(sweep_id)
 
     async def resume(self) -> None:
         """Go on with every sweep that nobody tends. Call after `Engine.resume`."""
-        for sweep_id in self._ids():
+        trouble: Exception | None = None
+        for sweep_id in self._unsettled():
             try:
-                self._read(sweep_id, own=True)
-                await self.tend(sweep_id)
-            except ConvectError as error:
-                if error.code != "not-own":
-                    self.engine.log.warning("The sweep %s cannot go on: %s", sweep_id, error)
+                asked = Changes(self._folder / sweep_id / "changes")
+                asked.read()
+                if await self._is_settled(sweep_id):
+                    self._settled[sweep_id] = asked
+            except Exception as error:
+                trouble = error
+        with self.engine.health.guard(TENDING):
+            if trouble is not None:
+                raise trouble
 
     async def wait(self, sweep_id: str, timeout: float | None = None) -> dict[str, Json]:
         """The view when all runs have ended. Meanwhile, what others ask of the sweep is done."""
         deadline = time.monotonic() + (math.inf if timeout is None else timeout)
         while True:
-            await self.tend(sweep_id)
+            await self._try_to_tend(sweep_id)
             progress = self._read(sweep_id)[1]
             try:
                 for run_id in progress.runs.values():
@@ -256,6 +264,18 @@ class Sweeps:
                 new = await self._fill(sweep_id, made or {})
         if self._read(sweep_id)[1].stopped:
             await self._stop_runs(sweep_id)
+        return new
+
+    async def _try_to_tend(self, sweep_id: str, made: Mapping[int, Run] | None = None) -> list[str]:
+        """`tend`, which a disk without room puts off until whoever waits or resumes tries again."""
+        try:
+            new = await self.tend(sweep_id, made)
+        except (OSError, ConvectError) as error:
+            if isinstance(error, ConvectError) and error.code != "unwritable":
+                raise
+            self.engine.health.failed(TENDING, error)
+            return []
+        self.engine.health.recovered(TENDING)
         return new
 
     async def _fill(self, sweep_id: str, made: Mapping[int, Run]) -> list[str]:
@@ -323,6 +343,25 @@ class Sweeps:
         page = self.store.find(Query(sweep=sweep.id, sort="created", limit=10 * MOST))
         current = set(progress.runs.values())
         return {run["id"]: run for run in page.runs if run["id"] in current}
+
+    def _unsettled(self) -> list[str]:
+        """Those that may need something: of the others one file each is looked for."""
+        ids = self._ids()
+        self._settled = {each: self._settled[each] for each in ids if each in self._settled}
+        return [each for each in ids if each not in self._settled or self._settled[each].has_more()]
+
+    async def _is_settled(self, sweep_id: str) -> bool:
+        """Whether it needs nothing from this user; otherwise it is given what it needs."""
+        try:
+            _, progress = self._read(sweep_id, own=True)
+        except Conflict as error:
+            if error.code != "not-own":
+                raise
+            return True
+        if progress.todo() or progress.unsure():
+            await self.tend(sweep_id)
+            return False
+        return True
 
     def _ids(self) -> list[str]:
         if not self._folder.is_dir():

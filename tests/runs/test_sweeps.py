@@ -408,3 +408,23 @@ async def test_a_sweep_of_an_earlier_version_is_read(sweeps, request_, store):
     view = sweeps.view(sweep)
     assert (view["state"], [point["run"] for point in view["points"]]) == ("succeeded", runs)
     assert points_of_all_runs(store, sweep) == Counter({2: 1})
+
+
+async def test_only_sweeps_in_which_something_is_left_to_do_are_read_again(
+    sweeps, request_, store, make, runtime, monkeypatch
+):
+    for _ in range(3):
+        sweep = await sweeps.create(request_, {"x": [1]})
+        await sweeps.wait(sweep, 60)
+    await sweeps.resume()
+    read, real = [], sweeps._read
+    monkeypatch.setattr(sweeps, "_read", lambda each, **how: read.append(each) or real(each, **how))
+    await sweeps.resume()
+    assert read == []
+    other = Engine(store, {"inprocess": runtime}, beat=0.2)
+    elsewhere = Sweeps(store, other, make)
+    elsewhere._ask(sweep, {"type": "points", "points": [{"x": 2}]})  # As another process does it.
+    await sweeps.resume()
+    assert set(read) == {sweep}
+    assert (await sweeps.wait(sweep, 60))["total"] == 2
+    await other.close()

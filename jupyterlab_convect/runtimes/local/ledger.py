@@ -7,6 +7,7 @@ belongs to a process, told apart by its start time, and counts only while that r
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -46,6 +47,8 @@ class Ledger:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._path = (folder or private_folder()) / "room.json"
+        self._owed: set[str] = set()
+        """What was given back while nothing could be written."""
 
     def take(
         self,
@@ -60,6 +63,7 @@ class Ledger:
 
         Who has room already keeps it.
         """
+        self._owed.discard(key)
         with self._change() as entries:
             if key in entries:
                 return Room(tuple(entries[key]["gpus"]))
@@ -87,26 +91,40 @@ class Ledger:
                 entries[key] = {**entries[key], "holder": dict(holder)}
 
     def give_back(self, key: str) -> None:
-        with self._change() as entries:
-            entries.pop(key, None)
+        """Where that cannot be written now, it is with the next change."""
+        self._owed.add(key)
+        with self._change():
+            pass
 
     def used(self) -> dict[str, Any]:
         """The entries of now, by key."""
-        with self._change() as entries:
-            return dict(entries)
+        with self._locked() as file:
+            return self._valid(_read(file))
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[dict[str, Any]]:
+        with self._locked() as file:
+            before = _read(file)
+            owed = set(self._owed)
+            entries = self._valid(before)
+            yield entries
+            if entries != before:
+                _write(file, json.dumps(entries).encode() + b"\n")
+            self._owed -= owed
+
+    def _valid(self, entries: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: each
+            for key, each in entries.items()
+            if key not in self._owed and is_alive(each["holder"])
+        }
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
         file = self._open()
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            before = _read(file)
-            entries = {key: each for key, each in before.items() if is_alive(each["holder"])}
-            yield entries
-            if entries != before:
-                line = json.dumps(entries).encode() + b"\n"
-                os.pwrite(file, line, 0)
-                os.ftruncate(file, len(line))
+            yield file
         finally:
             os.close(file)
 
@@ -129,6 +147,18 @@ def _read(file: int) -> dict[str, Any]:
         return {key: dict(each) for key, each in json.loads(line).items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
+
+
+def _write(file: int, line: bytes) -> None:
+    """Replace the first line, or raise and leave it as it was when there is no space."""
+    size = os.fstat(file).st_size
+    if len(line) > size:
+        more = b" " * (len(line) - size)
+        if os.pwrite(file, more, size) != len(more):
+            os.ftruncate(file, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.pwrite(file, line, 0)
+    os.ftruncate(file, len(line))
 
 
 def private_folder() -> Path:

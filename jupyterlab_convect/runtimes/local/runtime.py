@@ -41,6 +41,7 @@ from .secret_values import environment, without_secrets
 from .warm import WarmProcess
 
 FORCE_AFTER = 5.0
+SHARING = "Recording what steps use of this machine"
 """Seconds beyond the grace until a runner that does not end is killed."""
 
 
@@ -150,7 +151,8 @@ class LocalRuntime(StepRuntime):
         found = _identity(attempt)
         ended = (attempt.folder / "outputs.json").exists()
         if ended or found is None or not is_alive(found):
-            self.ledger.give_back(_key(attempt))
+            with self.health.guard(SHARING):
+                self.ledger.give_back(_key(attempt))
         self._progress.forget(attempt.key)
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
@@ -158,7 +160,8 @@ class LocalRuntime(StepRuntime):
         warm, keeper = await self._start_warm(attempt, env)
         pid = warm or self._start_cold(attempt, env)
         identity = identify(pid)
-        self.ledger.hand_over(_key(attempt), identity)
+        with self.health.guard(SHARING):  # Until it can, the room is this process's own.
+            self.ledger.hand_over(_key(attempt), identity)
         self._watch(pid)
         yield identity if keeper is None else {**identity, "keeper": identify(keeper)}
 
