@@ -119,7 +119,7 @@ def generated() -> dict[Path, str]:
     return {
         ROOT / "jupyterlab_convect/pipeline/types.py": python_types(),
         ROOT / "src/pipeline/schema.ts": typescript(),
-        ROOT / "src/pipeline/formschema.ts": typescript_for_forms(),
+        ROOT / "src/settings/formschema.ts": typescript_for_forms(),
         ROOT / "docs/pipeline.md": reference_page(),
     }
 

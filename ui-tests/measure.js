@@ -155,7 +155,7 @@ async function pipeline(page, path) {
   });
   const now = await nearest(node, middle);
   await page.mouse.dblclick(now.x, now.y);
-  const field = editor.locator('.jp-Pipeline-field[data-path="name"] input');
+  const field = editor.locator('.jp-Convect-field[data-path="name"] input');
   await field.fill('');
   const typed = await frames(page, () =>
     field.pressSequentially('a name of some length', { delay: 30 })

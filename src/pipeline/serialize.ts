@@ -1,3 +1,4 @@
+import { isObject } from '../ui/json';
 import type { IDocument, Json } from './schema';
 import { SHAPE, VERSION } from './schema';
 
@@ -66,9 +67,7 @@ export function dumps(document: IDocument): string {
   return write(document as unknown as Json, ROOT, '\n') + '\n';
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+export { isObject };
 
 /** The parts that the shared model takes apart have to be what it expects. */
 export function check(value: Json): IMalformed | null {

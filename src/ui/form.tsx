@@ -1,14 +1,13 @@
+import { caretDownIcon, caretRightIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-/** What ties an input to its label and to what is said about it; spread on the input. */
-export interface IInputProps {
-  id: string;
-  'aria-describedby': string | undefined;
-  'aria-invalid': boolean;
-}
+import type { IInputProps } from './inputs';
+import { FieldContext, TextArea, TextInput } from './inputs';
 
 export interface IFieldProps {
   label: string;
+  /** Shown over the label. */
+  title?: string;
   /** Stands after the label. */
   extra?: React.ReactNode;
   hint?: string | null;
@@ -16,61 +15,111 @@ export interface IFieldProps {
   error?: string | null;
   /** It is part of what is wrong, as is said elsewhere. */
   invalid?: boolean;
+  /** How bad what is said is. */
+  severity?: 'error' | 'warning' | 'info';
+  /** It has a value of its own, not that of the defaults. */
+  isSet?: boolean;
+  isRequired?: boolean;
+  /** It has several inputs, each with a label of its own. */
+  isGroup?: boolean;
+  /** By which somebody who looks for it finds it. */
+  path?: string;
 }
 
-/** A label beside what it names, and below that how to fill it in or what is wrong. */
+/** A label with what it names, and below that how to fill it in or what is wrong. */
 export function Field(
-  props: IFieldProps & { children: (input: IInputProps) => React.ReactNode }
+  props: IFieldProps & {
+    children: React.ReactNode | ((input: IInputProps) => React.ReactNode);
+  }
 ): JSX.Element {
-  const { label, extra, hint, error, invalid, children } = props;
+  const { label, title, extra, hint, error, isGroup, children } = props;
+  const severity = props.severity ?? (error ? 'error' : undefined);
   const id = React.useId();
   const note = `${id}-note`;
+  const said = error || hint;
+  const invalid = severity === 'error' || !!props.invalid;
+  const input = React.useMemo(
+    () => ({
+      id,
+      'aria-describedby': said ? note : undefined,
+      'aria-invalid': invalid
+    }),
+    [id, note, said, invalid]
+  );
+  const text = {
+    title: title ? `${label}\n${title}` : undefined,
+    className: props.isSet ? 'jp-mod-set' : undefined,
+    children: (
+      <>
+        {label}
+        {props.isRequired && <span className="jp-Convect-required"> *</span>}
+      </>
+    )
+  };
   return (
-    <div className="jp-Convect-field">
+    <div
+      className={`jp-Convect-field${severity ? ` jp-mod-${severity}` : ''}`}
+      data-path={props.path}
+      {...(isGroup ? { role: 'group', 'aria-labelledby': `${id}-label` } : {})}
+    >
       <span className="jp-Convect-label">
-        <label htmlFor={id}>{label}</label>
+        {isGroup ? (
+          <span id={`${id}-label`} {...text} />
+        ) : (
+          <label htmlFor={id} {...text} />
+        )}
         {extra}
       </span>
       <span className="jp-Convect-input">
-        {children({
-          id,
-          'aria-describedby': error || hint ? note : undefined,
-          'aria-invalid': !!error || !!invalid
-        })}
-        {error ? (
-          <span id={note} className="jp-Convect-error" role="alert">
-            {error}
+        <FieldContext.Provider value={isGroup ? null : input}>
+          {typeof children === 'function' ? children(input) : children}
+        </FieldContext.Provider>
+        {said && (
+          <span
+            id={note}
+            className={error ? 'jp-Convect-error' : 'jp-Convect-help'}
+            role={error ? 'alert' : undefined}
+          >
+            {said}
           </span>
-        ) : (
-          hint && (
-            <span id={note} className="jp-Convect-help">
-              {hint}
-            </span>
-          )
         )}
       </span>
     </div>
   );
 }
 
-/** Fields that are folded away until somebody wants them; `open` unfolds them. */
-export function Group(props: {
+/** Fields that can be folded away. */
+export function Section(props: {
   title: string;
-  open: boolean;
+  /** What tells it from others. */
+  name?: string;
+  isOpen: boolean;
+  /** How many of its fields are filled in. */
+  count?: number;
+  onToggle: (open: boolean) => void;
   children: React.ReactNode;
 }): JSX.Element {
-  const { title, open, children } = props;
-  const [isOpen, setOpen] = React.useState(open);
-  React.useEffect(() => setOpen(was => was || open), [open]);
+  const { title, name, isOpen, count, onToggle, children } = props;
+  const icon = isOpen ? caretDownIcon : caretRightIcon;
+  const id = React.useId();
   return (
-    <details
-      className="jp-Convect-group"
-      open={isOpen}
-      onToggle={event => setOpen(event.currentTarget.open)}
-    >
-      <summary>{title}</summary>
-      {children}
-    </details>
+    <section className="jp-Convect-section" data-group={name}>
+      <h3>
+        <button
+          type="button"
+          aria-expanded={isOpen}
+          aria-controls={isOpen ? id : undefined}
+          onClick={() => onToggle(!isOpen)}
+        >
+          <icon.react tag="span" />
+          {title}
+          {!isOpen && !!count && (
+            <span className="jp-Convect-tag">{count}</span>
+          )}
+        </button>
+      </h3>
+      {isOpen && <div id={id}>{children}</div>}
+    </section>
   );
 }
 
@@ -86,37 +135,14 @@ export function TextField(
   }
 ): JSX.Element {
   const { value, onChange, example, lines, suggestions, ...field } = props;
+  const common = { value, onChange, placeholder: example };
   return (
     <Field {...field}>
-      {input => {
-        const common = {
-          ...input,
-          className: 'jp-mod-styled',
-          value,
-          placeholder: example,
-          spellCheck: false,
-          onChange: (
-            event: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>
-          ) => onChange(event.target.value)
-        };
-        if (lines) {
-          return <textarea rows={lines} {...common} />;
-        }
-        if (!suggestions?.length) {
-          return <input {...common} />;
-        }
-        const list = `${input.id}-list`;
-        return (
-          <>
-            <input {...common} list={list} />
-            <datalist id={list}>
-              {suggestions.map(suggestion => (
-                <option key={suggestion} value={suggestion} />
-              ))}
-            </datalist>
-          </>
-        );
-      }}
+      {lines ? (
+        <TextArea rows={lines} {...common} />
+      ) : (
+        <TextInput list={suggestions} {...common} />
+      )}
     </Field>
   );
 }

@@ -3,6 +3,8 @@ export * from './dialog';
 export * from './form';
 export * from './format';
 export * from './hooks';
+export * from './inputs';
+export * from './json';
 export * from './observable';
 export * from './sentences';
 export * from './shell';

@@ -44,7 +44,7 @@ export function handleOf(page: Page, id: string, end: string): Locator {
 }
 
 export function field(page: Page, path: string): Locator {
-  return editorOf(page).locator(`.jp-Pipeline-field[data-path="${path}"]`);
+  return editorOf(page).locator(`.jp-Convect-field[data-path="${path}"]`);
 }
 
 /** The document as it would be written. */

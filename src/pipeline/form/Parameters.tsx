@@ -1,5 +1,13 @@
 import * as React from 'react';
 
+import { readValue, Row, writeValue } from '../../settings';
+import {
+  AddButton,
+  BrowseButton,
+  RemoveButton,
+  Select,
+  TextInput
+} from '../../ui';
 import {
   outputExpression,
   parameterExpression,
@@ -10,16 +18,7 @@ import type { IPort } from '../ports';
 import type { Json } from '../schema';
 import { isObject } from '../serialize';
 import { useForm } from './context';
-import { readValue, writeValue } from './fields';
-import {
-  AddButton,
-  BrowseButton,
-  RemoveButton,
-  Select,
-  TextInput
-} from './inputs';
 import { pickFiles } from './pick';
-import { Row } from './Row';
 
 type Source = 'value' | 'parameter' | 'output' | 'file';
 
@@ -106,7 +105,6 @@ function Parameter(props: {
   const path = [property, port.name];
   const [chosen, setChosen] = React.useState<Source | null>(null);
   const source = chosen ?? sourceOf(value);
-  const id = React.useId();
   const write = (next: Json | undefined) => {
     setChosen(null);
     set(path, next);
@@ -124,12 +122,11 @@ function Parameter(props: {
       label={port.name}
       help={port.help}
       path={path}
-      fieldId={id}
       isSet={value !== undefined}
       isRequired={port.isRequired && value === undefined}
       extra={
         <>
-          {port.type && <span className="jp-Pipeline-type">{port.type}</span>}
+          {port.type && <span className="jp-Convect-tag">{port.type}</span>}
           {port.isUnknown && (
             <RemoveButton
               label={trans.__('Remove %1', port.name)}
@@ -150,9 +147,9 @@ function Parameter(props: {
         </>
       }
     >
-      {port.help && <div className="jp-Pipeline-help">{port.help}</div>}
+      {port.help && <div className="jp-Convect-help">{port.help}</div>}
       {source === 'value' && (
-        <ValueInput id={id} port={port} value={value} set={write} />
+        <ValueInput port={port} value={value} set={write} />
       )}
       {source === 'parameter' && (
         <PipelineParameter port={port} value={value} set={write} />
@@ -170,7 +167,7 @@ interface ISourceProps {
 
 /** A typed value. */
 export function ValueInput(
-  props: ISourceProps & { id?: string; port: IPort; label?: string }
+  props: ISourceProps & { port: IPort; label?: string }
 ): JSX.Element {
   const { trans } = useForm().session;
   const { port, value } = props;
@@ -184,7 +181,6 @@ export function ValueInput(
   ) {
     return (
       <Select
-        id={props.id}
         label={props.label}
         value={writeValue(value)}
         options={[
@@ -205,7 +201,6 @@ export function ValueInput(
   }
   return (
     <TextInput
-      id={props.id}
       label={props.label}
       value={writeValue(value)}
       placeholder={fallback}
@@ -300,7 +295,7 @@ function FileValue(props: ISourceProps): JSX.Element {
     }
   };
   return (
-    <div className="jp-Pipeline-listRow">
+    <div className="jp-Convect-listRow">
       <TextInput
         value={path}
         label={session.trans.__('File')}

@@ -1,12 +1,11 @@
 import * as React from 'react';
 
 import { sentenceOf } from '../../api';
+import { Form, Row } from '../../settings';
+import { TextArea, TextInput } from '../../ui';
 import { fetchComponent } from '../components';
 import { renameNode } from '../edits';
 import { useForm } from '../form/context';
-import { Form } from '../form/Form';
-import { TextArea, TextInput } from '../form/inputs';
-import { Row } from '../form/Row';
 import { iconOf } from '../canvas/StepCard';
 import { kindLabel } from '../canvas/flow';
 import { nameOf } from '../graph';
@@ -22,7 +21,7 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
       <h2 className="jp-Pipeline-formTitle">
         <icon.react tag="span" />
         {view.name}
-        <span className="jp-Pipeline-type">
+        <span className="jp-Convect-tag">
           {kindLabel(view.kind, session.trans)}
         </span>
       </h2>
@@ -78,7 +77,6 @@ function MissingComponent(props: { id: string; source?: string }): JSX.Element {
 function IdField({ id }: { id: string }): JSX.Element {
   const { session } = useForm();
   const { trans } = session;
-  const fieldId = React.useId();
   return (
     <Row
       label={trans.__('Id')}
@@ -86,10 +84,8 @@ function IdField({ id }: { id: string }): JSX.Element {
         'What expressions call the node. Changing it changes them too.'
       )}
       path={['id']}
-      fieldId={fieldId}
     >
       <TextInput
-        id={fieldId}
         value={id}
         isLazy
         onChange={wish => {
@@ -105,12 +101,12 @@ function IdField({ id }: { id: string }): JSX.Element {
 function Members({ ids }: { ids: readonly string[] }): JSX.Element {
   const { session } = useForm();
   return (
-    <Row label={session.trans.__('Members')} path={['members']}>
+    <Row label={session.trans.__('Members')} path={['members']} isGroup>
       <ul className="jp-Pipeline-members">
         {ids.map(id => (
           <li key={id}>
             <button
-              className="jp-Pipeline-link"
+              className="jp-Convect-link"
               onClick={() => session.showProperties(id)}
             >
               {nameOf(session.document, id)}
@@ -125,17 +121,11 @@ function Members({ ids }: { ids: readonly string[] }): JSX.Element {
 export function CommentProperties({ id }: { id: string }): JSX.Element {
   const { session } = useForm();
   const { trans } = session;
-  const fieldId = React.useId();
   return (
     <>
       <h2 className="jp-Pipeline-formTitle">{trans.__('Note')}</h2>
-      <Row
-        label={trans.__('Text, in markdown')}
-        path={['comments', id]}
-        fieldId={fieldId}
-      >
+      <Row label={trans.__('Text, in markdown')} path={['comments', id]}>
         <TextArea
-          id={fieldId}
           rows={12}
           value={session.document.comments?.[id]?.text ?? ''}
           onChange={text =>

@@ -1,15 +1,18 @@
 import * as React from 'react';
 
+import type { IFieldSchema } from '../../settings';
+import {
+  definitionOf,
+  Field,
+  fieldsOf,
+  Form,
+  Row,
+  SCHEMA
+} from '../../settings';
+import { AddButton, RemoveButton, Select, TextInput } from '../../ui';
 import { useForm } from '../form/context';
-import type { IFieldSchema } from '../form/fields';
-import { definitionOf, fieldsOf } from '../form/fields';
-import { Field } from '../form/Field';
-import { Form } from '../form/Form';
-import { AddButton, RemoveButton, Select, TextInput } from '../form/inputs';
 import { ValueInput } from '../form/Parameters';
-import { Row } from '../form/Row';
 import { pipelineIcon } from '../icons';
-import { SCHEMA } from '../formschema';
 import type { IParameter, Json } from '../schema';
 
 /** Name, parameters and defaults of the pipeline itself. */
@@ -31,7 +34,7 @@ export function PipelineProperties(): JSX.Element {
         {document.name ?? trans.__('Pipeline')}
       </h2>
       {own}
-      <section className="jp-Pipeline-section">
+      <section className="jp-Convect-section">
         <h3>{trans.__('Parameters')}</h3>
         <p className="jp-Pipeline-hintText">
           {trans.__('Values that each run may choose.')}
@@ -107,6 +110,7 @@ function PipelineParameter(props: {
       label={name}
       path={path}
       isSet
+      isGroup
       extra={
         <>
           <Select
@@ -125,8 +129,8 @@ function PipelineParameter(props: {
         </>
       }
     >
-      <div className="jp-Pipeline-parts">
-        <label className="jp-Pipeline-part jp-mod-wide">
+      <div className="jp-Convect-parts">
+        <label className="jp-Convect-part jp-mod-wide">
           <ValueInput
             port={{ name, type: parameter.type, choices: parameter.choices }}
             value={parameter.default as Json | undefined}
@@ -134,14 +138,14 @@ function PipelineParameter(props: {
           />
           <span>{trans.__('default')}</span>
         </label>
-        <label className="jp-Pipeline-part jp-mod-wide">
+        <label className="jp-Convect-part jp-mod-wide">
           <TextInput
             value={parameter.description ?? ''}
             onChange={text => set([...path, 'description'], text || undefined)}
           />
           <span>{trans.__('description')}</span>
         </label>
-        <label className="jp-Pipeline-part jp-mod-check">
+        <label className="jp-Convect-part jp-mod-check">
           <input
             type="checkbox"
             checked={parameter.required ?? false}

@@ -1,7 +1,7 @@
 import * as React from 'react';
 
-import { FormContext } from '../form/context';
-import type { IFormContext } from '../form/context';
+import { FormProvider } from '../../settings';
+import { nodeForm } from '../form/nodeform';
 import { isStep } from '../graph';
 import type { Path } from '../model';
 import type { Session } from '../session';
@@ -26,22 +26,17 @@ export function Properties({ session }: { session: Session }): JSX.Element {
   const isNode = id !== null && id in document.nodes;
   const node = isNode ? id : null;
 
-  const context = React.useMemo<IFormContext>(
-    () => ({
-      session,
-      node,
-      isReadOnly,
-      problems: problems.filter(problem => (problem.node ?? null) === node),
-      isMixed: () => false,
-      set: (path, value) => {
-        const place = (
-          node === null ? ['meta', ...path] : ['nodes', node, ...path]
-        ) as Path;
-        session.doc.edit(draft => draft.set(place, value), place.join('.'));
-      }
-    }),
-    [session, node, isReadOnly, problems]
-  );
+  const context = nodeForm(session, node, {
+    isReadOnly,
+    problems: problems.filter(problem => (problem.node ?? null) === node),
+    isMixed: () => false,
+    set: (path, value) => {
+      const place = (
+        node === null ? ['meta', ...path] : ['nodes', node, ...path]
+      ) as Path;
+      session.doc.edit(draft => draft.set(place, value), place.join('.'));
+    }
+  });
   const host = useJump(session);
 
   if (selection.size > 1) {
@@ -62,7 +57,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
     );
   }
   return (
-    <FormContext.Provider value={context}>
+    <FormProvider value={context}>
       <div ref={host} className="jp-Pipeline-form" key={id ?? ''}>
         {isNode ? (
           <NodeProperties id={id} />
@@ -72,7 +67,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
           <PipelineProperties />
         )}
       </div>
-    </FormContext.Provider>
+    </FormProvider>
   );
 }
 

@@ -1,8 +1,7 @@
 import * as React from 'react';
 
-import type { IFormContext } from '../form/context';
-import { FormContext } from '../form/context';
-import { Form } from '../form/Form';
+import { Form, FormProvider } from '../../settings';
+import { nodeForm } from '../form/nodeform';
 import { nameOf } from '../graph';
 import type { Json } from '../schema';
 import { isObject } from '../serialize';
@@ -21,9 +20,7 @@ export function SeveralProperties(props: {
   const problems = useStore(session.checker.store, state => state.problems);
   const nodes = ids.map(id => document.nodes[id] as unknown as Json);
   const shown = settingsOf(common(nodes));
-  const context: IFormContext = {
-    session,
-    node: null,
+  const context = nodeForm(session, null, {
     isReadOnly,
     problems: problems.filter(problem => ids.includes(problem.node ?? '')),
     isMixed: path => !areSame(nodes.map(node => valueAt(node, path))),
@@ -41,9 +38,9 @@ export function SeveralProperties(props: {
         },
         [...ids, ...path].join('.')
       )
-  };
+  });
   return (
-    <FormContext.Provider value={context}>
+    <FormProvider value={context}>
       <h2 className="jp-Pipeline-formTitle">
         {trans._n('%1 node', '%1 nodes', ids.length)}
       </h2>
@@ -54,7 +51,7 @@ export function SeveralProperties(props: {
         )}
       </p>
       <Form definition="settings" value={shown} inherited={document.defaults} />
-    </FormContext.Provider>
+    </FormProvider>
   );
 }
 

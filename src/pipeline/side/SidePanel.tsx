@@ -33,7 +33,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
           </button>
         ))}
         <button
-          className="jp-Pipeline-iconButton jp-Pipeline-sideClose"
+          className="jp-Convect-iconButton jp-Pipeline-sideClose"
           title={trans.__('Close')}
           aria-label={trans.__('Close')}
           onClick={() => session.state.update({ panel: null })}

@@ -7,7 +7,7 @@ import type { IProblem } from '../../api';
 import {
   Field,
   goalLabel,
-  Group,
+  Section,
   runtimeLabel,
   TextField,
   translated,
@@ -97,6 +97,22 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
         </p>
       </div>
     </div>
+  );
+}
+
+/** Fields that are folded away until somebody wants them; `open` unfolds them. */
+function Group(props: {
+  title: string;
+  open: boolean;
+  children: React.ReactNode;
+}): JSX.Element {
+  const { title, open, children } = props;
+  const [isOpen, setOpen] = React.useState(open);
+  React.useEffect(() => setOpen(was => was || open), [open]);
+  return (
+    <Section title={title} isOpen={isOpen} onToggle={setOpen}>
+      {children}
+    </Section>
   );
 }
 

@@ -2,13 +2,32 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import { closeIcon, folderIcon, HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { useForm } from './context';
+import { useTrans } from './hooks';
+
+/** Whether inputs only show what they hold. */
+export const ReadOnly = React.createContext(false);
+
+/** What ties an input to its label and to what is said about it; spread on the input. */
+export interface IInputProps {
+  id: string | undefined;
+  'aria-describedby': string | undefined;
+  'aria-invalid': boolean;
+}
+
+/** The field that an input stands in; null where the input has a label of its own. */
+export const FieldContext = React.createContext<IInputProps | null>(null);
+
+function useField(label: string | undefined): object {
+  const field = React.useContext(FieldContext);
+  return label === undefined ? (field ?? {}) : { 'aria-label': label };
+}
 
 export interface ITextProps {
-  id?: string;
   value: string;
   placeholder?: string;
+  /** What it is called where no field does. */
   label?: string;
+  /** What to choose from, if one likes. */
   list?: readonly string[];
   type?: 'text' | 'number';
   min?: number;
@@ -23,21 +42,19 @@ export interface ITextProps {
  * another way; what somebody else writes meanwhile takes its place.
  */
 export function TextInput(props: ITextProps): JSX.Element {
-  const { isReadOnly } = useForm();
   const [draft, setDraft] = useDraft(props.value);
   const listId = React.useId();
   return (
     <>
       <input
-        id={props.id}
-        className="jp-mod-styled jp-Pipeline-input"
+        {...useField(props.label)}
+        className="jp-mod-styled"
         type={props.type ?? 'text'}
         min={props.min}
         step="any"
-        aria-label={props.label}
         value={draft ?? props.value}
         placeholder={props.placeholder}
-        readOnly={isReadOnly}
+        readOnly={React.useContext(ReadOnly)}
         list={props.list?.length ? listId : undefined}
         spellCheck={false}
         onBlur={() => {
@@ -91,16 +108,15 @@ function useDraft(
 }
 
 export function TextArea(props: ITextProps & { rows?: number }): JSX.Element {
-  const { isReadOnly } = useForm();
   return (
     <textarea
-      id={props.id}
-      className="jp-mod-styled jp-Pipeline-input"
-      aria-label={props.label}
+      {...useField(props.label)}
+      className="jp-mod-styled"
       rows={props.rows ?? 3}
       value={props.value}
       placeholder={props.placeholder}
-      readOnly={isReadOnly}
+      readOnly={React.useContext(ReadOnly)}
+      spellCheck={false}
       onChange={event => props.onChange(event.target.value)}
     />
   );
@@ -109,29 +125,32 @@ export function TextArea(props: ITextProps & { rows?: number }): JSX.Element {
 export interface IOption {
   value: string;
   label: string;
+  disabled?: boolean;
 }
 
+/** A choice; a value that is not among the options is shown as it is. */
 export function Select(props: {
-  id?: string;
   value: string;
   label?: string;
   options: readonly IOption[];
   onChange: (value: string) => void;
 }): JSX.Element {
-  const { isReadOnly } = useForm();
   const isKnown = props.options.some(option => option.value === props.value);
   return (
     <HTMLSelect
-      id={props.id}
-      className="jp-Pipeline-select"
-      aria-label={props.label}
+      {...useField(props.label)}
+      className="jp-Convect-select"
       value={props.value}
-      disabled={isReadOnly}
+      disabled={React.useContext(ReadOnly)}
       onChange={event => props.onChange(event.target.value)}
     >
       {!isKnown && <option value={props.value}>{props.value}</option>}
       {props.options.map(option => (
-        <option key={option.value} value={option.value}>
+        <option
+          key={option.value}
+          value={option.value}
+          disabled={option.disabled}
+        >
           {option.label}
         </option>
       ))}
@@ -139,17 +158,32 @@ export function Select(props: {
   );
 }
 
-/** A small button with a picture. */
+export function CheckBox(props: {
+  checked: boolean;
+  label?: string;
+  onChange: (checked: boolean) => void;
+}): JSX.Element {
+  return (
+    <input
+      {...useField(props.label)}
+      type="checkbox"
+      checked={props.checked}
+      disabled={React.useContext(ReadOnly)}
+      onChange={event => props.onChange(event.target.checked)}
+    />
+  );
+}
+
+/** A small button with a picture, where something can be changed. */
 export function IconButton(props: {
   icon: LabIcon;
   label: string;
   onClick: () => void;
 }): JSX.Element | null {
-  const { isReadOnly } = useForm();
-  return isReadOnly ? null : (
+  return React.useContext(ReadOnly) ? null : (
     <button
       type="button"
-      className="jp-Pipeline-iconButton"
+      className="jp-Convect-iconButton"
       title={props.label}
       aria-label={props.label}
       onClick={props.onClick}
@@ -167,11 +201,10 @@ export function RemoveButton(props: {
 }
 
 export function BrowseButton(props: { onClick: () => void }): JSX.Element {
-  const { session } = useForm();
   return (
     <IconButton
       icon={folderIcon}
-      label={session.trans.__('Choose…')}
+      label={useTrans().__('Choose…')}
       onClick={props.onClick}
     />
   );
@@ -181,9 +214,8 @@ export function AddButton(props: {
   label: string;
   onClick: () => void;
 }): JSX.Element | null {
-  const { isReadOnly } = useForm();
-  return isReadOnly ? null : (
-    <button type="button" className="jp-Pipeline-add" onClick={props.onClick}>
+  return React.useContext(ReadOnly) ? null : (
+    <button type="button" className="jp-Convect-link" onClick={props.onClick}>
       + {props.label}
     </button>
   );

@@ -1,42 +1,37 @@
+import type { JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { Json } from '../schema';
+import { AddButton, BrowseButton, RemoveButton, TextInput } from '../ui';
 import { useForm } from './context';
-import { AddButton, BrowseButton, RemoveButton, TextInput } from './inputs';
-import { pickFiles } from './pick';
 
 /** Texts, one under the other; globs can also be picked. */
 export function StringList(props: {
   values: readonly string[];
   inherited?: readonly string[];
   label: string;
-  /** The folder, on the server, that picked files are relative to; none to pick. */
-  filesFrom?: string;
+  /** They stand for files, which can be picked. */
+  isGlobs?: boolean;
   onChange: (values: string[] | undefined) => void;
 }): JSX.Element {
-  const { session } = useForm();
-  const { trans } = session;
+  const { trans, pick } = useForm();
   const { values } = props;
   const write = (next: string[]) =>
     props.onChange(next.length ? next : undefined);
-  const pick = async () => {
-    const paths = await pickFiles(session, {
-      several: true,
-      from: props.filesFrom
-    });
+  const browse = async () => {
+    const paths = (await pick?.({ several: true })) ?? [];
     if (paths.length) {
       write([...values, ...paths.filter(path => !values.includes(path))]);
     }
   };
   return (
-    <div className="jp-Pipeline-list">
+    <div className="jp-Convect-list">
       {(props.inherited ?? []).map(value => (
-        <div key={value} className="jp-Pipeline-inherited">
+        <div key={value} className="jp-Convect-inherited">
           {value}
         </div>
       ))}
       {values.map((value, index) => (
-        <div key={index} className="jp-Pipeline-listRow">
+        <div key={index} className="jp-Convect-listRow">
           <TextInput
             value={value}
             label={`${props.label} ${index + 1}`}
@@ -50,13 +45,13 @@ export function StringList(props: {
           />
         </div>
       ))}
-      <div className="jp-Pipeline-listRow">
+      <div className="jp-Convect-listRow">
         <AddButton
           label={trans.__('Add')}
           onClick={() => write([...values, ''])}
         />
-        {props.filesFrom !== undefined && (
-          <BrowseButton onClick={() => void pick()} />
+        {props.isGlobs && pick && (
+          <BrowseButton onClick={() => void browse()} />
         )}
       </div>
     </div>
@@ -73,7 +68,7 @@ export function PairList(props: {
   label: string;
   onChange: (values: { [key: string]: string } | undefined) => void;
 }): JSX.Element {
-  const { trans } = useForm().session;
+  const { trans } = useForm();
   const rows = Object.entries(props.values);
   const write = (next: [string, string][]) =>
     props.onChange(next.length ? Object.fromEntries(next) : undefined);
@@ -81,14 +76,14 @@ export function PairList(props: {
     ([key]) => !(key in props.values)
   );
   return (
-    <div className="jp-Pipeline-list">
+    <div className="jp-Convect-list">
       {inherited.map(([key, value]) => (
-        <div key={key} className="jp-Pipeline-inherited">
+        <div key={key} className="jp-Convect-inherited">
           {key}={value}
         </div>
       ))}
       {rows.map(([key, value], index) => (
-        <div key={index} className="jp-Pipeline-listRow">
+        <div key={index} className="jp-Convect-listRow">
           <TextInput
             value={key}
             label={trans.__('%1: name', props.label)}
@@ -138,14 +133,14 @@ export function ObjectList(props: {
     set: (key: string, value: Json | undefined) => void
   ) => React.ReactNode;
 }): JSX.Element {
-  const { trans } = useForm().session;
+  const { trans } = useForm();
   const { values } = props;
   const write = (next: { [key: string]: Json }[]) =>
     props.onChange(next.length ? next : undefined);
   return (
-    <div className="jp-Pipeline-list">
+    <div className="jp-Convect-list">
       {values.map((value, index) => (
-        <fieldset key={index} className="jp-Pipeline-object">
+        <fieldset key={index} className="jp-Convect-object">
           <RemoveButton
             label={trans.__('Remove')}
             onClick={() => write(values.filter((_, at) => at !== index))}

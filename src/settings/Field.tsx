@@ -1,13 +1,12 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
-import { reachable } from '../graph';
-import type { Json } from '../schema';
-import { isObject } from '../serialize';
-import { useForm } from './context';
+import { isObject } from '../ui';
+import { useForm, words } from './context';
 import type { IFieldSchema, IFormField } from './fields';
 import { fieldsOf, follow, writeValue } from './fields';
 import { AmountField, GpuField, RetriesField } from './amounts';
-import { RemoveButton, Select } from './inputs';
 import { ObjectList, PairList, StringList } from './lists';
 import { Row } from './Row';
 import type { IInputProps } from './values';
@@ -35,6 +34,11 @@ export interface IFieldProps {
 export function Field(props: IFieldProps): JSX.Element {
   const { field } = props;
   const { schema } = field;
+  const { widgets } = useForm();
+  const Own = widgets?.[schema['x-form']?.widget ?? ''];
+  if (Own) {
+    return <Own {...props} />;
+  }
   switch (field.definition) {
     case 'amount':
       return <AmountField {...props} />;
@@ -63,8 +67,6 @@ export function Field(props: IFieldProps): JSX.Element {
       return <Labelled {...props} as={ImageInput} />;
     case 'kernel':
       return <Labelled {...props} as={KernelInput} />;
-    case 'nodes':
-      return <AfterField {...props} />;
   }
   if (schema.type === 'array') {
     return <ListField {...props} />;
@@ -85,31 +87,36 @@ function Labelled(
   props: IFieldProps & { as: (props: IInputProps) => JSX.Element }
 ): JSX.Element {
   const { as: Input, ...rest } = props;
-  const { set, session, isMixed } = useForm();
+  const { set, trans, isMixed } = useForm();
   const { schema } = props.field;
-  const id = React.useId();
   return (
     <Row
-      label={session.words(schema.title ?? props.field.name)}
-      help={schema.description && session.words(schema.description)}
+      label={words(trans, schema.title ?? props.field.name)}
+      help={schema.description && words(trans, schema.description)}
       path={props.path}
       isSet={props.value !== undefined}
-      fieldId={id}
     >
       <Input
         {...rest}
-        id={id}
         placeholder={
           isMixed(props.path)
             ? '…'
             : writeValue(props.inherited ?? schema.default) ||
-              schema['x-form']?.placeholder ||
-              ''
+              exampleOf(trans, schema)
         }
         set={value => set(props.path, value)}
       />
     </Row>
   );
+}
+
+/** What one could write, told from what holds when nothing is written. */
+export function exampleOf(
+  trans: TranslationBundle,
+  schema: IFieldSchema
+): string {
+  const example = schema['x-form']?.placeholder;
+  return example === undefined ? '' : trans.__('for example %1', example);
 }
 
 /** An object of the format inside a part: its fields, without a frame. */
@@ -132,22 +139,22 @@ function Nested(props: IFieldProps): JSX.Element {
 }
 
 function PairsField(props: IFieldProps): JSX.Element {
-  const { set, session, node } = useForm();
+  const { set, trans, env } = useForm();
   const { schema } = props.field;
-  const label = session.words(schema.title ?? props.field.name);
-  const facts = node === null ? null : session.factsOf(node);
+  const label = words(trans, schema.title ?? props.field.name);
   return (
     <Row
       label={label}
-      help={schema.description && session.words(schema.description)}
+      help={schema.description && words(trans, schema.description)}
       path={props.path}
       isSet={props.value !== undefined}
+      isGroup
     >
       <PairList
         label={label}
         values={texts(props.value)}
         inherited={texts(props.inherited)}
-        suggestions={props.field.name === 'env' ? facts?.env : undefined}
+        suggestions={props.field.name === 'env' ? env : undefined}
         onChange={values => set(props.path, values)}
       />
     </Row>
@@ -163,18 +170,19 @@ function texts(value: Json | undefined): { [key: string]: string } {
 }
 
 function ListField(props: IFieldProps): JSX.Element {
-  const { set, session, node } = useForm();
+  const { set, trans } = useForm();
   const { schema, name } = props.field;
-  const label = session.words(schema.title ?? name);
+  const label = words(trans, schema.title ?? name);
   const items: IFieldSchema = follow(schema.items ?? {});
   const values = Array.isArray(props.value) ? props.value : [];
   const inherited = Array.isArray(props.inherited) ? props.inherited : [];
   return (
     <Row
       label={label}
-      help={schema.description && session.words(schema.description)}
+      help={schema.description && words(trans, schema.description)}
       path={props.path}
       isSet={props.value !== undefined}
+      isGroup
     >
       {items.type === 'object' ? (
         <ObjectList
@@ -193,11 +201,7 @@ function ListField(props: IFieldProps): JSX.Element {
           label={label}
           values={values.map(writeValue)}
           inherited={inherited.map(writeValue)}
-          filesFrom={
-            schema['x-form']?.widget === 'globs'
-              ? session.folderOf(node)
-              : undefined
-          }
+          isGlobs={schema['x-form']?.widget === 'globs'}
           onChange={next => set(props.path, next)}
         />
       )}
@@ -211,16 +215,15 @@ function Entries(props: {
   value: { [key: string]: Json };
   set: (key: string, value: Json | undefined) => void;
 }): JSX.Element {
-  const { session } = useForm();
+  const { trans } = useForm();
   return (
     <>
       {fieldsOf(props.schema).map(field => {
-        const label = session.words(field.schema.title ?? field.name);
+        const label = words(trans, field.schema.title ?? field.name);
         const isRequired = props.schema.required?.includes(field.name);
         const common = {
           field,
           path: [],
-          id: '',
           value: props.value[field.name],
           placeholder: writeValue(field.schema.default),
           set: (value: Json | undefined) =>
@@ -230,7 +233,7 @@ function Entries(props: {
             )
         };
         return (
-          <label key={field.name} className="jp-Pipeline-entry">
+          <label key={field.name} className="jp-Convect-entry">
             <span>{label}</span>
             {field.schema.enum ? (
               <EnumInput {...common} />
@@ -243,53 +246,5 @@ function Entries(props: {
         );
       })}
     </>
-  );
-}
-
-/** The nodes before this one: what it says, not what follows from its values. */
-function AfterField(props: IFieldProps): JSX.Element {
-  const { set, session, node } = useForm();
-  const { trans } = session;
-  const after = (Array.isArray(props.value) ? props.value : []).map(writeValue);
-  const later = reachable(session.edges, [node ?? ''], 'down');
-  const free = Object.entries(session.document.nodes).filter(
-    ([id, item]) =>
-      item.kind !== 'group' && !after.includes(id) && !later.has(id)
-  );
-  const write = (ids: string[]) =>
-    set(props.path, ids.length ? ids : undefined);
-  return (
-    <Row
-      label={session.words(props.field.schema.title ?? '')}
-      help={session.words(props.field.schema.description ?? '')}
-      path={props.path}
-      isSet={after.length > 0}
-    >
-      <div className="jp-Pipeline-chips">
-        {after.map(id => (
-          <span key={id} className="jp-Pipeline-chip">
-            {session.document.nodes[id]?.name ?? id}
-            <RemoveButton
-              label={trans.__('Remove %1', id)}
-              onClick={() => write(after.filter(item => item !== id))}
-            />
-          </span>
-        ))}
-        {free.length > 0 && (
-          <Select
-            value=""
-            label={trans.__('Add a node that runs before')}
-            options={[
-              { value: '', label: trans.__('Add…') },
-              ...free.map(([id, item]) => ({
-                value: id,
-                label: item.name ?? id
-              }))
-            ]}
-            onChange={id => write([...after, id])}
-          />
-        )}
-      </div>
-    </Row>
   );
 }

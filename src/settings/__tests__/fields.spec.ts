@@ -1,4 +1,4 @@
-import { groupsOf, readQuantity, readValue, writeValue } from '../form/fields';
+import { groupsOf, readQuantity, readValue, writeValue } from '../fields';
 
 describe('groupsOf', () => {
   it('has every property of a notebook that people set, in its part', () => {

@@ -1,14 +1,11 @@
+import type { JSONObject, JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { Json } from '../schema';
-import { isObject } from '../serialize';
-import { useForm } from './context';
+import { isObject, TextInput } from '../ui';
+import { useForm, words } from './context';
 import type { IFieldProps } from './Field';
 import { definitionOf, readQuantity, writeValue } from './fields';
-import { TextInput } from './inputs';
 import { Row } from './Row';
-
-type JsonObject = { [key: string]: Json };
 
 /** An object without what is unset; its one main value alone where that says all. */
 function compact(
@@ -21,10 +18,10 @@ function compact(
   }
   return rest.length === 1 && rest[0][0] === main
     ? rest[0][1]
-    : (Object.fromEntries(rest) as JsonObject);
+    : (Object.fromEntries(rest) as JSONObject);
 }
 
-function expand(value: Json | undefined, main: string): JsonObject {
+function expand(value: Json | undefined, main: string): JSONObject {
   if (isObject(value)) {
     return value;
   }
@@ -42,22 +39,23 @@ interface IPart {
 function Parts(
   props: IFieldProps & { main: string; parts: readonly IPart[] }
 ): JSX.Element {
-  const { set, session, isMixed } = useForm();
+  const { set, trans, isMixed } = useForm();
   const { schema } = props.field;
   const value = expand(props.value, props.main);
   const inherited = expand(props.inherited, props.main);
   return (
     <Row
-      label={session.words(schema.title ?? props.field.name)}
-      help={schema.description && session.words(schema.description)}
+      label={words(trans, schema.title ?? props.field.name)}
+      help={schema.description && words(trans, schema.description)}
       path={props.path}
       isSet={props.value !== undefined}
+      isGroup
     >
-      <div className="jp-Pipeline-parts">
+      <div className="jp-Convect-parts">
         {props.parts.map(part => (
           <label
             key={part.key}
-            className={`jp-Pipeline-part${part.isWide ? ' jp-mod-wide' : ''}`}
+            className={`jp-Convect-part${part.isWide ? ' jp-mod-wide' : ''}`}
           >
             <TextInput
               value={writeValue(value[part.key])}
@@ -85,7 +83,7 @@ function Parts(
 }
 
 export function AmountField(props: IFieldProps): JSX.Element {
-  const { trans } = useForm().session;
+  const { trans } = useForm();
   return (
     <Parts
       {...props}
@@ -99,7 +97,7 @@ export function AmountField(props: IFieldProps): JSX.Element {
 }
 
 export function GpuField(props: IFieldProps): JSX.Element {
-  const { trans } = useForm().session;
+  const { trans } = useForm();
   return (
     <Parts
       {...props}
@@ -125,7 +123,7 @@ export function GpuField(props: IFieldProps): JSX.Element {
 }
 
 export function RetriesField(props: IFieldProps): JSX.Element {
-  const { trans } = useForm().session;
+  const { trans } = useForm();
   return (
     <Parts
       {...props}

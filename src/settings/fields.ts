@@ -1,5 +1,7 @@
-import { GROUPS, SCHEMA } from '../formschema';
-import type { Json } from '../schema';
+import type { JSONValue as Json } from '@lumino/coreutils';
+
+import { isObject } from '../ui/json';
+import { GROUPS, SCHEMA } from './formschema';
 
 /** A property of the format as its form wants to know it. */
 export interface IFieldSchema {
@@ -131,9 +133,7 @@ function fits(value: Json, type: string | undefined): boolean {
     case 'array':
       return Array.isArray(value);
     case 'object':
-      return (
-        typeof value === 'object' && value !== null && !Array.isArray(value)
-      );
+      return isObject(value);
     default:
       // Of unknown type: a text in quotes may be meant as it stands.
       return typeof value !== 'string';

@@ -1,22 +1,14 @@
 import { launchIcon } from '@jupyterlab/ui-components';
+import type { JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { Json } from '../schema';
+import { BrowseButton, IconButton, Select, TextArea, TextInput } from '../ui';
 import { useForm } from './context';
 import type { IFieldProps } from './Field';
 import { readQuantity, writeValue } from './fields';
-import {
-  BrowseButton,
-  IconButton,
-  Select,
-  TextArea,
-  TextInput
-} from './inputs';
-import { pickFiles } from './pick';
 
 /** A field of one value, inside its row. */
 export interface IInputProps extends IFieldProps {
-  id: string;
   set: (value: Json | undefined) => void;
   placeholder: string;
 }
@@ -26,7 +18,6 @@ export function PlainInput(props: IInputProps): JSX.Element {
   const isNumber = type === 'integer' || type === 'number';
   return (
     <TextInput
-      id={props.id}
       type={isNumber ? 'number' : 'text'}
       min={minimum}
       value={writeValue(props.value)}
@@ -41,7 +32,6 @@ export function PlainInput(props: IInputProps): JSX.Element {
 export function QuantityInput(props: IInputProps): JSX.Element {
   return (
     <TextInput
-      id={props.id}
       value={writeValue(props.value)}
       placeholder={props.placeholder}
       onChange={text => props.set(readQuantity(text))}
@@ -52,7 +42,6 @@ export function QuantityInput(props: IInputProps): JSX.Element {
 export function MarkdownInput(props: IInputProps): JSX.Element {
   return (
     <TextArea
-      id={props.id}
       value={writeValue(props.value)}
       onChange={text => props.set(text || undefined)}
     />
@@ -60,12 +49,10 @@ export function MarkdownInput(props: IInputProps): JSX.Element {
 }
 
 export function EnumInput(props: IInputProps): JSX.Element {
-  const { session, isMixed } = useForm();
-  const { trans } = session;
+  const { trans, isMixed } = useForm();
   const fallback = props.placeholder;
   return (
     <Select
-      id={props.id}
       value={writeValue(props.value)}
       options={[
         {
@@ -87,13 +74,11 @@ export function EnumInput(props: IInputProps): JSX.Element {
 }
 
 export function BooleanInput(props: IInputProps): JSX.Element {
-  const { session, isMixed } = useForm();
-  const { trans } = session;
+  const { trans, isMixed } = useForm();
   const words = { true: trans.__('Yes'), false: trans.__('No') };
   const fallback = props.inherited ?? props.field.schema.default;
   return (
     <Select
-      id={props.id}
       value={writeValue(props.value)}
       options={[
         {
@@ -111,80 +96,66 @@ export function BooleanInput(props: IInputProps): JSX.Element {
 }
 
 export function FileInput(props: IInputProps): JSX.Element {
-  const { session, node } = useForm();
-  const pick = async () => {
-    const [path] = await pickFiles(session, { runnable: true });
+  const { trans, pick, open } = useForm();
+  const browse = async () => {
+    const [path] = (await pick?.({ runnable: true })) ?? [];
     if (path) {
       props.set(path);
     }
   };
   return (
-    <div className="jp-Pipeline-listRow">
+    <div className="jp-Convect-listRow">
       <TextInput
-        id={props.id}
         value={writeValue(props.value)}
         onChange={text => props.set(text)}
       />
-      <BrowseButton onClick={() => void pick()} />
-      {node !== null && (
-        <IconButton
-          icon={launchIcon}
-          label={session.trans.__('Open')}
-          onClick={() => void session.openFile(node)}
-        />
+      {pick && <BrowseButton onClick={() => void browse()} />}
+      {open && (
+        <IconButton icon={launchIcon} label={trans.__('Open')} onClick={open} />
       )}
     </div>
   );
 }
 
 export function FolderInput(props: IInputProps): JSX.Element {
-  const { session } = useForm();
-  const pick = async () => {
-    const [path] = await pickFiles(session, { folder: true });
+  const { pick } = useForm();
+  const browse = async () => {
+    const [path] = (await pick?.({ folder: true })) ?? [];
     if (path !== undefined) {
       props.set(path || '.');
     }
   };
   return (
-    <div className="jp-Pipeline-listRow">
+    <div className="jp-Convect-listRow">
       <TextInput
-        id={props.id}
         value={writeValue(props.value)}
         placeholder={props.placeholder}
         list={(props.field.schema.examples ?? []).map(writeValue)}
         onChange={text => props.set(text || undefined)}
       />
-      <BrowseButton onClick={() => void pick()} />
+      {pick && <BrowseButton onClick={() => void browse()} />}
     </div>
   );
 }
 
 export function ImageInput(props: IInputProps): JSX.Element {
-  const { session } = useForm();
-  const { nodes, defaults } = session.document;
-  const used = [defaults, ...Object.values(nodes)]
-    .map(item => (item && 'image' in item ? item.image : undefined))
-    .filter(image => typeof image === 'string');
   return (
     <TextInput
-      id={props.id}
       value={writeValue(props.value)}
       placeholder={props.placeholder}
-      list={[...new Set([...used, ...session.images])]}
+      list={useForm().images}
       onChange={text => props.set(text || undefined)}
     />
   );
 }
 
 export function KernelInput(props: IInputProps): JSX.Element {
-  const { session } = useForm();
-  const specs = session.docManager.services.kernelspecs.specs?.kernelspecs;
+  const { trans, kernels } = useForm();
   return (
     <TextInput
-      id={props.id}
       value={writeValue(props.value)}
-      placeholder={props.placeholder || session.trans.__("the notebook's own")}
-      list={Object.keys(specs ?? {})}
+      placeholder={props.placeholder || trans.__("the notebook's own")}
+      list={kernels}
       onChange={text => props.set(text || undefined)}
     />
   );

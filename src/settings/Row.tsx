@@ -1,0 +1,55 @@
+import * as React from 'react';
+
+import { Field, translated } from '../ui';
+import { problemsAt, useForm } from './context';
+
+export interface IRowProps {
+  label: string;
+  help?: string;
+  path: readonly string[];
+  /** A value of its own, not that of the defaults. */
+  isSet?: boolean;
+  isRequired?: boolean;
+  /** It has several inputs, each with a label of its own. */
+  isGroup?: boolean;
+  /** Stands beside the label. */
+  extra?: React.ReactNode;
+  children: React.ReactNode;
+}
+
+/** A field with its label, and with what is wrong with it. */
+export function Row(props: IRowProps): JSX.Element {
+  const { problems, isMixed, trans, marksOnly, hint } = useForm();
+  const own = problemsAt(problems, props.path);
+  const worst = own.find(problem => problem.severity === 'error') ?? own[0];
+  return (
+    <Field
+      label={props.label}
+      title={props.help}
+      path={props.path.join('.')}
+      isSet={props.isSet}
+      isRequired={props.isRequired}
+      isGroup={props.isGroup}
+      hint={hint?.(props.path)}
+      error={
+        worst && !marksOnly
+          ? [worst.message, worst.hint]
+              .map(text => text && translated(text, trans))
+              .filter(Boolean)
+              .join(' ')
+          : null
+      }
+      severity={worst?.severity}
+      extra={
+        <>
+          {isMixed(props.path) && (
+            <span className="jp-Convect-tag">{trans.__('several values')}</span>
+          )}
+          {props.extra}
+        </>
+      }
+    >
+      {props.children}
+    </Field>
+  );
+}
