@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import shutil
@@ -133,14 +134,37 @@ async def server(jp_serverapp: ServerApp, http_server: Any) -> AsyncIterator[Ser
     ServerApp.clear_instance()
 
 
-@pytest.fixture
-def eventually() -> Callable[..., Any]:
-    """Wait until something holds."""
+PATIENCE = 120.0
+"""Seconds until a test gives up on something that takes a second or two on a machine at rest."""
 
-    async def wait(holds: Callable[[], Any], seconds: float = 60) -> None:
+
+@pytest.fixture(scope="session")
+def until() -> Callable[..., Any]:
+    """Wait until something holds, and give it back; for tests without an event loop."""
+
+    def wait(holds: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
         deadline = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < deadline, "it never came true"
+        while not (found := holds()):
+            assert time.monotonic() < deadline, f"{what} never came true"
+            time.sleep(0.02)
+        return found
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[..., Any]:
+    """The same on an event loop; what holds may have to be awaited."""
+
+    async def wait(holds: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
+        deadline = time.monotonic() + seconds
+        while True:
+            found = holds()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
+            assert time.monotonic() < deadline, f"{what} never came true"
             await asyncio.sleep(0.02)
 
     return wait

@@ -11,8 +11,8 @@ that the pipeline needs is missing); 2 the input is bad. 130 after Ctrl-C.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 
@@ -38,19 +38,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.verb is None:
         parser.print_help()
         return 2
-    try:
-        code = options.handler(options)
-        sys.stdout.flush()
-    except ConvectError as error:
-        output.fail(error, as_json=getattr(options, "json", False))
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # The reader, such as `head`, has had enough; nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return code or 0
+    code = 0
+    # The reader, such as `head`, may have had enough; then nobody is left to tell.
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            code = options.handler(options) or 0
+        except ConvectError as error:
+            code = 2
+            output.fail(error, as_json=getattr(options, "json", False))
+        except KeyboardInterrupt:
+            code = 130
+    output.finish()
+    return code
 
 
 def _parser(verb: str | None) -> argparse.ArgumentParser:

@@ -42,10 +42,11 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
             else:
                 await _show(workspace, engine.wait(run.id), lambda: step_rows(store.read(run.id)))
         record = store.read(run.id)
-        if as_json:
-            output.say_json(environments.view(store, record))
-        else:
-            _tell_end(workspace, record)
+        with contextlib.suppress(BrokenPipeError):  # How it ended is true all the same.
+            if as_json:
+                output.say_json(environments.view(store, record))
+            else:
+                _tell_end(workspace, record)
         return 130 if interrupted else 0 if record.state.state in GOOD else 1
     finally:
         await workspace.close()
@@ -66,10 +67,11 @@ async def follow_sweep(
         with _stopping(workspace, lambda: sweeps.stop(sweep_id)) as interrupted:
             await _show(workspace, sweeps.wait(sweep_id), rows)
         view = sweeps.view(sweep_id)
-        if as_json:
-            output.say_json(view)
-        else:
-            tell_sweep(view)
+        with contextlib.suppress(BrokenPipeError):
+            if as_json:
+                output.say_json(view)
+            else:
+                tell_sweep(view)
         return 130 if interrupted else 0 if view["state"] in GOOD else 1
     finally:
         await workspace.close()
@@ -108,12 +110,13 @@ def _stopping(
     def interrupt(number: int) -> None:
         came.append(number)
         if len(came) == 1 and number != signal.SIGHUP:
-            output.note("Stopping; press Ctrl-C again to leave at once.")
             stopping.append(asyncio.ensure_future(stop()))
+            with contextlib.suppress(BrokenPipeError):
+                output.note("Stopping; press Ctrl-C again to leave at once.")
             return
-        hand_over(workspace.settings)
         assert main is not None
         main.cancel()
+        hand_over(workspace.settings)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in numbers:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from ..errors import ConvectError
@@ -24,12 +26,36 @@ def print_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """A terminal that is gone is like a pipe that nobody reads: BrokenPipeError for both."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
+
+
+def finish() -> None:
+    """Write what is left to be written; where nobody reads any more, it goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            with writing():
+                stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
 def say(text: str = "") -> None:
-    print(text)
+    with writing():
+        print(text)
 
 
 def say_json(value: Any) -> None:
-    print(dumps(value, indent=2))
+    say(dumps(value, indent=2))
 
 
 def fail(error: ConvectError, *, as_json: bool = False) -> None:
@@ -37,14 +63,15 @@ def fail(error: ConvectError, *, as_json: bool = False) -> None:
     if as_json:
         say_json({"error": error.to_json()})
         return
-    print(f"{paint('convect:', 'red', sys.stderr)} {error.sentence}", file=sys.stderr)
+    note(f"{paint('convect:', 'red', sys.stderr)} {error.sentence}")
     if error.hint:
-        print(f"  {error.hint}", file=sys.stderr)
+        note(f"  {error.hint}")
 
 
 def note(text: str) -> None:
     """Something to know that is not the result."""
-    print(text, file=sys.stderr)
+    with writing():
+        print(text, file=sys.stderr)
 
 
 def paint(text: str, style: str, stream: IO[str] | None = None) -> str:

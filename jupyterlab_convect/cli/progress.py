@@ -81,10 +81,12 @@ class Table:
         self._live.start()
 
     def update(self, rows: list[Row]) -> None:
-        self._live.update(self._draw(rows), refresh=True)
+        with output.writing():
+            self._live.update(self._draw(rows), refresh=True)
 
     def close(self) -> None:
-        self._live.stop()
+        with contextlib.suppress(OSError):  # The terminal may be gone.
+            self._live.stop()
 
     def _draw(self, rows: list[Row]) -> Any:
         from rich.progress_bar import ProgressBar
@@ -122,7 +124,8 @@ class Logs:
             if self.step in (None, step.id):
                 for number in self._attempts(step):
                     self._pass_on(record, step.id, number)
-        sys.stdout.flush()
+        with output.writing():
+            sys.stdout.flush()
 
     def _attempts(self, step: StepState) -> list[int]:
         """All of them, or the one that is asked for; a result taken over is the first."""
@@ -136,7 +139,8 @@ class Logs:
         offset = self._offsets.get(key, 0)
         while True:
             chunk = read_log(results, offset)
-            sys.stdout.write(chunk.text)
+            with output.writing():
+                sys.stdout.write(chunk.text)
             if chunk.offset == offset:
                 return
             self._offsets[key] = offset = chunk.offset
