@@ -48,6 +48,11 @@ def results_of(store: Store, record: Record, step_id: str, number: int) -> Resul
         raise Missing(f"Run {run.id} has no step {step_id!r}.", code="no-such-step")
     step = state.steps[step_id]
     folder = store.attempt_folder(run.id, step_id, number)
+    if store.is_linked(folder):
+        raise Missing(
+            f"The folder of step {step_id!r} of run {run.id} is a link, which is not followed.",
+            code="no-such-attempt",
+        )
     if 0 < number <= len(step.attempts):
         found = step.attempts[number - 1]
         attempt = Attempt(run.id, run.plan.step(step_id), number, folder, found.handle)
@@ -163,6 +168,8 @@ def list_files(results: Results) -> list[dict[str, Json]]:
         ]
     except (OSError, ValueError):
         folder = results.folder / "files"
+        if folder.is_symlink():
+            return []
         return [
             {"path": file.relative_to(folder).as_posix(), "size": size, "digest": None}
             for place, _, names in os.walk(folder)

@@ -59,6 +59,15 @@ def size_of_regular(path: Path) -> int:
     return status.st_size
 
 
+def refuse_links(base: Path, path: Path) -> None:
+    """An OSError when anything on the way from `base`, which may be one, to `path` is a link."""
+    for part in (path, *path.parents):
+        if part == base:
+            return
+        if part.is_symlink():
+            raise OSError(errno.ELOOP, "A link is not followed", str(part))
+
+
 def append_to(path: Path, flags: int = os.O_WRONLY) -> int:
     """A descriptor that appends to a file, which is made if it is not there."""
     mode = _file_mode(path.parent)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 from ..errors import ConvectError, Missing
-from ..run_files import size_of_regular
+from ..run_files import refuse_links, size_of_regular
 
 LONGEST_NAME, LONGEST_PATH = 255, 4000
 """Bytes that file systems take."""
@@ -51,6 +51,7 @@ def kept(folder: Path, path: str) -> Path:
     """The regular file, and no link, that `path` names inside a folder of a run."""
     file = folder / inside(folder, path)
     try:
+        refuse_links(folder.parent, file)
         size_of_regular(file)
     except OSError:
         raise Missing(f"There is no file {path!r}.") from None

@@ -110,6 +110,8 @@ def place_of(run: Run) -> str:
 
 def open_run(folder: Path) -> OpenRun:
     """Read a run folder; Missing, or Conflict when it is damaged."""
+    if folder.is_symlink():
+        raise Missing(f"There is no run {folder.name}.")
     try:
         value, owner = read_owned_json(folder / "run.json")
         run = from_json(Run, value)

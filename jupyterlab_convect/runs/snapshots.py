@@ -136,7 +136,7 @@ class Snapshots:
         if known is not None:
             return known
         try:
-            data = json.loads(self.object(digest).read_bytes())
+            data = json.loads(read_regular(self.object(digest)))
             return self._remember(
                 Snapshot(
                     digest=digest,
@@ -279,7 +279,7 @@ class Snapshots:
                 content = (
                     os.fsencode(path.readlink())
                     if stat.S_ISLNK(before.st_mode)
-                    else path.read_bytes()
+                    else read_regular(path)
                 )
                 after = path.lstat()
             except FileNotFoundError:
@@ -411,7 +411,7 @@ class Snapshots:
                 return False
             return Key.of(target.lstat()) == key
         if stat.S_ISLNK(key.mode):
-            target.symlink_to(os.fsdecode(self.object(digest).read_bytes()))
+            target.symlink_to(os.fsdecode(read_regular(self.object(digest))))
             return True
         copy(self.object(digest), target)
         target.chmod(stat.S_IMODE(key.mode))
@@ -587,7 +587,7 @@ def _touch(path: Path) -> bool:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_regular(path))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

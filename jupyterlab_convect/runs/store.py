@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import to_json
-from ..run_files import PRIVATE, make_folder, owner_of, owner_of_new_files
+from ..run_files import PRIVATE, make_folder, owner_of, owner_of_new_files, refuse_links
 from .environments import remove_unused
 from .events import Event, RunChange, RunFiles, StopAsk
 from .files import plain, write_json
@@ -153,8 +153,19 @@ class Store:
         name = step_id.replace("/", "%2F")
         return self.run_folder(run_id) / "steps" / name / str(attempt)
 
+    def is_linked(self, folder: Path) -> bool:
+        """Whether the folder of an attempt lies behind a link: then it is somebody else's."""
+        try:
+            refuse_links(self.folder, folder)
+        except OSError:
+            return True
+        return False
+
     def result_folder(self, run_id: str, step_id: str) -> Path | None:
-        """The folder of the attempt that has the step's result, also when it was taken over."""
+        """The folder of the attempt that has the step's result, also when it was taken over.
+
+        None when there is none, or only a link to one.
+        """
         step = self.read(run_id).state.steps.get(step_id)
         return None if step is None else self.folder_of(run_id, step)
 
@@ -162,11 +173,14 @@ class Store:
         """`result_folder` of a step whose state is at hand."""
         if step.source is not None:
             own = self.attempt_folder(run_id, step.id, TAKEN_OVER)
-            if own.is_dir():
-                return own
-            source_run, _, attempt = step.source.partition("/")
-            return self.attempt_folder(source_run, step.id, int(attempt))
-        return self.attempt_folder(run_id, step.id, len(step.attempts)) if step.attempts else None
+            if not own.is_dir():
+                source_run, _, attempt = step.source.partition("/")
+                own = self.attempt_folder(source_run, step.id, int(attempt))
+        elif step.attempts:
+            own = self.attempt_folder(run_id, step.id, len(step.attempts))
+        else:
+            return None
+        return None if self.is_linked(own) else own
 
     def delete(self, run_id: str) -> None:
         """Remove the run and all that it left. Conflict while it runs."""
@@ -273,7 +287,9 @@ class Store:
     def run_ids(self) -> Iterator[str]:
         """The ids of all run folders, in no order."""
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as found:
-            yield from (item.name for item in found if ID.fullmatch(item.name))
+            yield from (
+                item.name for item in found if ID.fullmatch(item.name) and not item.is_symlink()
+            )
 
     def close(self) -> None:
         self.flush()

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from ..pipeline.plan import Json
+from ..run_files import read_regular
 from ..runner.layers import Key
 from .model import Run
 from .snapshots import CODE, Snapshots
@@ -67,7 +68,7 @@ def _change(
     if content is not None and f"sha256:{hashlib.sha256(content).hexdigest()}" == digest:
         return None
     try:
-        before = snapshots.object(digest).read_bytes()
+        before = read_regular(snapshots.object(digest))
     except OSError:
         before = None
     return Change(path, text_of(before, path), text_of(content, path))

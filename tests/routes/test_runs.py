@@ -419,3 +419,53 @@ async def test_parameters_are_values_and_not_data(
         "text": 1001,
         "items": 1001,
     }
+
+
+@pytest.mark.parametrize("level", [".", "steps", "steps/a", "steps/a/1"])
+async def test_no_folder_of_a_run_is_followed_that_is_a_link(
+    api: Any,
+    jp_root_dir: Path,
+    write_notebook: Callable[..., Path],
+    server: Any,
+    tmp_path: Path,
+    level: str,
+) -> None:
+    write_notebook(jp_root_dir / "a.ipynb", "print('private')")
+    _, run = await api("POST", "runs", {"path": "a.ipynb"})
+    assert (await api.ended(run["id"]))["state"] == "succeeded"
+    one = f"runs/{run['id']}"
+    step = f"{one}/steps/a/1"
+    assert "private" in (await api("GET", f"{step}/log"))[1]["text"]
+    store = server.web_app.settings["jupyterlab_convect"].workspace.store
+    folder = store.folder / run["id"] / level
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    store._open.clear()  # As after a restart of the server.
+    for what in ("log", "events", "notebook", "source", "manifest", "files", "files/x"):
+        status, answer = await api("GET", f"{step}/{what}")
+        assert status == 404, (what, answer)
+    status, shown = await api("GET", one)
+    assert status == (404 if level == "." else 200)
+    assert "private" not in json.dumps(shown)
+    response = await api.response("GET", f"{one}/archive")
+    assert b"log.txt" not in response.body
+
+
+async def test_declared_files_behind_a_link_are_not_followed(
+    api: Any,
+    jp_root_dir: Path,
+    write_notebook: Callable[..., Path],
+    server: Any,
+    tmp_path: Path,
+) -> None:
+    write_notebook(jp_root_dir / "a.ipynb", "open('x.txt', 'w').write('kept')")
+    node = {"kind": "notebook", "path": "a.ipynb", "outputs": ["x.txt"]}
+    _, run = await api("POST", "runs", {"document": {"convect": 1, "nodes": {"a": node}}})
+    assert (await api.ended(run["id"]))["state"] == "succeeded"
+    file = f"runs/{run['id']}/steps/a/1/files/x.txt"
+    assert (await api.response("GET", file)).body == b"kept"
+    store = server.web_app.settings["jupyterlab_convect"].workspace.store
+    files = store.attempt_folder(run["id"], "a", 1) / "files"
+    files.rename(tmp_path / "elsewhere")
+    files.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    assert (await api.response("GET", file)).code == 404

@@ -5,6 +5,7 @@ The pod sees `/convect/root` (the tree of the sources) and `/convect/attempt`.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import lzma
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from ...errors import ConvectError, Refused
 from ...pipeline.plan import Json, Plan, Step, from_json
+from ...run_files import read_regular
 from ...runner.layers import Layer, is_ignored, walk
 from ...runner.outcome import size
 from ...runner.view import ViewSpec
@@ -43,13 +45,13 @@ class Asked:
 
 def read_run(attempt_folder: Path) -> Asked:
     """From `run.json`, three folders above the attempt's."""
-    data = json.loads((attempt_folder.parents[2] / "run.json").read_bytes())
+    data = json.loads(read_regular(attempt_folder.parents[2] / "run.json"))
     return Asked(Path(data["request"]["root"]), from_json(Plan, data["plan"]))
 
 
 def pack(attempt_folder: Path, step: Step, asked: Asked) -> bytes:
     """The archive: `step.json` for the pod, and every file that was declared. Refused if large."""
-    spec = json.loads((attempt_folder / "step.json").read_bytes())
+    spec = json.loads(read_regular(attempt_folder / "step.json"))
     handed = handed_on(spec, attempt_folder.parents[3])
     moved = translate(spec, asked.root, handed)
     if not spec.get("view"):
@@ -145,7 +147,10 @@ def load(files: Iterable[tuple[Path, PurePosixPath]], step: Step) -> dict[str, b
     contents, total = {}, 0
     for source, target in files:
         try:
-            total += source.stat().st_size
+            status = source.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "Not a regular file")
+            total += status.st_size
             if total > LARGEST_WHOLE:
                 raise _too_large(step, total)
             contents[str(target)] = source.read_bytes()

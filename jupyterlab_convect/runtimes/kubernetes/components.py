@@ -7,6 +7,7 @@ container prints, and its outputs are collected here once it has ended.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 import time
@@ -31,6 +32,7 @@ from ...catalog.run import (
 from ...errors import ConvectError
 from ...json_text import dumps, loads
 from ...pipeline.plan import Json, Step
+from ...run_files import open_regular, read_regular, size_of_regular
 from ...runner import files
 from ...runner.outcome import StepFailed, explain_end
 from ...runner.saving import write_whole
@@ -212,7 +214,7 @@ def _end(
 ) -> tuple[str, str | None, dict[str, Any] | None]:
     """State, reason and error. The container's own end is its own; the rest the cluster's."""
     with contextlib.suppress(OSError, ValueError):
-        stop = json.loads((attempt.folder / "stop.json").read_bytes())
+        stop = json.loads(read_regular(attempt.folder / "stop.json"))
         return stop["state"], stop["reason"], None
     code = end.get("exitCode")
     if code == 0:
@@ -265,10 +267,10 @@ def _drop_links(work: Path) -> None:
 def _metrics(spec: Json, log: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     patterns = {name: re.compile(text) for name, text in (spec.get("metrics") or {}).items()}
-    if not patterns or not log.exists():
+    if not patterns:
         return found
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
+    with contextlib.suppress(OSError), open_regular(log) as file:
+        for line in io.TextIOWrapper(file, encoding="utf-8", errors="replace"):
             for name, pattern in patterns.items():
                 for match in pattern.finditer(line):
                     with contextlib.suppress(TypeError, ValueError):
@@ -302,8 +304,8 @@ def _tell(attempt: Attempt, outcome: Json) -> None:
 
 def _tail(log: Path) -> str:
     try:
-        with log.open("rb") as file:
-            file.seek(max(log.stat().st_size - LAST_WORDS, 0))
+        with open_regular(log) as file:
+            file.seek(max(size_of_regular(log) - LAST_WORDS, 0))
             return file.read().decode(errors="replace").rstrip()
     except OSError:
         return ""
@@ -314,4 +316,4 @@ def _seconds(stamp: str | None) -> float | None:
 
 
 def _read(attempt: Attempt) -> Json:
-    return loads((attempt.folder / "step.json").read_bytes())
+    return loads(read_regular(attempt.folder / "step.json"))

@@ -15,6 +15,7 @@ from typing import Literal
 from ...catalog.run import SEEN, input_files
 from ...errors import Refused
 from ...pipeline.plan import Json
+from ...run_files import read_regular
 from ...runner.bundle import bundle
 from ...runner.saving import write_whole
 from ..base import Attempt
@@ -99,7 +100,7 @@ def as_secret(files: Mapping[str, bytes]) -> dict[str, str]:
 
 def folder_in_pod(attempt: Attempt) -> str:
     """Where the step works, as its pod sees it."""
-    spec: Json = json.loads((attempt.folder / "step.json").read_bytes())
+    spec: Json = json.loads(read_regular(attempt.folder / "step.json"))
     if (attempt.handle or {}).get("way") != "bundle":
         return str(spec["folder"])
     if spec.get("component"):
@@ -120,7 +121,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def _paths(attempt: Attempt) -> list[str]:
     """Every place that the runner, or a component, will look at."""
-    spec: Json = json.loads((attempt.folder / "step.json").read_bytes())
+    spec: Json = json.loads(read_regular(attempt.folder / "step.json"))
     inputs = [item["from"] for item in spec.get("inputs") or ()]
     given = input_files(spec["component"]) if spec.get("component") else []
     layers = [layer["folder"] for layer in (spec.get("view") or {}).get("layers", ())]

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...run_files import write_whole
+from ...run_files import read_regular, write_whole
 from ...runner import masking
 
 GUARD = "guard"
@@ -56,7 +56,7 @@ def make_key(folder: Path) -> str:
     path = _key_file(folder)
     if not path.exists():
         write_whole(path, secrets.token_hex(32).encode())
-    return path.read_text()
+    return read_regular(path).decode()
 
 
 def forget_key(folder: Path) -> None:
@@ -77,7 +77,7 @@ class Fingerprints:
     def read(cls, folder: Path, line: bytes) -> Fingerprints | None:
         """What the guard of an attempt printed; None when it is something else."""
         try:
-            key = bytes.fromhex(_key_file(folder).read_text())
+            key = bytes.fromhex(read_regular(_key_file(folder)).decode())
             told = [
                 (int(length), [int(sort) for sort in head], str(digest))
                 for length, head, digest in json.loads(line)

@@ -45,6 +45,8 @@ class Follower:
         self.reading = begin()
         self.done = False
         self.trouble: str | None = None
+        self.forbidden: str | None = None
+        """Why it is over although nothing was read: nobody lets us."""
         self._api = api
         self._path = f"{api.place('pods', pod)}/log"
         self._container = container
@@ -52,7 +54,7 @@ class Follower:
         self._is_over = is_over
         self._changed = changed
         self._health = health
-        self._name = f"Reading the log of pod {pod}"
+        self._name = f"Reading the log of container {container} in pod {pod}"
         self._closing = threading.Event()
         self._response: Any = None
 
@@ -79,9 +81,14 @@ class Follower:
             if isinstance(error, ApiError) and error.status == 404:
                 self._end()  # There is nothing to read any more.
                 return
-            if isinstance(error, ApiError | Unreachable):
-                raise as_convect_error(error, "read logs", self._api.namespace) from error
-            raise
+            if not isinstance(error, ApiError | Unreachable):
+                raise
+            told = as_convect_error(error, "read logs", self._api.namespace)
+            if over and isinstance(error, ApiError) and error.status == 403:
+                self.forbidden = told.sentence
+                self._end()
+                return
+            raise told from error
         self.trouble = None
         if complete and (over or self.reading.ended):
             self.reading.finish()

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
 from ...json_text import dumps
 from ...pipeline.plan import Json
+from ...run_files import append_to, open_regular, read_regular
 from ...runner import environment
 from ...runner.saving import write_whole
 from .carrier import GROWING, MARK
@@ -67,12 +69,12 @@ class PlainLog:
         new, self._at = data[max(have - self._at, 0) :], self._at + len(data)
         room = LARGEST_FILE - have
         if new and room > 0:
-            with self._path.open("ab") as file:
+            with os.fdopen(append_to(self._path), "ab") as file:
                 file.write(new if len(new) <= room else new[:room] + TOO_LONG)
 
     def _goes_on(self, data: bytes) -> bool:
         """Whether this is the beginning that was read before."""
-        with self._path.open("rb") as file:
+        with open_regular(self._path) as file:
             head = file.read(RECOGNISED)
         return data.startswith(head) or head.startswith(data[:RECOGNISED])
 
@@ -133,7 +135,7 @@ class Homecoming:
         if at > have:  # The beginning of the log was thrown away: keep the places right.
             data, at = b"\n" * (at - have) + data, have
         if have < at + len(data) <= LARGEST_FILE:
-            with path.open("ab") as file:
+            with os.fdopen(append_to(path), "ab") as file:
                 file.write(data[have - at :])
 
     def _collect(self, piece: Piece) -> None:
@@ -181,7 +183,7 @@ class Homecoming:
             if outcome["state"] == "succeeded":
                 outcome["state"] = "failed"
                 outcome["reason"] = f"{missing[0]} was not copied back: the log was cut."
-        spec = json.loads((self.folder / "step.json").read_bytes())
+        spec = json.loads(read_regular(self.folder / "step.json"))
         home = Path(spec["folder"])
         if home != self.folder / "work" and not spec.get("view"):
             for fact in outcome["files"] if facts else ():

@@ -12,13 +12,14 @@ from pathlib import Path
 from ...background import Health
 from ...background import explain as explain_error
 from ...pipeline.plan import Json
+from ...run_files import read_regular
 from ...runner.outcome import duration
 from ...runner.saving import write_whole
 from ...runs.model import ENDED, State
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
 from . import components, fit
-from .api import ApiError, Unreachable, read_pieces
+from .api import ApiError, Unreachable, as_convect_error, read_pieces
 from .cluster import Cluster, Seen
 from .delivery import INTERRUPTED, write_stop
 from .explain import explain, explain_gone
@@ -33,6 +34,7 @@ from .queues import Place, queue_of
 Key = tuple[str, str, int]
 
 ON_THE_WAY = Finding("running", "Its results are being copied back.")
+NOT_COPIED = "Its results could not be copied back."
 GONE_WITH_RESULTS = "Its pod was deleted before its results were copied back."
 NOT_HIDDEN = "Its results were not kept, because its secrets could not be hidden in them."
 RECORD = "cluster.json"
@@ -55,6 +57,8 @@ class Observer:
         self._followers: dict[Key, dict[str, Follower]] = {}
         self._hopeless: dict[Key, float] = {}
         self._marks: dict[Key, Fingerprints | None] = {}
+        self._forbidden: dict[Key, str] = {}
+        """Why what hides the secrets of a step cannot be read."""
         self._kept: dict[Key, str] = {}
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
@@ -83,6 +87,7 @@ class Observer:
         self._progresses.forget(key)
         self._hopeless.pop(key, None)
         self._marks.pop(key, None)
+        self._forbidden.pop(key, None)
         self._kept.pop(key, None)
         self._told.pop(key, None)
         self._health.recovered(f"Watching step {key[1]} of run {key[0]}")
@@ -127,7 +132,7 @@ class Observer:
         """What the runner left is the truth, and there before the cluster knows."""
         path = attempt.folder / "outputs.json"
         try:
-            outcome = json.loads(path.read_bytes())
+            outcome = json.loads(read_regular(path))
             if outcome.get("reason") == INTERRUPTED:
                 _tell_why(path, outcome, seen)
             return Finding(outcome["state"], outcome.get("reason"))
@@ -174,6 +179,8 @@ class Observer:
             return finding
         if self._is_unread(attempt):
             return self._on_the_way(attempt)
+        if forbidden := self._why_forbidden(attempt):
+            return replace(finding, state="failed", reason=f"{NOT_COPIED} {forbidden}")
         return replace(finding, detail=finding.detail or self._said(attempt))
 
     def _component(self, attempt: Attempt, seen: Seen, finding: Finding) -> Finding:
@@ -198,7 +205,9 @@ class Observer:
             return self._on_the_way(attempt)
         home_again = self._homecoming(attempt)
         lost = None
-        if carried and (home_again is None or not home_again.ended):
+        if forbidden := self._why_forbidden(attempt):
+            lost = f"{NOT_COPIED} {forbidden}"
+        elif carried and (home_again is None or not home_again.ended):
             lost = GONE_WITH_RESULTS
         elif secret and marks is None:
             lost = NOT_HIDDEN
@@ -209,14 +218,23 @@ class Observer:
     def _fingerprints(self, attempt: Attempt, pod: Object) -> Fingerprints | None:
         """How to hide the secrets; without it nothing of the log is kept."""
         if attempt.step.secrets and attempt.key not in self._marks:
-            path = f"{self._cluster.api.place('pods', pod['metadata']['name'])}/log"
-            with (
-                contextlib.suppress(ApiError, Unreachable),
-                self._cluster.api.stream(path, SILENT, container=GUARD) as response,
-            ):
-                told = b"".join(read_pieces(response))
-                self._marks[attempt.key] = Fingerprints.read(attempt.folder, told)
+            api = self._cluster.api
+            path = f"{api.place('pods', pod['metadata']['name'])}/log"
+            try:
+                with api.stream(path, SILENT, container=GUARD) as response:
+                    told = b"".join(read_pieces(response))
+                    self._marks[attempt.key] = Fingerprints.read(attempt.folder, told)
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and error.status == 403 and _is_over(pod, STEP):
+                    why = as_convect_error(error, "read logs", api.namespace).sentence
+                    self._forbidden[attempt.key] = why
+                    self._marks[attempt.key] = None
         return self._marks.get(attempt.key)
+
+    def _why_forbidden(self, attempt: Attempt) -> str | None:
+        followers = self._followers.get(attempt.key, {}).values()
+        told = (self._forbidden.get(attempt.key), *(each.forbidden for each in followers))
+        return next((why for why in told if why), None)
 
     def _in_time(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
         """Stop a component whose time is over, as a runner does by itself."""
@@ -299,7 +317,7 @@ def _is_over(pod: Object | None, container: str) -> bool:
 def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:
     """The runner only knows that it was stopped; who asked, or the cluster, knows why."""
     try:
-        stop = json.loads(path.with_name("stop.json").read_bytes())
+        stop = json.loads(read_regular(path.with_name("stop.json")))
     except (OSError, ValueError):
         stop = {}
     pod = seen.pod or seen.was_pod

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
+from ...run_files import open_regular
 from ..base import Attempt, LogChunk, StepStatus
 from . import components, manifests
 from .api import (
@@ -167,7 +168,7 @@ class KubernetesRuntime(ConfiguredRuntime):
 
     async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
         try:
-            with (attempt.folder / "log.txt").open("rb") as file:
+            with open_regular(attempt.folder / "log.txt") as file:
                 file.seek(offset)
                 data = file.read(limit)
         except OSError:

@@ -403,3 +403,65 @@ async def test_a_stop_ends_the_patience_of_a_start(
     with pytest.raises(ConvectError):
         await asyncio.wait_for(task, 60)
     assert (one.folder / "stop.json").exists()
+
+
+def ended_pod(of: Attempt) -> dict[str, Any]:
+    found = running(of)
+    end = {"exitCode": 0, "reason": "Completed"}
+    found["status"] = {
+        "phase": "Succeeded",
+        "containerStatuses": [{"name": "step", "state": {"terminated": end}}],
+    }
+    return found
+
+
+@pytest.mark.parametrize("kind", ["command", "component", "component with secrets"])
+async def test_logs_that_nobody_lets_us_read_end_the_step_and_say_so(
+    runtime: Any, server: Any, tmp_path: Path, kind: str
+) -> None:
+    from jupyterlab_convect.pipeline.plan import Secret
+
+    spec = {"component": {"definition": COMPONENT, "arguments": {}, "root": "/"}}
+    one = attempt(
+        tmp_path,
+        "a",
+        {"way": "bundle"},
+        kind=kind.partition(" ")[0],
+        secrets=(Secret("TOKEN", "s3", "key"),) if "secrets" in kind else (),
+        spec={} if kind == "command" else spec,
+    )
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [ended_pod(one)]})
+    refusal = {"reason": "Forbidden", "message": 'cannot get resource "pods/log"'}
+    server.answers["GET log"] = lambda _: (403, refusal)
+    deadline = time.monotonic() + 60
+    while (status := (await runtime.poll([one]))[0]).state != "failed":
+        assert time.monotonic() < deadline, status
+        await asyncio.sleep(0.01)
+    assert status.reason.startswith(
+        "Its results could not be copied back. You are not allowed to read logs in namespace "
+    )
+    assert runtime.health.troubles() == []
+
+
+def test_each_container_of_a_pod_has_a_name_of_its_own_in_health(
+    server: Any, api: Api, tmp_path: Path
+) -> None:
+    """One that works says nothing of the other, which does not."""
+    server.answers["GET log"] = lambda _: (503, {"message": "busy"})
+    health = Health()
+    log = tmp_path / "log.txt"
+
+    def follow(container: str) -> Follower:
+        return Follower(
+            api, "p", container, lambda: PlainLog(log), lambda: True, lambda: None, health
+        )
+
+    followers = [follow("step"), follow("carrier")]
+    for follower in followers:
+        follower.start()
+    until(lambda: len(health.troubles()) == 2)
+    followers[0].close()
+    (left,) = health.troubles()
+    assert left.name == "Reading the log of container carrier in pod p"
+    followers[1].close()
+    assert health.troubles() == []
