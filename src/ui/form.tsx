@@ -58,7 +58,9 @@ export function Field(
   };
   return (
     <div
-      className={`jp-Convect-field${severity ? ` jp-mod-${severity}` : ''}`}
+      className="jp-Convect-field"
+      // No `jp-mod-error`: with that, a dialog of JupyterLab refuses every answer.
+      data-severity={severity}
       data-path={props.path}
       {...(isGroup ? { role: 'group', 'aria-labelledby': `${id}-label` } : {})}
     >
