@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
-from ..errors import ConvectError
+from ..errors import ConvectError, Missing
 from ..pipeline.describe import describe
 from ..pipeline.discovery import discover
 from ..pipeline.document import read_file
-from ..pipeline.plan import to_json
+from ..pipeline.plan import Json, to_json
 from ..pipeline.validate import validate
 from ..workspace import read_pipeline
 from .base import Handler
@@ -21,6 +22,9 @@ RESOURCE = "jupyterlab-convect:pipelines"
 
 
 class Discover(Handler):
+    def update_api_activity(self) -> None:
+        """An open editor asks all the time, which is no sign that somebody is at work."""
+
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
@@ -29,6 +33,31 @@ class Discover(Handler):
             raise ConvectError("Say which file: `path`.")
         file = await self.aside(existing, self.root, path)
         self.answer((await self.aside(discover, file)).to_json())
+
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def post(self) -> None:
+        known = cast("dict[str, str | None]", self.body("DiscoverBody")["files"])
+        self.answer({"files": await self.aside(changed_files, self.root, known)})
+
+
+def changed_files(root: Path, known: dict[str, str | None]) -> dict[str, Json]:
+    """What these files are, of those whose stamp is not the known one."""
+    found: dict[str, Json] = {}
+    for path, stamp in known.items():
+        try:
+            file = existing(root, path)
+            status = file.stat()
+            now = f"{status.st_mtime_ns}-{status.st_size}"
+            if now != stamp:
+                found[path] = {"stamp": now, "found": discover(file).to_json()}
+        except (ConvectError, OSError) as error:
+            if not isinstance(error, ConvectError):
+                error = Missing(f"{path!r} cannot be read.")
+            now = f"{error.code} {error.sentence}"
+            if now != stamp:
+                found[path] = {"stamp": now, "error": cast(Json, error.to_json())}
+    return found
 
 
 class PipelineHandler(Handler):

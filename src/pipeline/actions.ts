@@ -3,7 +3,14 @@ import { FileDialog } from '@jupyterlab/filebrowser';
 
 import * as edits from './edits';
 import type { IBox, IPoint } from './graph';
-import { isFolded, isGroup, isStep, ownerOf } from './graph';
+import {
+  foldedInto,
+  isFolded,
+  isGroup,
+  isStep,
+  lineOf,
+  ownerOf
+} from './graph';
 import { isRunnable, kindOf } from './ids';
 import type { Json, Node } from './schema';
 import type { Session } from './session';
@@ -212,9 +219,8 @@ export function removeTargets(session: Session): void {
   if (focused !== null) {
     lines.add(focused);
   }
-  const isChosen = (edge: { id: string; source: string; target: string }) =>
-    lines.has(edge.id) || lines.has(`${edge.source}>>${edge.target}`);
-  const lost = session.edges.filter(isChosen);
+  const hidden = foldedInto(session.document);
+  const lost = session.edges.filter(edge => lines.has(lineOf(edge, hidden).id));
   if (ids.length === 0 && lost.length === 0) {
     return;
   }

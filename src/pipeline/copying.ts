@@ -33,7 +33,7 @@ export function pasteText(
   text: string | null,
   at?: IPoint
 ): void {
-  const clip = (text !== null && readClip(text)) || lastClip;
+  const clip = text === null ? lastClip : readClip(text);
   if (clip) {
     pasteClip(session, clip, at);
   }

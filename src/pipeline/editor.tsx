@@ -38,8 +38,20 @@ export class PipelineEditor extends BoxPanel {
       this.session.doc.changed.disconnect(this.onChange, this);
       this.session.state.changed.disconnect(this.showSide, this);
       this.session.dispose();
+      // Not a child while a page stands in its place.
+      this._split.dispose();
       super.dispose();
     }
+  }
+
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this.session.isShown = true;
+  }
+
+  protected override onAfterHide(msg: Message): void {
+    super.onAfterHide(msg);
+    this.session.isShown = false;
   }
 
   protected override onActivateRequest(msg: Message): void {
@@ -68,7 +80,11 @@ export class PipelineEditor extends BoxPanel {
     }
     this._shown = malformed;
     for (const widget of [...this.widgets]) {
-      widget.parent = null;
+      if (widget === this._split) {
+        widget.parent = null;
+      } else {
+        widget.dispose();
+      }
     }
     if (malformed) {
       this.addStretched(

@@ -1,7 +1,8 @@
 import type { IPoint, IEdge } from './graph';
 import { isGroup, isStep, moved, parentsOf } from './graph';
-import { mapNodes, outputExpression } from './expressions';
+import { mapNodes, outputExpression, parameterExpression } from './expressions';
 import type { Draft, Path, PipelineDoc } from './model';
+import type { IPort } from './ports';
 import type { IDocument, Json, Node } from './schema';
 import { isObject } from './serialize';
 
@@ -105,6 +106,26 @@ export function connectValue(
   }
 }
 
+/** Make a pipeline parameter like a port of `target`, which takes it from then on. */
+export function addParameterFor(
+  doc: PipelineDoc,
+  target: string,
+  port: IPort
+): void {
+  const node = doc.snapshot.nodes[target];
+  doc.edit(draft => {
+    draft.set(['meta', 'parameters', port.name], {
+      ...(port.type ? { type: port.type } : {}),
+      ...(port.default === undefined ? {} : { default: port.default }),
+      ...(port.help ? { description: port.help } : {})
+    });
+    draft.set(
+      ['nodes', target, wireProperty(node), port.name],
+      parameterExpression(port.name)
+    );
+  });
+}
+
 /** Take nodes, comments and edges away, and every mention of them. */
 export function remove(
   doc: PipelineDoc,
@@ -118,7 +139,7 @@ export function remove(
   doc.edit(draft => {
     for (const edge of edges) {
       if (!gone.has(edge.target)) {
-        removeEdge(draft, doc.snapshot, edge);
+        removeEdge(draft, edge);
       }
     }
     if (gone.size) {
@@ -127,19 +148,21 @@ export function remove(
   });
 }
 
-function removeEdge(draft: Draft, document: IDocument, edge: IEdge): void {
+function removeEdge(draft: Draft, edge: IEdge): void {
+  const { source, output, target, path = [] } = edge;
   if (edge.kind === 'order') {
-    dropAfter(draft, document, edge.target, new Set([edge.source]));
+    dropAfter(draft, target, new Set([source]));
     return;
   }
-  const path = edge.path ?? [];
-  const value = path.reduce<Json | undefined>(
-    (item, key) => (item as { [key: string]: Json } | undefined)?.[key],
-    document.nodes[edge.target] as unknown as Json
-  );
+  const place: Path = ['nodes', target, ...path];
+  const value = draft.get(place);
   if (value !== undefined) {
-    const change = (node: string) => (node === edge.source ? null : node);
-    draft.set(['nodes', edge.target, ...path], mapNodes(value, change));
+    draft.set(
+      place,
+      mapNodes(value, (node, name) =>
+        node === source && name === output ? null : node
+      )
+    );
   }
 }
 
@@ -155,8 +178,8 @@ function removeItems(
       const members = node.members.filter(member => !gone.has(member));
       draft.set(['nodes', id, 'members'], members);
     } else {
-      dropAfter(draft, document, id, gone);
-      rewire(draft, document, id, source => (gone.has(source) ? null : source));
+      dropAfter(draft, id, gone);
+      rewire(draft, id, source => (gone.has(source) ? null : source));
     }
   }
   for (const [id, comment] of Object.entries(document.comments ?? {})) {
@@ -175,30 +198,31 @@ function removeItems(
 
 function dropAfter(
   draft: Draft,
-  document: IDocument,
   target: string,
   sources: ReadonlySet<string>
 ): void {
-  const node = document.nodes[target];
-  if (isStep(node) && node.after?.some(source => sources.has(source))) {
-    const after = node.after.filter(source => !sources.has(source));
-    draft.set(['nodes', target, 'after'], after.length ? after : undefined);
+  const path: Path = ['nodes', target, 'after'];
+  const before = draft.get(path);
+  if (Array.isArray(before)) {
+    const after = before.filter(source => !sources.has(String(source)));
+    if (after.length < before.length) {
+      draft.set(path, after.length ? after : undefined);
+    }
   }
 }
 
 function rewire(
   draft: Draft,
-  document: IDocument,
   id: string,
   change: (node: string) => string | null
 ): void {
-  const node = document.nodes[id] as unknown as { [key: string]: Json };
   for (const property of ['parameters', 'inputs', 'env', 'command']) {
-    const value = node[property];
+    const path: Path = ['nodes', id, property];
+    const value = draft.get(path);
     if (value !== undefined && JSON.stringify(value).includes('${{')) {
       const mapped = mapNodes(value, change);
       const isEmpty = isObject(mapped) && Object.keys(mapped).length === 0;
-      draft.set(['nodes', id, property], isEmpty ? undefined : mapped);
+      draft.set(path, isEmpty ? undefined : mapped);
     }
   }
 }
@@ -255,7 +279,7 @@ export function renameNode(
           draft.set(['nodes', target, 'after'], item.after.map(change));
         }
         if (other !== old) {
-          rewire(draft, document, other, change);
+          rewire(draft, other, change);
         }
       }
     }

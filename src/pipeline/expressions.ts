@@ -41,16 +41,16 @@ export function referencesIn(value: unknown): Reference[] {
 
 /**
  * The value with each reference to a node's output sent through `change`, which
- * answers the node's new id, or null when it is gone. What consisted only of a
+ * answers the node's new id, or null when the reference is gone. What consisted only of a
  * reference that is gone becomes `undefined`.
  */
 export function mapNodes(
   value: Json,
-  change: (node: string) => string | null
+  change: (node: string, output: string) => string | null
 ): Json | undefined {
   if (typeof value === 'string') {
     const whole = wholeReference(value);
-    if (whole?.kind === 'output' && change(whole.node) === null) {
+    if (whole?.kind === 'output' && change(whole.node, whole.output) === null) {
       return undefined;
     }
     return value.replace(EXPRESSION, (text, inner: string) => {
@@ -58,7 +58,7 @@ export function mapNodes(
       if (reference?.kind !== 'output') {
         return text;
       }
-      const node = change(reference.node);
+      const node = change(reference.node, reference.output);
       if (node === reference.node) {
         return text;
       }

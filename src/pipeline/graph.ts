@@ -126,15 +126,7 @@ export function pathBetween(
   if (source === target) {
     return [source];
   }
-  const next = new Map<string, string[]>();
-  for (const edge of edges) {
-    const found = next.get(edge.source);
-    if (found) {
-      found.push(edge.target);
-    } else {
-      next.set(edge.source, [edge.target]);
-    }
-  }
+  const next = neighbours(edges).down;
   const cameFrom = new Map<string, string>([[target, '']]);
   const open = [target];
   for (const id of open) {
@@ -156,23 +148,46 @@ export function pathBetween(
   return null;
 }
 
-/** All that runs before (`up`) or after (`down`) these nodes. */
+type Next = ReadonlyMap<string, readonly string[]>;
+
+const nextOf = new WeakMap<readonly IEdge[], { up: Next; down: Next }>();
+
+/** The neighbours of each node in both directions, found once for a list of edges. */
+function neighbours(edges: readonly IEdge[]): { up: Next; down: Next } {
+  const known = nextOf.get(edges);
+  if (known) {
+    return known;
+  }
+  const collect = (from: 'source' | 'target', to: 'source' | 'target') => {
+    const next = new Map<string, string[]>();
+    for (const edge of edges) {
+      const found = next.get(edge[from]);
+      if (found) {
+        found.push(edge[to]);
+      } else {
+        next.set(edge[from], [edge[to]]);
+      }
+    }
+    return next;
+  };
+  const made = {
+    up: collect('target', 'source'),
+    down: collect('source', 'target')
+  };
+  nextOf.set(edges, made);
+  return made;
+}
+
+/** All that runs before (`up`) or after (`down`) these nodes, and they themselves. */
 export function reachable(
   edges: readonly IEdge[],
   ids: Iterable<string>,
   direction: 'up' | 'down'
 ): Set<string> {
+  const next = neighbours(edges)[direction];
   const found = new Set(ids);
   for (const id of found) {
-    for (const edge of edges) {
-      const [from, to] =
-        direction === 'down'
-          ? [edge.source, edge.target]
-          : [edge.target, edge.source];
-      if (from === id) {
-        found.add(to);
-      }
-    }
+    next.get(id)?.forEach(other => found.add(other));
   }
   return found;
 }
@@ -240,6 +255,24 @@ export function foldedInto(document: IDocument): Map<string, string> {
     }
   }
   return shown;
+}
+
+/** The line that stands for an edge on the canvas, between what is seen of its ends. */
+export interface ILine {
+  id: string;
+  source: string;
+  target: string;
+}
+
+/** The line of an edge; a folded group (`foldedInto`) shows one for all that cross its border. */
+export function lineOf(
+  edge: IEdge,
+  hidden: ReadonlyMap<string, string>
+): ILine {
+  const source = hidden.get(edge.source) ?? edge.source;
+  const target = hidden.get(edge.target) ?? edge.target;
+  const isWhole = source === edge.source && target === edge.target;
+  return { id: isWhole ? edge.id : `${source}>>${target}`, source, target };
 }
 
 export function pointOf(place: Place | undefined): IPoint | null {

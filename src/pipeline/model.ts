@@ -272,6 +272,17 @@ export class Draft {
     merge(shared, { [id]: value as Json }, isDeep, false);
   }
 
+  /** What is at a path now, with what this edit has done already. */
+  get(path: Path): Json | undefined {
+    const [root, ...keys] = path;
+    const start: unknown = root === 'meta' ? this.meta : this.sections[root];
+    const found = keys.reduce(
+      (item, key) => (item instanceof Y.Map ? item.get(key) : undefined),
+      start
+    );
+    return found === undefined ? undefined : plain(found);
+  }
+
   /**
    * Set one property, however deep; `undefined` removes it, and with it the
    * objects around it that become empty, except the node itself.

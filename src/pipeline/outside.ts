@@ -8,11 +8,16 @@ const INTERVAL = 5000;
 
 /**
  * Notices when the file changes on the disk. Without changes of one's own it is
- * taken over; else it is offered. A shared document needs none of this: the
- * server does it.
+ * taken over; else it is offered (the server does that for a shared document).
+ * Notices, too, when the files of its nodes change or go.
  */
 export class OutsideWatch implements IDisposable {
-  constructor(private readonly session: Session) {
+  constructor(
+    private readonly session: Pick<
+      Session,
+      'context' | 'contents' | 'files' | 'isShown' | 'reload' | 'state'
+    >
+  ) {
     this._poll = new Poll({
       name: 'jupyterlab-convect:outside',
       auto: false,
@@ -21,7 +26,7 @@ export class OutsideWatch implements IDisposable {
       standby: 'when-hidden'
     });
     void session.context.ready.then(() => {
-      if (!this.isDisposed && !session.context.model.collaborative) {
+      if (!this.isDisposed) {
         void this._poll.start();
       }
     });
@@ -35,22 +40,39 @@ export class OutsideWatch implements IDisposable {
     this._poll.dispose();
   }
 
-  private async look(): Promise<void> {
+  /** Look soon. */
+  request(): void {
+    if (!this.isDisposed) {
+      this._poll.refresh().catch(() => undefined);
+    }
+  }
+
+  /** Look once. */
+  async look(): Promise<void> {
     const { context, contents, state } = this.session;
+    if (!this.session.isShown) {
+      return;
+    }
+    this.session.files.request();
+    if (context.model.collaborative) {
+      return;
+    }
     const known = context.contentsModel?.hash;
     const now = await contents.get(context.path, {
       content: false,
       hash: true
     });
+    // The same content may come back after the file was saved here.
+    const difference = `${known} ${now.hash}`;
     const isChanged =
-      !!known && !!now.hash && known !== now.hash && now.hash !== this._seen;
+      !!known && !!now.hash && known !== now.hash && difference !== this._seen;
     if (this.isDisposed || !isChanged) {
       return;
     }
     if (known !== context.contentsModel?.hash) {
       return; // It was saved here in the meantime.
     }
-    this._seen = now.hash;
+    this._seen = difference;
     if (context.model.dirty) {
       state.update({ isChangedOutside: true });
     } else {

@@ -106,6 +106,8 @@ export class Session implements IDisposable {
     this.doc.changed.connect(this.onChange, this);
     this.files.store.changed.connect(this.onFiles, this);
     this.context.pathChanged.connect(this.onPathChanged, this);
+    this.context.fileChanged.connect(this.followRights, this);
+    void this.context.ready.then(() => this.followRights());
     this.onChange(this.doc, { contentChange: true });
   }
 
@@ -142,6 +144,18 @@ export class Session implements IDisposable {
   /** The node on which the context menu was opened last. */
   pointed: string | null = null;
 
+  /** The editor is in front; what nobody sees asks the server for nothing. */
+  get isShown(): boolean {
+    return this._isShown;
+  }
+
+  set isShown(value: boolean) {
+    this._isShown = value;
+    if (value) {
+      this._outside.request();
+    }
+  }
+
   /** The canvas, while it is on the page. */
   canvas: ICanvas | null = null;
 
@@ -172,6 +186,7 @@ export class Session implements IDisposable {
     this._isDisposed = true;
     this.doc.changed.disconnect(this.onChange, this);
     this.context.pathChanged.disconnect(this.onPathChanged, this);
+    this.context.fileChanged.disconnect(this.followRights, this);
     this._outside.dispose();
     this.files.dispose();
     this.checker.dispose();
@@ -326,8 +341,22 @@ export class Session implements IDisposable {
         .map(node => ('path' in node ? node.path : ''))
         .filter(path => typeof path === 'string' && path !== '')
     );
-    this.checker.request();
+    if (this.hasNewMeaning()) {
+      this.checker.request();
+    }
     this.dropLostSelection();
+  }
+
+  /** Something other than where things are has changed since it was checked last. */
+  private hasNewMeaning(): boolean {
+    const [before, now] = [this._checked, this.document];
+    this._checked = now;
+    return [...Object.keys(before), ...Object.keys(now)].some(
+      key =>
+        key !== 'layout' &&
+        key !== 'comments' &&
+        before[key as keyof IDocument] !== now[key as keyof IDocument]
+    );
   }
 
   /** A node that is gone (undone, or removed by somebody else) is not selected. */
@@ -345,8 +374,16 @@ export class Session implements IDisposable {
     this.checker.request();
   }
 
+  /** JupyterLab knows whether the file can be written, and leaves it to the model to heed it. */
+  private followRights(): void {
+    const { contentsModel, model } = this.context;
+    if (!this._isDisposed) {
+      model.readOnly = contentsModel?.writable === false;
+    }
+  }
+
   private onPathChanged(): void {
-    this.files.refresh();
+    this.files.request();
     this.checker.request();
     this.runs.refresh();
   }
@@ -354,6 +391,8 @@ export class Session implements IDisposable {
   private _edges: readonly IEdge[] = [];
   private _edgesOf: object | null = null;
   private _isDisposed = false;
+  private _isShown = true;
+  private _checked: Partial<IDocument> = {};
   private _outside: OutsideWatch;
   private _openStep: ISessionOptions['openStep'];
   private _maker = new ViewMaker();

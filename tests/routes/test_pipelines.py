@@ -49,6 +49,28 @@ async def test_what_cannot_be_looked_into_is_refused(
         assert status == expected, f"{path}: {error}"
 
 
+async def test_many_files_are_asked_about_at_once_and_told_when_they_change(
+    api: Any, jp_root_dir: Path, train: Path
+) -> None:
+    body = {"files": {"train.ipynb": None, "none.ipynb": None, "../x.py": None}}
+    status, answer = await api("POST", "discover", body)
+    assert status == 200
+    files = answer["files"]
+    assert files["train.ipynb"]["found"]["parameters"][0]["name"] == "lr"
+    assert files["none.ipynb"]["error"]["code"] == "missing"
+    assert files["../x.py"]["error"]["code"] == "path-outside"
+
+    known = {path: file["stamp"] for path, file in files.items()}
+    assert await api("POST", "discover", {"files": known}) == (200, {"files": {}})
+    train.unlink()
+    (jp_root_dir / "none.ipynb").write_text("{")
+    _, answer = await api("POST", "discover", {"files": known})
+    assert {path: file["error"]["code"] for path, file in answer["files"].items()} == {
+        "train.ipynb": "missing",
+        "none.ipynb": "bad-notebook",
+    }
+
+
 async def test_a_pipeline_is_checked_as_it_is_being_edited(api: Any, train: Path) -> None:
     status, found = await api("POST", "pipelines/validate", {"document": DOCUMENT})
     assert (status, found) == (200, {"problems": []})

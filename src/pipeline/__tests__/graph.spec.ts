@@ -1,7 +1,7 @@
 import { align } from '../arrange';
 import { copy, paste, readClip } from '../clipboard';
-import { group, remove, setGroup, ungroup } from '../edits';
-import { edgesOf, foldedInto, pathBetween } from '../graph';
+import { addParameterFor, group, remove, setGroup, ungroup } from '../edits';
+import { edgesOf, foldedInto, pathBetween, reachable } from '../graph';
 import { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
 import { dumps } from '../serialize';
@@ -63,8 +63,56 @@ describe('remove', () => {
     const [place] = edgesOf(doc.snapshot);
     remove(doc, [], [place]);
     expect(doc.snapshot.nodes.b).toMatchObject({
-      parameters: { text: 'at  and ' }
+      parameters: { text: 'at  and ${{ nodes.a.outputs.time }}' }
     });
+  });
+
+  it('takes several connections of one node away at once', () => {
+    const doc = open({
+      convect: 1,
+      nodes: {
+        a: { kind: 'command', command: ['a'] },
+        b: { kind: 'command', command: ['b'] },
+        c: { kind: 'command', command: ['c'], after: ['a', 'b'] }
+      }
+    });
+    remove(doc, [], edgesOf(doc.snapshot));
+    expect(edgesOf(doc.snapshot)).toEqual([]);
+    doc.undo();
+    expect(edgesOf(doc.snapshot).map(edge => edge.id)).toEqual(['a>c', 'b>c']);
+  });
+});
+
+describe('reachable', () => {
+  it('looks at each edge once, however long the chain', () => {
+    let looks = 0;
+    const edges = Array.from({ length: 2000 }, (_, index) => ({
+      id: String(index),
+      kind: 'order' as const,
+      get source() {
+        looks++;
+        return `n${index}`;
+      },
+      target: `n${index + 1}`
+    }));
+    expect(reachable(edges, ['n0'], 'down').size).toBe(2001);
+    expect(reachable(edges, ['n1000'], 'down').size).toBe(1001);
+    expect(looks).toBeLessThan(5 * edges.length);
+  });
+});
+
+describe('addParameterFor', () => {
+  it('makes a parameter of the pipeline and takes it, in one step', () => {
+    const doc = open();
+    addParameterFor(doc, 'c', { name: 'rows', type: 'integer', default: 3 });
+    expect(doc.snapshot.parameters).toEqual({
+      rows: { type: 'integer', default: 3 }
+    });
+    expect(doc.snapshot.nodes.c).toMatchObject({
+      parameters: { rows: '${{ parameters.rows }}' }
+    });
+    doc.undo();
+    expect(doc.snapshot).toEqual(DIAMOND);
   });
 });
 
