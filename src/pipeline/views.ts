@@ -108,6 +108,29 @@ export function viewSize(view: INodeView): { width: number; height: number } {
   };
 }
 
+/** The largest letters in which a name fills a box, for looking at it from far away. */
+export function farFontSize(
+  name: string,
+  { width, height }: { width: number; height: number }
+): number {
+  // Of letters that are wide the line breaks sooner, and Chinese ones are twice as wide.
+  const wide = name.match(/[^\u0000-\u2fff]/g)?.length ?? 0;
+  const units = 0.6 * (name.length - wide) + wide;
+  for (let lines = 1; ; lines++) {
+    const fit = Math.min(
+      ((width - 24) * lines) / Math.max(units, 1),
+      (height - 6) / (lines * 1.1)
+    );
+    const next = Math.min(
+      ((width - 24) * (lines + 1)) / Math.max(units, 1),
+      (height - 6) / ((lines + 1) * 1.1)
+    );
+    if (next <= fit) {
+      return Math.floor(fit);
+    }
+  }
+}
+
 /** Where, in its node, the area of what is in a graph component begins. */
 export function innerCorner(view: INodeView): IPoint {
   return { x: SIDE, y: HEADER + badgeRows(view).length * BADGES };

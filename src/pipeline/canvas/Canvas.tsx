@@ -5,15 +5,14 @@ import {
   MiniMap,
   ReactFlow,
   ReactFlowProvider,
-  SelectionMode,
-  useStore as useFlowStore
+  SelectionMode
 } from '@xyflow/react';
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
 import { ownerOf } from '../graph';
 import type { IViewport, Session } from '../session';
-import { useSignal, useStore } from '../store';
+import { useStore } from '../store';
 import { Banner } from './Banner';
 import { CanvasContext } from './context';
 import { ConnectionHint } from './ConnectionHint';
@@ -22,8 +21,9 @@ import { makeConnection, refusal } from './connections';
 import { Controls } from './Controls';
 import { EmptyHint } from './EmptyHint';
 import type { FlowEdge, FlowNode } from './flow';
-import { EDGE_TYPES, FAR, MANY, NODE_TYPES, TOO_MANY } from './types';
+import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
 import { useCanvasContext } from './useCanvasContext';
+import { useDistance } from './useDistance';
 import { useFlow } from './useFlow';
 import { FIT, useHandle } from './useHandle';
 
@@ -52,13 +52,10 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   const context = useCanvasContext(session, rendermime);
   const [isConnecting, setConnecting] = React.useState(false);
   const host = React.useRef<HTMLDivElement>(null);
-  const isFar = useFlowStore(state => state.transform[2] < FAR);
+  const distance = useDistance();
   const isSnapping = useStore(session.state, state => state.isSnapping);
   const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
-  const isReadOnly = useSignal(
-    session.context.model.stateChanged,
-    () => session.isReadOnly
-  );
+  const { isReadOnly } = context;
   useHandle(session, context.editNote);
 
   const { viewport } = session.state.value;
@@ -68,12 +65,9 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
     !viewport && flow.nodes.length > 0 && flow.nodes.length <= MANY
   );
   const [start] = React.useState(() => viewport ?? startOf(flow.nodes));
-  const classes = ['jp-Pipeline-canvas'];
+  const classes = ['jp-Pipeline-canvas', distance];
   if (isConnecting) {
     classes.push('jp-mod-connecting');
-  }
-  if (isFar) {
-    classes.push('jp-mod-far');
   }
   if (context.editedNote !== null) {
     classes.push('jp-mod-writing');
@@ -101,6 +95,8 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
         }}
       >
         <ReactFlow<FlowNode, FlowEdge>
+          // Arrowheads are found by it: each tab has its own.
+          id={session.id}
           nodes={flow.nodes}
           edges={flow.edges}
           nodeTypes={NODE_TYPES}

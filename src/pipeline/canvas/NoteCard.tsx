@@ -2,6 +2,7 @@ import type { NodeProps } from '@xyflow/react';
 import { NodeResizer } from '@xyflow/react';
 import * as React from 'react';
 
+import { useDraft } from '../../ui/inputs';
 import { useCanvas } from './context';
 import type { NoteFlowNode } from './flow';
 
@@ -35,28 +36,28 @@ export const NoteCard = React.memo(function NoteCard({
 
 function NoteField(props: { id: string; text: string }): JSX.Element {
   const { editNote, setNote, trans } = useCanvas();
-  const [text, setText] = React.useState(props.text);
+  // What is typed is in the document at once; the field shows it before that comes back.
+  const [draft, setDraft] = useDraft(props.text);
   const field = React.useRef<HTMLTextAreaElement>(null);
   React.useEffect(() => {
     field.current?.focus();
     field.current?.select();
   }, []);
-  const close = () => {
-    setNote(props.id, text);
-    editNote(null);
-  };
   return (
     <textarea
       ref={field}
       className="jp-Pipeline-noteField nodrag nowheel nopan"
       aria-label={trans.__('Text of the note, in markdown')}
-      value={text}
-      onChange={event => setText(event.target.value)}
-      onBlur={close}
+      value={draft ?? props.text}
+      onChange={event => {
+        setDraft(event.target.value);
+        setNote(props.id, event.target.value);
+      }}
+      onBlur={() => editNote(null)}
       onKeyDown={event => {
-        event.stopPropagation();
         if (event.key === 'Escape') {
-          // Leaving the field writes the note.
+          // The editor would deselect the note.
+          event.stopPropagation();
           event.currentTarget
             .closest<HTMLElement>('.react-flow__node')
             ?.focus();
@@ -69,10 +70,10 @@ function NoteField(props: { id: string; text: string }): JSX.Element {
 function Markdown({ text }: { text: string }): JSX.Element {
   const { renderMarkdown } = useCanvas();
   const host = React.useRef<HTMLDivElement>(null);
-  React.useEffect(() => {
-    if (host.current) {
-      void renderMarkdown(text, host.current);
-    }
+  // What is drawn has to be taken away while its host is still on the page.
+  React.useLayoutEffect(() => {
+    const drawn = renderMarkdown(text, host.current!);
+    return () => drawn.dispose();
   }, [text, renderMarkdown]);
   return <div ref={host} className="jp-Pipeline-noteText" />;
 }

@@ -21,6 +21,7 @@ import type { FlowEdge, FlowNode } from './flow';
 import { toFlow } from './flow';
 import { ariaLabels } from './labels';
 import { EDGE_TYPES, MANY, NODE_TYPES } from './types';
+import { useDistance } from './useDistance';
 
 export interface IPlanState {
   steps: Readonly<Record<string, IStep>>;
@@ -57,6 +58,8 @@ export function PlanCanvas(props: IPlanCanvasProps): JSX.Element {
 function Picture(props: IPlanCanvasProps): JSX.Element {
   const { document, state, trans, onSelect } = props;
   const { steps, selected } = useStore(state, value => value);
+  const id = React.useId();
+  const distance = useDistance();
   const maker = React.useRef(new ViewMaker());
   const edges = React.useMemo(() => edgesOf(document), [document]);
   const views = React.useMemo(
@@ -94,8 +97,9 @@ function Picture(props: IPlanCanvasProps): JSX.Element {
     [placed, views, edges, selected, trans]
   );
   return (
-    <div className="jp-Pipeline-canvas jp-mod-readOnly">
+    <div className={`jp-Pipeline-canvas jp-mod-readOnly ${distance}`}>
       <ReactFlow<FlowNode, FlowEdge>
+        id={id}
         nodes={flow.nodes}
         edges={flow.edges}
         nodeTypes={NODE_TYPES}

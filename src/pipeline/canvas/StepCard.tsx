@@ -16,7 +16,14 @@ import * as React from 'react';
 import { componentIcon } from '../../catalog/icons';
 import type { IPort } from '../ports';
 import type { IBadge, INodeView } from '../views';
-import { badgeRows, innerCorner, ORDER_OFFSET, portOffset } from '../views';
+import {
+  badgeRows,
+  farFontSize,
+  innerCorner,
+  ORDER_OFFSET,
+  portOffset,
+  viewSize
+} from '../views';
 import { useCanvas } from './context';
 import type { StepFlowNode } from './flow';
 import { IN, inPort, OUT, outPort, withinPort } from './flow';
@@ -59,6 +66,14 @@ export const StepCard = React.memo(function StepCard({
         isConnectable={isConnectable}
         title={trans.__('Runs before')}
       />
+      <div
+        className="jp-Pipeline-farName"
+        title={view.name}
+        style={{ fontSize: farFontSize(view.name, viewSize(view)) }}
+        aria-hidden
+      >
+        {view.name}
+      </div>
       <Header view={view} />
       {badgeRows(view).map(row => (
         <div key={row[0].kind} className="jp-Pipeline-badges">

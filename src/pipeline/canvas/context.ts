@@ -1,5 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { nullTranslator } from '@jupyterlab/translation';
+import type { IDisposable } from '@lumino/disposable';
+import { DisposableDelegate } from '@lumino/disposable';
 import * as React from 'react';
 
 /** What the parts of the canvas ask of whoever shows it. */
@@ -10,13 +12,13 @@ export interface ICanvasContext {
   openStep(id: string): void;
   showProblems(id: string): void;
   toggleFold(id: string): void;
-  rename(id: string, name: string): void;
   setNote(id: string, text: string): void;
   resizeNote(id: string, place: number[]): void;
   /** The note that is being written, if one is. */
   editedNote: string | null;
   editNote(id: string | null): void;
-  renderMarkdown(text: string, host: HTMLElement): Promise<void>;
+  /** Draw a text into an element that is on the page, until it is disposed of. */
+  renderMarkdown(text: string, host: HTMLElement): IDisposable;
 }
 
 const nothing = () => undefined;
@@ -27,13 +29,13 @@ export const CanvasContext = React.createContext<ICanvasContext>({
   openStep: nothing,
   showProblems: nothing,
   toggleFold: nothing,
-  rename: nothing,
   setNote: nothing,
   resizeNote: nothing,
   editedNote: null,
   editNote: nothing,
-  renderMarkdown: async (text, host) => {
+  renderMarkdown: (text, host) => {
     host.textContent = text;
+    return new DisposableDelegate(() => host.replaceChildren());
   }
 });
 

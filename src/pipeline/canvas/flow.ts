@@ -4,7 +4,7 @@ import { MarkerType, Position } from '@xyflow/react';
 
 import { stateLabel } from '../../ui/states';
 import type { IBox, IEdge } from '../graph';
-import { foldedInto, isInside, nameOf, parentsOf } from '../graph';
+import { foldedInto, isInside, lineOf, nameOf, parentsOf } from '../graph';
 import type { IDocument } from '../schema';
 import type { INodeView } from '../views';
 import { innerCorner, ORDER_OFFSET, portOffset } from '../views';
@@ -260,13 +260,10 @@ function flowEdges(
   const parents = parentsOf(document);
   const lines = new Map<string, FlowEdge>();
   for (const edge of edges) {
-    const from = hidden.get(edge.source) ?? edge.source;
-    const to = hidden.get(edge.target) ?? edge.target;
+    const { id, source: from, target: to } = lineOf(edge, hidden);
     if (from === to || isInside(parents, from, to)) {
       continue;
     }
-    const isFolded = from !== edge.source || to !== edge.target;
-    const id = isFolded ? `${from}>>${to}` : edge.id;
     const known = lines.get(id);
     if (known) {
       known.data!.edges.push(edge);
@@ -297,8 +294,9 @@ function flowEdges(
 
 const ARROW = {
   type: MarkerType.ArrowClosed,
-  width: 16,
-  height: 16,
+  // In widths of the line, which is thicker when it is far away.
+  width: 11,
+  height: 11,
   color: 'var(--jp-inverse-layout-color4)'
 };
 

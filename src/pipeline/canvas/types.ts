@@ -10,5 +10,3 @@ export const EDGE_TYPES = { wire: Wire };
 export const MANY = 200;
 /** With more nodes than this there is no minimap. */
 export const TOO_MANY = 500;
-/** Zoomed out further than this nothing could be read, so less is drawn. */
-export const FAR = 0.3;

@@ -1,8 +1,11 @@
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import type { IDisposable } from '@lumino/disposable';
+import { Widget } from '@lumino/widgets';
 import * as React from 'react';
 
 import { toggleFold } from '../arranging';
 import type { Session } from '../session';
+import { useSignal } from '../store';
 import type { ICanvasContext } from './context';
 
 export function useCanvasContext(
@@ -10,45 +13,60 @@ export function useCanvasContext(
   rendermime: IRenderMimeRegistry
 ): ICanvasContext {
   const [editedNote, editNote] = React.useState<string | null>(null);
-  return React.useMemo(
+  // Nothing of this changes when a note is opened or closed.
+  const actions = React.useMemo(
     () => ({
       trans: session.trans,
-      isReadOnly: session.isReadOnly,
-      openStep: id => session.openStep(id),
-      showProblems: id => {
+      openStep: (id: string) => session.openStep(id),
+      showProblems: (id: string) => {
         session.select([id]);
         session.state.update({ panel: 'problems' });
       },
-      toggleFold: id => toggleFold(session, id),
-      rename: (id, name) =>
-        session.doc.edit(draft =>
-          draft.set(['nodes', id, 'name'], name || undefined)
-        ),
-      setNote: (id, text) => {
+      toggleFold: (id: string) => toggleFold(session, id),
+      setNote: (id: string, text: string) => {
         if (session.document.comments?.[id]?.text !== text) {
-          session.doc.edit(draft => draft.set(['comments', id, 'text'], text));
+          session.doc.edit(
+            draft => draft.set(['comments', id, 'text'], text),
+            `comment.${id}`
+          );
         }
       },
-      resizeNote: (id, place) =>
+      resizeNote: (id: string, place: number[]) =>
         session.doc.edit(draft =>
           draft.put('layout', id, place.map(Math.round))
         ),
-      editedNote,
-      editNote: id => {
+      editNote: (id: string | null) => {
         if (id === null || !session.isReadOnly) {
           editNote(id);
         }
       },
-      renderMarkdown: async (text, host) => {
-        // Attached and removed with the note, so nothing is left to dispose of.
-        // eslint-disable-next-line jupyter/require-disposable-transfer
-        const renderer = rendermime.createRenderer('text/markdown');
-        await renderer.renderModel(
-          rendermime.createModel({ data: { 'text/markdown': text } })
-        );
-        host.replaceChildren(renderer.node);
-      }
+      renderMarkdown: (text: string, host: HTMLElement) =>
+        renderMarkdown(rendermime, text, host)
     }),
-    [session, rendermime, editedNote]
+    [session, rendermime]
   );
+  const isReadOnly = useSignal(
+    session.context.model.stateChanged,
+    () => session.isReadOnly
+  );
+  return React.useMemo(
+    () => ({ ...actions, isReadOnly, editedNote }),
+    [actions, isReadOnly, editedNote]
+  );
+}
+
+function renderMarkdown(
+  rendermime: IRenderMimeRegistry,
+  text: string,
+  host: HTMLElement
+): IDisposable {
+  const renderer = rendermime.createRenderer('text/markdown');
+  // Formulas are set only in what is attached.
+  Widget.attach(renderer, host);
+  renderer
+    .renderModel(rendermime.createModel({ data: { 'text/markdown': text } }))
+    .catch(() => {
+      renderer.node.textContent = text;
+    });
+  return renderer;
 }

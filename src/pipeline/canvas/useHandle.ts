@@ -8,7 +8,7 @@ import type { FlowEdge, FlowNode } from './flow';
 
 type Flow = ReactFlowInstance<FlowNode, FlowEdge>;
 
-export const FIT = { maxZoom: 1, padding: 0.2 };
+export const FIT = { maxZoom: 1, padding: 0.08 };
 
 /** Lend the rest of the editor what only the canvas can do. */
 export function useHandle(
