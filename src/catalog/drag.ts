@@ -9,6 +9,9 @@ import type { IEntry } from './types';
 /** How far the pointer moves before a press becomes a drag, in pixels. */
 const THRESHOLD = 5;
 
+/** A pointer may also be taken away, as by a touch that scrolls. */
+const ENDS = ['pointerup', 'pointercancel'] as const;
+
 /** What a drag to the canvas carries, and what the editor's command takes. */
 export async function dropOf(
   model: CatalogModel,
@@ -60,10 +63,10 @@ export function dragComponent(
   };
   const stop = () => {
     document.removeEventListener('pointermove', onMove, true);
-    document.removeEventListener('pointerup', stop, true);
+    ENDS.forEach(type => document.removeEventListener(type, stop, true));
   };
   document.addEventListener('pointermove', onMove, true);
-  document.addEventListener('pointerup', stop, true);
+  ENDS.forEach(type => document.addEventListener(type, stop, true));
 }
 
 function imageOf(name: string): HTMLElement {

@@ -250,10 +250,12 @@ function AuthFields({ form }: { form: CatalogForm }): JSX.Element {
 function Replacements({ form }: { form: CatalogForm }): JSX.Element {
   const trans = useTrans();
   const isWrong = form.complaints.replacements !== undefined;
+  const [isOpen, setOpen] = React.useState(form.values.replacements !== '');
   return (
     <details
       className="jp-ConvectCatalog-more"
-      open={isWrong || form.values.replacements !== '' || undefined}
+      open={isOpen || isWrong}
+      onToggle={event => setOpen(event.currentTarget.open)}
     >
       <summary>{trans.__('Dead addresses')}</summary>
       <FormText

@@ -42,6 +42,8 @@ export interface IEditorCommand {
   isEnabled?: (session: Session) => boolean;
   isVisible?: (session: Session) => boolean;
   isToggled?: (session: Session) => boolean;
+  /** It is called from elsewhere, so the editor comes to the front. */
+  shows?: boolean;
   args?: { [name: string]: { type: 'string' | 'number'; enum?: string[] } };
   execute: (session: Session, args: Args) => unknown;
 }
@@ -99,6 +101,9 @@ export function addEditorCommands(
         : undefined,
       execute: args => {
         const session = current();
+        if (command.shows && tracker.currentWidget) {
+          app.shell.activateById(tracker.currentWidget.id);
+        }
         return session ? command.execute(session, args) : undefined;
       }
     });
@@ -163,6 +168,7 @@ function contentCommands(trans: TranslationBundle): {
       label: trans.__('Add Component'),
       icon: addIcon,
       edits: true,
+      shows: true,
       args: { component: { type: 'string' } },
       execute: (session, { component }) =>
         actions.addComponent(session, String(component))

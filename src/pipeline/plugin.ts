@@ -106,7 +106,7 @@ const editor: JupyterFrontEndPlugin<void> = {
       };
       read();
       loaded.changed.connect(read);
-    });
+    }, console.warn);
 
     const factory = new PipelineWidgetFactory(
       {

@@ -3,8 +3,9 @@ import { PathExt } from '@jupyterlab/coreutils';
 import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import { sentenceOf } from '../api';
 import { isAtOrIn, resolvePath } from './files';
-import { SUFFIX } from './ids';
+import { isRunnable, SUFFIX } from './ids';
 import type { PipelineDoc } from './model';
 import type { IDocument } from './schema';
 import { dumps, parse } from './serialize';
@@ -48,10 +49,20 @@ export function followRenames(
 ): void {
   contents.fileChanged.connect((_, change) => {
     const [from, to] = [change.oldValue?.path, change.newValue?.path];
-    if (change.type === 'rename' && from && to && !from.endsWith(SUFFIX)) {
-      void offer(contents, open(), from, to, trans);
+    const isFolder = change.newValue?.type === 'directory';
+    if (
+      change.type === 'rename' &&
+      from &&
+      to &&
+      (isFolder || isRunnable(from))
+    ) {
+      offer(contents, open(), from, to, trans).catch(tell);
     }
   });
+}
+
+function tell(error: unknown): void {
+  Notification.error(sentenceOf(error));
 }
 
 interface IAffected {
@@ -95,7 +106,7 @@ async function offer(
           ),
           callback: () => {
             for (const item of affected) {
-              void item.update();
+              Promise.resolve(item.update()).catch(tell);
             }
           }
         }

@@ -60,6 +60,30 @@ export function StringList(props: {
 
 type Pairs = { readonly [key: string]: string };
 
+/** A row of names with values: it keeps its key and its place when it is renamed. */
+export interface IPairRow {
+  key: string;
+  name: string;
+}
+
+/** The rows of these names: those that were there, in their order, then new ones. */
+export function rowsOf(
+  before: readonly IPairRow[],
+  names: readonly string[]
+): IPairRow[] {
+  const rows = before.filter(row => names.includes(row.name));
+  for (const name of names) {
+    if (!rows.some(row => row.name === name)) {
+      let key = name;
+      while (rows.some(row => row.key === key)) {
+        key += '+';
+      }
+      rows.push({ key, name });
+    }
+  }
+  return rows;
+}
+
 /** Names with values. A name that is being typed is kept until it differs from others. */
 export function PairList(props: {
   values: Pairs;
@@ -69,11 +93,22 @@ export function PairList(props: {
   onChange: (values: { [key: string]: string } | undefined) => void;
 }): JSX.Element {
   const { trans } = useForm();
-  const rows = Object.entries(props.values);
-  const write = (next: [string, string][]) =>
-    props.onChange(next.length ? Object.fromEntries(next) : undefined);
+  const { values } = props;
+  const [before, setBefore] = React.useState<readonly IPairRow[]>([]);
+  const rows = rowsOf(before, Object.keys(values));
+  /** The document keeps no order, so the rows that are shown do. */
+  const write = (next: readonly IPairRow[], changed: Pairs = {}) => {
+    setBefore(next);
+    props.onChange(
+      next.length
+        ? Object.fromEntries(
+            next.map(({ name }) => [name, changed[name] ?? values[name] ?? ''])
+          )
+        : undefined
+    );
+  };
   const inherited = Object.entries(props.inherited ?? {}).filter(
-    ([key]) => !(key in props.values)
+    ([key]) => !(key in values)
   );
   return (
     <div className="jp-Convect-list">
@@ -82,40 +117,39 @@ export function PairList(props: {
           {key}={value}
         </div>
       ))}
-      {rows.map(([key, value], index) => (
-        <div key={index} className="jp-Convect-listRow">
+      {rows.map(row => (
+        <div key={row.key} className="jp-Convect-listRow">
           <TextInput
-            value={key}
+            value={row.name}
             label={trans.__('%1: name', props.label)}
             placeholder={trans.__('name')}
             list={props.suggestions}
             isLazy
             onChange={name => {
-              if (name === key || !(name in props.values)) {
+              if (name !== row.name && !(name in values)) {
                 write(
-                  rows.map((row, at) => (at === index ? [name, value] : row))
+                  rows.map(item => (item === row ? { ...row, name } : item)),
+                  { [name]: values[row.name] }
                 );
               }
             }}
           />
           <TextInput
-            value={value}
-            label={trans.__('%1: value of %2', props.label, key)}
+            value={values[row.name]}
+            label={trans.__('%1: value of %2', props.label, row.name)}
             placeholder={trans.__('value')}
-            onChange={text =>
-              write(rows.map((row, at) => (at === index ? [key, text] : row)))
-            }
+            onChange={text => write(rows, { [row.name]: text })}
           />
           <RemoveButton
-            label={trans.__('Remove %1', key)}
-            onClick={() => write(rows.filter((_, at) => at !== index))}
+            label={trans.__('Remove %1', row.name)}
+            onClick={() => write(rows.filter(item => item !== row))}
           />
         </div>
       ))}
-      {!('' in props.values) && (
+      {!('' in values) && (
         <AddButton
           label={trans.__('Add')}
-          onClick={() => write([...rows, ['', '']])}
+          onClick={() => write(rowsOf(rows, [...Object.keys(values), '']))}
         />
       )}
     </div>

@@ -87,7 +87,7 @@ export function TextInput(props: ITextProps): JSX.Element {
 }
 
 /** What was typed, until the field is left or the value changes by itself. */
-function useDraft(
+export function useDraft(
   value: string
 ): [string | null, (text: string | null) => void] {
   const [draft, setDraft] = React.useState<string | null>(null);

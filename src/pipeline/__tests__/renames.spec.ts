@@ -1,4 +1,9 @@
-import { movedPaths } from '../renames';
+import type { Contents } from '@jupyterlab/services';
+import { nullTranslator } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
+
+import { until } from '../../__tests__/until';
+import { followRenames, movedPaths } from '../renames';
 import type { IDocument } from '../schema';
 
 const DOCUMENT: IDocument = {
@@ -27,5 +32,36 @@ describe('movedPaths', () => {
 
   it('leaves names that only begin alike', () => {
     expect(move('work/a', 'work/z')).toEqual({});
+  });
+});
+
+describe('followRenames', () => {
+  it('reads pipelines only when something that they can name was renamed', async () => {
+    const fileChanged = new Signal<object, object>({});
+    const read: string[] = [];
+    followRenames(
+      {
+        fileChanged,
+        get: async (path: string) => {
+          read.push(path);
+          return { content: [] };
+        }
+      } as unknown as Contents.IManager,
+      () => [],
+      nullTranslator.load('')
+    );
+    const rename = (name: string, type = 'file') =>
+      fileChanged.emit({
+        type: 'rename',
+        oldValue: { path: `work/${name}` },
+        newValue: { path: `work/new-${name}`, type }
+      });
+    rename('picture.png');
+    rename('a.pipeline');
+    expect(read).toEqual([]);
+    rename('train.ipynb');
+    rename('folder', 'directory');
+    await until(() => read.length === 2);
+    expect(read).toEqual(['work', 'work']);
   });
 });

@@ -8,6 +8,7 @@ import {
   Select,
   TextInput
 } from '../../ui';
+import { addParameterFor } from '../edits';
 import {
   outputExpression,
   parameterExpression,
@@ -152,7 +153,12 @@ function Parameter(props: {
         <ValueInput port={port} value={value} set={write} />
       )}
       {source === 'parameter' && (
-        <PipelineParameter port={port} value={value} set={write} />
+        <PipelineParameter
+          port={port}
+          value={value}
+          set={write}
+          onChosen={() => setChosen(null)}
+        />
       )}
       {source === 'output' && <Output value={value} set={write} />}
       {source === 'file' && <FileValue value={value} set={write} />}
@@ -211,8 +217,10 @@ export function ValueInput(
 
 const NEW = '\0new';
 
-function PipelineParameter(props: ISourceProps & { port: IPort }): JSX.Element {
-  const { session } = useForm();
+function PipelineParameter(
+  props: ISourceProps & { port: IPort; onChosen: () => void }
+): JSX.Element {
+  const { session, node } = useForm();
   const { trans } = session;
   const { port } = props;
   const reference = wholeReference(props.value);
@@ -230,14 +238,8 @@ function PipelineParameter(props: ISourceProps & { port: IPort }): JSX.Element {
       ]}
       onChange={name => {
         if (name === NEW) {
-          session.doc.edit(draft => {
-            draft.set(['meta', 'parameters', port.name], {
-              ...(port.type ? { type: port.type } : {}),
-              ...(port.default === undefined ? {} : { default: port.default }),
-              ...(port.help ? { description: port.help } : {})
-            });
-          });
-          props.set(parameterExpression(port.name));
+          addParameterFor(session.doc, node!, port);
+          props.onChosen();
         } else {
           props.set(name ? parameterExpression(name) : undefined);
         }

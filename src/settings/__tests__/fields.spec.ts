@@ -1,4 +1,5 @@
 import { groupsOf, readQuantity, readValue, writeValue } from '../fields';
+import { rowsOf } from '../lists';
 
 describe('groupsOf', () => {
   it('has every property of a notebook that people set, in its part', () => {
@@ -55,5 +56,20 @@ describe('values', () => {
     ) {
       expect(writeValue(value)).toBe(text);
     }
+  });
+});
+
+describe('rowsOf', () => {
+  it('keeps the place and the key of a row that is renamed', () => {
+    const rows = rowsOf([], ['A', 'B', 'C']);
+    const renamed = rows.map(row =>
+      row.name === 'A' ? { ...row, name: 'Z' } : row
+    );
+    // The shared document gives a renamed key back at its end.
+    const after = rowsOf(renamed, ['B', 'C', 'Z']);
+    expect(after.map(row => row.name)).toEqual(['Z', 'B', 'C']);
+    expect(after[0].key).toBe(rows[0].key);
+    const more = rowsOf(after, ['A', 'B', 'C', 'Z']);
+    expect(new Set(more.map(row => row.key)).size).toBe(4);
   });
 });
