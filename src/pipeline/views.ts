@@ -114,7 +114,7 @@ export function farFontSize(
   { width, height }: { width: number; height: number }
 ): number {
   // Of letters that are wide the line breaks sooner, and Chinese ones are twice as wide.
-  const wide = name.match(/[^\u0000-\u2fff]/g)?.length ?? 0;
+  const wide = name.match(/[\u3000-\uffff]/g)?.length ?? 0;
   const units = 0.6 * (name.length - wide) + wide;
   for (let lines = 1; ; lines++) {
     const fit = Math.min(
