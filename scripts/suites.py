@@ -1,25 +1,28 @@
-"""Runs every suite, prints what failed, and ends with one table and one line of counts."""
+"""Runs every suite, prints what failed, and ends with one table, one line of counts, and the
+names of the tests that failed."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import setup
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / ".make" / "results"
+FAILURES = RESULTS / "failures.txt"
 SHOWN_LINES = 150
 WAITING = ("tests/runner", "tests/routes")
 """Tests that wait for kernels and servers, which others may compute beside."""
@@ -33,6 +36,8 @@ class Counts(NamedTuple):
     passed: int
     failed: int
     skipped: int
+    failures: tuple[str, ...] = ()
+    """Each test that failed: its name, and the first line of why."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +112,19 @@ def browser() -> Suite:
 
 def read_junit(path: Path) -> Counts:
     totals = [0, 0, 0]
-    for suite in ET.parse(path).getroot().iter("testsuite"):
+    root = ET.parse(path).getroot()
+    for suite in root.iter("testsuite"):
         tests, failures, errors, skipped = (
             int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")
         )
         bad = failures + errors
         totals = [totals[0] + tests - bad - skipped, totals[1] + bad, totals[2] + skipped]
-    return Counts(*totals)
+    failed = tuple(
+        failure(f"{case.get('classname')}::{case.get('name')}", problem.get("message") or "")
+        for case in root.iter("testcase")
+        for problem in (*case.iter("failure"), *case.iter("error"))
+    )
+    return Counts(*totals, failures=failed)
 
 
 def read_jest(path: Path) -> Counts:
@@ -122,12 +133,42 @@ def read_jest(path: Path) -> Counts:
         report["numPassedTests"],
         report["numFailedTests"] + report["numRuntimeErrorTestSuites"],
         report["numPendingTests"],
+        tuple(
+            failure(test["fullName"], "".join(test["failureMessages"]))
+            for file in report["testResults"]
+            for test in file["assertionResults"]
+            if test["status"] == "failed"
+        ),
     )
 
 
 def read_playwright(path: Path) -> Counts:
-    stats = json.loads(path.read_text())["stats"]
-    return Counts(stats["expected"] + stats["flaky"], stats["unexpected"], stats["skipped"])
+    report = json.loads(path.read_text())
+    stats = report["stats"]
+    return Counts(
+        stats["expected"] + stats["flaky"],
+        stats["unexpected"],
+        stats["skipped"],
+        tuple(
+            failure(f"{spec['file']}:{spec['line']} {spec['title']}", error["message"])
+            for suite in report["suites"]
+            for spec in specs_of(suite)
+            for test in spec["tests"]
+            for result in test["results"]
+            for error in result["errors"][:1]
+        ),
+    )
+
+
+def specs_of(suite: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from suite.get("specs", ())
+    for inner in suite.get("suites", ()):
+        yield from specs_of(inner)
+
+
+def failure(name: str, message: str) -> str:
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", message).strip().splitlines()
+    return f"{name}: {lines[0][:300]}" if lines else name
 
 
 def run(suite: Suite) -> Result:
@@ -180,7 +221,8 @@ def file_name(name: str) -> str:
 def table(results: list[Result]) -> str:
     rows = [("suite", "passed", "failed", "skipped", "seconds")]
     rows += [
-        (result.suite.name, *map(str, result.counts), f"{result.seconds:.0f}") for result in results
+        (result.suite.name, *map(str, result.counts[:3]), f"{result.seconds:.0f}")
+        for result in results
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
@@ -198,10 +240,23 @@ def main() -> int:
     # Those with real kernels and browsers wait more than they compute.
     with ThreadPoolExecutor(max_workers=2 if options.fast else 3) as pool:
         results = list(pool.map(run, wanted))
-    total = Counts(*(sum(column) for column in zip(*(r.counts for r in results), strict=True)))
+    passed, failed, skipped = (sum(r.counts[column] for r in results) for column in range(3))
     print(f"\n{table(results)}\n")
-    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
-    return 1 if total.failed else 0
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    failures = "".join(f"{line}\n" for line in failures_of(results))
+    FAILURES.write_text(failures)
+    sys.stdout.write(failures)
+    return 1 if failed else 0
+
+
+def failures_of(results: list[Result]) -> list[str]:
+    """What failed, a line each; a suite that cannot name its tests is a line itself."""
+    return [
+        f"FAILED {result.suite.name}: {line}"
+        for result in results
+        if result.counts.failed
+        for line in result.counts.failures or ["see above"]
+    ]
 
 
 if __name__ == "__main__":

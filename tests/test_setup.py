@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from pathlib import Path
 from types import ModuleType
@@ -96,3 +97,29 @@ def test_a_browser_that_cannot_be_installed_stops_nothing_and_is_looked_for_agai
 ) -> None:
     assert not setup.can_install()
     assert setup.set_up_browser() is False
+
+
+def test_every_test_that_failed_is_named_at_the_end(suites: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "pytest.xml").write_text(
+        '<testsuites><testsuite tests="3" failures="1" errors="0" skipped="1">'
+        '<testcase classname="tests.a" name="good"/>'
+        '<testcase classname="tests.a" name="bad"><failure message="1 != 2&#10;more"/></testcase>'
+        "</testsuite></testsuites>"
+    )
+    spec = {"file": "a.spec.ts", "line": 3, "title": "a journey"}
+    failed = {**spec, "tests": [{"results": [{"errors": [{"message": "\x1b[31mno\x1b[39m"}]}]}]}
+    passed = {**spec, "tests": [{"results": [{"errors": []}]}]}
+    nested = {"specs": [passed], "suites": [{"specs": [failed]}]}
+    stats = {"expected": 1, "flaky": 0, "unexpected": 1, "skipped": 0}
+    (tmp_path / "browser.json").write_text(json.dumps({"stats": stats, "suites": [nested]}))
+    results = [
+        suites.Result(suites.Suite("units", ()), suites.read_junit(tmp_path / "pytest.xml"), 1),
+        suites.Result(suites.browser(), suites.read_playwright(tmp_path / "browser.json"), 1),
+        suites.Result(suites.Suite("ruff", ()), suites.Counts(0, 1, 0), 1),
+        suites.Result(suites.Suite("mypy", ()), suites.Counts(1, 0, 0), 1),
+    ]
+    assert suites.failures_of(results) == [
+        "FAILED units: tests.a::bad: 1 != 2",
+        "FAILED browser: a.spec.ts:3 a journey: no",
+        "FAILED ruff: see above",
+    ]

@@ -9,6 +9,8 @@ configure_jupyter_server(c)
 
 c.ServerApp.allow_root = True
 c.ServerApp.port = int(os.environ["CONVECT_UI_PORT"])
+# Ports that are free when they are chosen may be taken when the kernel listens.
+c.KernelManager.transport = "ipc"
 # Without live collaboration, unless a test asks for it.
 c.YDocExtension.disable_rtc = os.environ.get("CONVECT_UI_RTC") != "1"
 # The web servers that tests start; and components run as processes, whatever the machine has.

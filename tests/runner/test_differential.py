@@ -1,10 +1,12 @@
 """Odd notebooks end here as they do in papermill: same outcome, same failing cell, same outputs."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -17,8 +19,11 @@ pytestmark = pytest.mark.slow
 PAPERMILL = """
 import json, sys
 import papermill
+from jupyter_client.manager import KernelManager
 from papermill.exceptions import PapermillExecutionError
 
+# Ports that are free when they are chosen may be taken when the kernel listens.
+KernelManager.transport.default_value = "ipc"
 results = open(sys.argv[1], "w", buffering=1)
 for name, source, target, parameters, folder in json.load(sys.stdin):
     found = {"name": name, "outcome": "succeeded", "cell": None}
@@ -198,9 +203,11 @@ def both(request, tmp_path_factory):
 
 
 def _start_papermill(orders, results):
+    """Its kernels listen below a folder whose name is short enough for a socket."""
     process = subprocess.Popen(
         [sys.executable, "-c", PAPERMILL, str(results)],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "JUPYTER_RUNTIME_DIR": tempfile.mkdtemp()},
     )  # fmt: skip
     process.stdin.write(json.dumps(orders).encode())
     process.stdin.close()
