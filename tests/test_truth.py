@@ -444,7 +444,7 @@ async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(
         await asyncio.sleep(0.02)
     while not (reason := workspace.store.read(second.id).state.steps["make"].reason):
         await asyncio.sleep(0.02)
-    assert f"Waiting for run {first.id}" in reason
+    assert f"Waiting for its turn: run {first.id} works in {project}" in reason
     gate.touch()
     for run, expected in ((first, 17), (second, 27)):
         assert model_of(await workspace.engine.wait(run.id, 60)) == (expected, "made ")

@@ -21,7 +21,7 @@ from . import descendants
 from .kernelspecs import KernelSpec
 from .limits import Limits
 from .outcome import StepFailed
-from .view import View
+from .view_spec import View
 
 CONNECTION = "connection.json"
 HISTORY = "HistoryManager.hist_file"

@@ -73,6 +73,24 @@ def find(layers: Iterable[Layer], path: str) -> Path | None:
     return None
 
 
+def part_of(path: str, names: Iterable[str]) -> tuple[str, str]:
+    """The one of some names of folders that a path lies below, and the path in it; the name is
+    empty when it lies below none of them."""
+    found = max((name for name in names if path.startswith(f"{name}/")), key=len, default="")
+    return found, path[len(found) + 1 :] if found else path
+
+
+def layers_in(layers: Iterable[Layer], name: str) -> list[Layer]:
+    """What layers have below a folder, as layers of that folder."""
+    found = []
+    for layer in layers:
+        gone = [path for path in layer.deleted if path.startswith(f"{name}/")]
+        folder = layer.folder / name
+        if gone or (folder.is_dir() and not folder.is_symlink()):
+            found.append(Layer(folder, tuple(path[len(name) + 1 :] for path in gone)))
+    return found
+
+
 def changed_links(layers: Sequence[Layer], root: Path) -> list[str]:
     """The files that are not what they were when the lists of links were written.
 

@@ -16,12 +16,14 @@ from .kernels import Kernel, StartedKernel
 from .kernelspecs import KernelSpec, find
 from .limits import Limits
 from .outcome import StepFailed
+from .overlay_view import OverlayView
 from .record import Record
 from .saving import Pace, write_whole
 from .settings import Settings, child_environment
 from .step import StepSpec
 from .turns import wait_for_turn
-from .view import OverlayView, View, certain, without
+from .view import certain, without
+from .view_spec import View
 
 if TYPE_CHECKING:
     from .execution import Execution

@@ -12,11 +12,14 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 NEW_MOUNTS, NEW_USER = 0x20000, 0x10000000
-NO_SUID, NO_DEVICES, BIND, RECURSIVE, SLAVE = 2, 4, 4096, 16384, 1 << 19
+READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTION, REMOUNT = 1, 2, 4, 8, 32
+BIND, RECURSIVE, SLAVE, DETACH = 4096, 16384, 1 << 19, 2
+TIMES = {1024: 1024, 2048: 2048, 4096: 1 << 21}
+"""What a mount does about times of access, as `statvfs` says it and as `mount` takes it."""
 CAPABILITY_VERSION = 0x20080522
 SET_DUMPABLE = 4
 
@@ -89,26 +92,78 @@ def mount(order: Mapping[str, Any]) -> None:
     The order has `root`, the folder; `lowers`, the read-only layers, the topmost first;
     `upper` and `work`, empty folders of one disk; `live`, paths below the root that stay
     what they are; `private`, pairs of a path below the root and a folder for what is
-    written there, which nobody else sees.
+    written there, which nobody else sees; and `base`, a folder with `root`, `upper` and
+    `work`, when the root itself is the lowest layer and holds others, which an overlay refuses.
+
+    `outside` has such orders for other folders, and `read_only` files that stay as they are.
     """
-    root = order["root"]
-    kept = [(found, path) for path in order["live"] if (found := _opened(f"{root}/{path}")) >= 0]
-    hidden = [
-        (found, path, folder)
-        for path, folder in order["private"]
-        if (found := _opened(f"{root}/{path}")) >= 0
-    ]
+    orders = sorted([order, *order["outside"]], key=lambda each: str(each["root"]).count("/"))
+    descriptors: list[int] = []
+    done: list[str] = []
     try:
-        _overlay(root, order["lowers"], order["upper"], order["work"])
-        for descriptor, path in kept:
-            target = f"{root}/{path}"
-            _mount("live", f"/proc/self/fd/{descriptor}", target, None, BIND | RECURSIVE)
-        for descriptor, path, folder in hidden:
-            lower = f"/proc/self/fd/{descriptor}"
-            _overlay(f"{root}/{path}", [lower], f"{folder}/upper", f"{folder}/work")
+        # What is mounted hides what lies below: so all of it is opened before.
+        ready = [_Overlay(each, descriptors) for each in orders]
+        for path in order["read_only"]:
+            _protect(path)
+        for each in ready:
+            each.mount(done)
+    except BaseException:
+        for root in reversed(done):
+            _libc().umount2(os.fsencode(root), DETACH)
+        raise
     finally:
-        for descriptor, *_ in (*kept, *hidden):
+        for descriptor in descriptors:
             os.close(descriptor)
+
+
+class _Overlay:
+    """An overlay with everything opened that it is made of."""
+
+    def __init__(self, order: Mapping[str, Any], descriptors: list[int]) -> None:
+        self.root = order["root"]
+        self.kept = _found(self.root, ((path,) for path in order["live"]), descriptors)
+        self.hidden = [
+            (found, path, *(_open(f"{folder}/{name}", descriptors) for name in ("upper", "work")))
+            for found, path, folder in _found(self.root, order["private"], descriptors)
+        ]
+        lowers = list(order["lowers"])
+        if base := order.get("base"):
+            above = [_open(f"{base}/{name}", descriptors) for name in ("upper", "work")]
+            _overlay(f"{base}/root", [_open(self.root, descriptors)], *above)
+            lowers.append(f"{base}/root")
+        self.lowers = [_open(path, descriptors) for path in lowers]
+        self.upper, self.work = (_open(order[name], descriptors) for name in ("upper", "work"))
+
+    def mount(self, done: list[str]) -> None:
+        _overlay(self.root, self.lowers, self.upper, self.work)
+        done.append(self.root)
+        for descriptor, path in self.kept:
+            target = f"{self.root}/{path}"
+            _mount("live", f"/proc/self/fd/{descriptor}", target, None, BIND | RECURSIVE)
+        for descriptor, path, upper, work in self.hidden:
+            _overlay(f"{self.root}/{path}", [descriptor], upper, work)
+
+
+def _found(root: str, items: Iterable[Any], descriptors: list[int]) -> list[Any]:
+    """Those of which the path below the root is still there, each after its descriptor."""
+    found = []
+    for path, *rest in items:
+        try:
+            found.append((_open(f"{root}/{path}", descriptors, 0), path, *rest))
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _protect(path: str) -> None:
+    """Let nobody write to a file."""
+    kept = os.statvfs(path).f_flag
+    flags = kept & (NO_SUID | NO_DEVICES | NO_EXECUTION) | READ_ONLY | BIND
+    for name, flag in TIMES.items():
+        if kept & name:
+            flags |= flag
+    _mount("file", path, path, None, BIND)
+    _mount("file", None, path, None, flags | REMOUNT)
 
 
 def drop_capabilities() -> None:
@@ -142,24 +197,18 @@ def make_whiteout(path: str) -> None:
     os.mknod(path, stat.S_IFCHR | 0o600, 0)
 
 
-def _opened(path: str) -> int:
-    """A descriptor of a folder; below zero when it has gone meanwhile."""
-    try:
-        return os.open(path, os.O_PATH)
-    except OSError:
-        return -1
+def _open(path: str, descriptors: list[int], flags: int = os.O_DIRECTORY) -> int:
+    descriptor = os.open(path, os.O_PATH | flags)
+    descriptors.append(descriptor)
+    return descriptor
 
 
-def _overlay(root: str, lowers: list[str], upper: str, work: str) -> None:
+def _overlay(root: str, lowers: list[int], upper: int, work: int) -> None:
     # Layers are named by descriptors: no character of a path needs escaping then.
-    opened = [os.open(path, os.O_PATH | os.O_DIRECTORY) for path in (*lowers, upper, work)]
-    names = [f"/proc/self/fd/{descriptor}" for descriptor in opened]
-    options = f"lowerdir={':'.join(names[:-2])},upperdir={names[-2]},workdir={names[-1]},userxattr"
-    try:
-        _mount("overlay", "convect", root, "overlay", NO_DEVICES | NO_SUID, options)
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
+    options = "lowerdir=" + ":".join(f"/proc/self/fd/{number}" for number in lowers)
+    options += f",upperdir=/proc/self/fd/{upper},workdir=/proc/self/fd/{work}"
+    flags = NO_DEVICES | NO_SUID
+    _mount("overlay", "convect", root, "overlay", flags, f"{options},userxattr")
 
 
 def _mount(

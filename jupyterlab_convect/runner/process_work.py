@@ -24,7 +24,8 @@ from .saving import write_whole
 from .settings import child_environment
 from .step import StepSpec
 from .turns import wait_for_turn
-from .view import View, certain
+from .view import certain
+from .view_spec import View
 
 LAST_WORDS = 4000
 

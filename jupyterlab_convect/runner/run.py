@@ -34,7 +34,8 @@ from .saving import write_whole
 from .settings import Settings
 from .step import StepSpec, read_step
 from .turns import check_source
-from .view import View, ViewSpec, inside, keep_made, open_view
+from .view import inside, keep_made, open_view
+from .view_spec import View, ViewSpec
 
 TICK = 0.5
 BEAT = 10.0
@@ -181,6 +182,11 @@ def _collect(step: StepSpec, record: Record, report: Report, *, strict: bool) ->
                 for path in step.view.changed_meanwhile()
             ),
         ]
+        if not strict:
+            report.notices += [
+                f"This step could only read {path}, which lies outside of the project."
+                for path in view.read_only
+            ]
 
 
 async def _execute(

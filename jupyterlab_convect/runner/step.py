@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import ConvectError
 from ..json_text import loads
 from ..run_files import read_regular
-from .view import ViewSpec
+from .view_spec import ViewSpec
 
 KINDS = ("notebook", "script", "command", "component")
 

@@ -28,8 +28,8 @@ async def wait_for_turn(step: StepSpec, record: Record) -> None:
         if told != holder:
             told = holder
             reason = (
-                f"Waiting for run {holder}: both work in {step.view.root}, which is too large to "
-                "copy for each run."
+                f"Waiting for its turn: run {holder} works in {step.view.root}, which is too large "
+                "to copy for each run."
             )
             write_whole(record.folder / WAITING, reason.encode())
             record.log(f"[{reason}]\n")

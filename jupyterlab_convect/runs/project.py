@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,14 +13,11 @@ from ..pipeline.plan import Json, Plan, Step, digest_of
 from ..pipeline.problems import Problem
 from ..runner.layers import Layer, Made
 from .model import Run
+from .outside import holds_projects
 from .snapshots import Snapshot, Snapshots
 
 MARKERS = (".git", ".convect", "pyproject.toml")
 """What lies at the top of a project."""
-SYSTEM = frozenset(
-    ("bin", "boot", "dev", "etc", "home", "lib", "media", "mnt", "opt", "proc", "root", "run")
-) | {"sbin", "srv", "sys", "tmp", "usr", "var"}
-"""Folders of the system, at its top."""
 IMPORTED = frozenset((".py", ".pyi", ".r", ".jl", ".sh", ".sql"))
 """Suffixes of code that other code makes use of."""
 LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "bcachefs"))
@@ -43,23 +39,20 @@ def project_root(folders: Iterable[Path], root: Path, home: Path) -> Path:
             break
         if any(os.path.lexists(folder / marker) for marker in MARKERS):
             return folder
-    if common != root and common.is_relative_to(root) and not _holds_projects(root, home):
+    if common != root and common.is_relative_to(root) and not holds_projects(root, home):
         return root
     for top in (root, home):
         if common != top and common.is_relative_to(top) and len(top.parts) > 1:
             return top / common.relative_to(top).parts[0]
     parent = common.parent
-    return common if _holds_projects(parent, home) or len(parent.parts) < 3 else parent
+    return common if holds_projects(parent, home) or len(parent.parts) < 3 else parent
 
 
-def _holds_projects(folder: Path, home: Path) -> bool:
-    """Whether a folder is none that somebody would call a project, but may have some in it."""
-    return (
-        home.is_relative_to(folder)
-        or folder == Path(tempfile.gettempdir())
-        or len(folder.parts) < 2
-        or (len(folder.parts) == 2 and folder.name in SYSTEM)
-    )
+def surroundings(project: Path, home: Path) -> Path | None:
+    """The folder that holds a project and of which runs have a version of their own too: the
+    home folder, unless something says that the project ends where it does."""
+    is_marked = any(os.path.lexists(project / marker) for marker in MARKERS)
+    return None if project == home or is_marked or not project.is_relative_to(home) else home
 
 
 def in_view(step: Step) -> bool:
@@ -107,12 +100,13 @@ def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
     if not folders:
         snapshots.keep_files((sources | placed).items())
         return None
-    project = project_root(folders, root, Path.home())
+    home = Path.home()
+    project = project_root(folders, root, home)
     inside = [path for path in sources if path.is_relative_to(project)]
     outside = {path: digest for path, digest in sources.items() if path not in inside}
     snapshots.keep_files((outside | placed).items())
     named = (path.relative_to(project).as_posix() for path in inside)
-    snapshot = snapshots.take(project, named)
+    snapshot = snapshots.take(project, named, surroundings(project, home))
     snapshots.layers(snapshot)  # Links what was not copied, before somebody replaces it.
     return snapshot.digest
 
@@ -147,6 +141,11 @@ def describe_view(
         "writable": [str(attempt_folder)],
         "protected": [str(snapshots.runs)],
         "turns": str(turns_folder(snapshots)),
+        "outside": [
+            {"name": name, "path": path, "is_link": name in snapshot.files}
+            for name, path in snapshot.outside.items()
+            if not any(each.path == name for _, files in made for each in files)
+        ],
     }
 
 

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..runner.layers import Key, Made, copy, is_ignored, same_content
+from ..runner.layers import Key, Made, copy, is_ignored, part_of, same_content
 from .files import plain
+from .outside import place_of
 from .snapshots import Snapshot
 
 EXCHANGE = 2
@@ -55,16 +56,20 @@ def put_back(
 
     With `replace` also over files that changed since.
     """
-    root, result = Path(snapshot.root), PutBack()
+    result = PutBack()
+    outside = {name: to for name, to in snapshot.outside.items() if name not in made}
     for path, (source, each) in sorted(made.items()):
-        if is_ignored(path) or (each.change == "deleted" and not _was_there(root, path, snapshot)):
+        target = place_of(snapshot.root, path, outside)
+        if is_ignored(path) or (
+            each.change == "deleted" and not _was_there(target, path, snapshot)
+        ):
             continue
         try:
             if each.change == "deleted":
-                why = _delete(root, path, snapshot, submitted, replace=replace)
+                why = _delete(target, path, snapshot, submitted, replace=replace)
             else:
                 before = _before(snapshot, path)
-                why = _put(source, root / path, before, submitted, replace=replace)
+                why = _put(source, target, before, submitted, replace=replace)
         except OSError as error:
             why = f"it cannot be written: {plain(error)}"
         if why is None:
@@ -74,11 +79,11 @@ def put_back(
     return result
 
 
-def _was_there(root: Path, path: str, snapshot: Snapshot) -> bool:
+def _was_there(target: Path, path: str, snapshot: Snapshot) -> bool:
     """Whether the project has, or had at submit, what a step deleted: else an earlier step of the
     run made it."""
     known = path in snapshot.files or path in snapshot.folders
-    return known or os.path.lexists(root / path)
+    return known or os.path.lexists(target)
 
 
 def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
@@ -86,7 +91,7 @@ def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
     found = snapshot.files.get(path)
     if found is not None:
         return found[0]
-    return None if snapshot.whole else True
+    return None if snapshot.whole and not part_of(path, snapshot.outside)[0] else True
 
 
 def _put(
@@ -152,9 +157,8 @@ def _is_there(target: Path, source: Path) -> bool:
 
 
 def _delete(
-    root: Path, path: str, snapshot: Snapshot, submitted: float, *, replace: bool
+    target: Path, path: str, snapshot: Snapshot, submitted: float, *, replace: bool
 ) -> str | None:
-    target = root / path
     if not os.path.lexists(target):
         return None
     if not target.is_dir() or target.is_symlink():
@@ -166,11 +170,11 @@ def _delete(
             return "it changed after the run was submitted"
         target.unlink()
         return None
-    inside = [each for each in snapshot.files if each.startswith(f"{path}/")]
-    for each in inside:
+    for each in [each for each in snapshot.files if each.startswith(f"{path}/")]:
+        file = target / each[len(path) + 1 :]
         with contextlib.suppress(FileNotFoundError):
-            if Key.of((root / each).lstat()) == snapshot.files[each][0]:
-                (root / each).unlink()
+            if Key.of(file.lstat()) == snapshot.files[each][0]:
+                file.unlink()
     for place, _, _ in os.walk(target, topdown=False):
         with contextlib.suppress(OSError):
             Path(place).rmdir()

@@ -37,6 +37,7 @@ from ..run_files import (
 )
 from ..runner.layers import SPARES, Key, Layer, copy
 from .files import plain
+from .outside import leads_out, name_around
 
 MOST_NAMES = 5000
 """A folder with more files is not recorded: runs see it as it is."""
@@ -80,6 +81,9 @@ class Snapshot:
     """It lists all files of the folder; otherwise only the sources."""
     unsettled: tuple[str, ...] = ()
     """Files that were written so shortly before that another write could have the same key."""
+    outside: Mapping[str, str] = field(default_factory=dict)
+    """What runs have a version of their own of as well: where links of the project lead to, by
+    the path of the link; and a folder that holds the project, by a name that no file has."""
 
     def digest_at(self, path: str) -> str | None:
         found = self.files.get(path)
@@ -93,6 +97,7 @@ class _Scan:
     live: list[str]
     private: list[str]
     whole: bool
+    outside: dict[str, str] = field(default_factory=dict)
 
 
 class Snapshots:
@@ -117,12 +122,15 @@ class Snapshots:
     def _cleaned(self) -> Path:
         return self.objects / "cleaned"
 
-    def take(self, root: Path, sources: Iterable[str]) -> Snapshot:
-        """The folder as it is now; `sources`, relative to it, are copied whatever their size."""
+    def take(self, root: Path, sources: Iterable[str], around: Path | None = None) -> Snapshot:
+        """The folder as it is now; `sources`, relative to it, are copied whatever their size.
+
+        `around` is a folder that holds it, of which runs have a version of their own as well.
+        """
         named = frozenset(sources)
         try:
             with self._lock:
-                return self._take(root, named)
+                return self._take(root, named, around)
         except OSError as error:
             raise ConvectError(
                 f"The sources of the run cannot be kept in {self.objects}: {plain(error)}.",
@@ -149,6 +157,7 @@ class Snapshots:
                     private=tuple(data["private"]),
                     whole=data["whole"],
                     unsettled=tuple(data["unsettled"]),
+                    outside=data.get("outside") or {},
                 )
             )
         except (OSError, ValueError, KeyError, TypeError):
@@ -248,9 +257,11 @@ class Snapshots:
                 if age > UNUSED or (age > JUST_USED and _holds_deleted_files(tree)):
                     _remove_tree(tree)
 
-    def _take(self, root: Path, named: frozenset[str]) -> Snapshot:
+    def _take(self, root: Path, named: frozenset[str], around: Path | None) -> Snapshot:
         began = time.time_ns()
         scan = _scan(root, self.runs, named)
+        if around is not None:
+            scan.outside[name_around(root)] = str(around)
         last = self._last_of(root)
         if last is not None and _agrees(last, scan, named):
             return last
@@ -303,6 +314,7 @@ class Snapshots:
             "private": scan.private,
             "whole": scan.whole,
             "unsettled": unsettled,
+            "outside": scan.outside,
         }
         digest = self.keep(json.dumps(facts, separators=(",", ":")).encode())
         return self._remember(
@@ -315,6 +327,7 @@ class Snapshots:
                 tuple(scan.private),
                 scan.whole,
                 tuple(unsettled),
+                scan.outside,
             )
         )
 
@@ -434,6 +447,7 @@ def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
     """What lies in a folder; only the named files when there is too much of it."""
     scan = _Scan({}, [], [], [], True)
     mounts = mount_points()
+    home = Path.home()
     left = [""]
     while left:
         inside = left.pop()
@@ -452,11 +466,13 @@ def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
                     continue
                 mode = status.st_mode
                 if not stat.S_ISDIR(mode):
+                    if stat.S_ISLNK(mode) and (target := leads_out(root, path)):
+                        scan.outside[path] = target
                     if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
                         scan.files[path] = Key.of(status)
                 elif entry.name == ".git":
                     scan.private.append(path)
-                elif _is_live(root / path, entry.name, runs, mounts):
+                elif _is_live(root / path, entry.name, runs, mounts, home):
                     scan.live.append(path)
                 else:
                     scan.folders.append(path)
@@ -468,24 +484,39 @@ def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
 
 def _near(root: Path, runs: Path, named: frozenset[str], private: list[str]) -> _Scan:
     """The named files of a folder that is too large, and the folders at its top that they are
-    in, unless these are too large as well."""
-    files = {}
+    in, unless these are too large as well; and what leads out of it at its top."""
+    scan = _Scan({}, [], [], private, False)
+    mounts, home = mount_points(), Path.home()
     for path in named:
         with contextlib.suppress(OSError):
-            files[path] = Key.of((root / path).lstat())
+            scan.files[path] = Key.of((root / path).lstat())
     for top in {path.partition("/")[0] for path in named if "/" in path}:
         inside = _scan(root / top, runs, frozenset())
         if inside.whole:
-            files |= {f"{top}/{path}": key for path, key in inside.files.items()}
-    return _Scan(files, [], [], private, False)
+            scan.files.update({f"{top}/{path}": key for path, key in inside.files.items()})
+            scan.outside.update({f"{top}/{path}": to for path, to in inside.outside.items()})
+    with contextlib.suppress(OSError), os.scandir(root) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                if target := leads_out(root, entry.name):
+                    scan.outside[entry.name] = target
+            elif entry.is_dir() and _is_live(root / entry.name, entry.name, runs, mounts, home):
+                scan.live.append(entry.name)
+    for path in sorted({str(runs), *mounts}):
+        inner = path.removeprefix(f"{root}/")
+        if inner != path and inner.partition("/")[0] not in scan.live:
+            scan.live.append(inner)
+    return scan
 
 
-def _is_live(path: Path, name: str, runs: Path, mounts: frozenset[str]) -> bool:
+def _is_live(path: Path, name: str, runs: Path, mounts: frozenset[str], home: Path) -> bool:
+    """Whether a folder stays as it is for everybody: also those of programs, in a home folder."""
     return (
         name in LIVE
         or path == runs
         or str(path) in mounts
         or (name in ("venv", "env") and (path / "pyvenv.cfg").exists())
+        or (path.parent == home and (name.startswith(".") or (path / "conda-meta").exists()))
     )
 
 
@@ -499,6 +530,7 @@ def _agrees(last: Snapshot, scan: _Scan, named: frozenset[str]) -> bool:
         and all(last.files[path][0] == key for path, key in scan.files.items())
         and list(last.folders) == scan.folders
         and list(last.live) == scan.live
+        and last.outside == scan.outside
     )
 
 

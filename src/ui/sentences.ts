@@ -147,6 +147,10 @@ const SENTENCES = [
   trans.__(
     '%1 was made by %2 and by %3, which do not wait for each other; that of %4 is used.'
   ),
+  trans.__('This step could only read %1, which lies outside of the project.'),
+  trans.__(
+    'Waiting for its turn: run %1 works in %2, which is too large to copy for each run.'
+  ),
   trans.__('it changed after the run was submitted'),
   trans.__('somebody made it after the run was submitted'),
   trans.__('somebody deleted it after the run was submitted'),

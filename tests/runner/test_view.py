@@ -13,17 +13,11 @@ import pytest
 
 from jupyterlab_convect.runner import landlock
 from jupyterlab_convect.runner.layers import Key, Layer, Made
-from jupyterlab_convect.runner.view import (
-    LARGE,
-    MirrorView,
-    OverlayView,
-    View,
-    ViewSpec,
-    certain,
-    inside,
-    keep_made,
-)
+from jupyterlab_convect.runner.mirror_view import LARGE, MirrorView
+from jupyterlab_convect.runner.overlay_view import OverlayView
+from jupyterlab_convect.runner.view import certain, inside, keep_made
 from jupyterlab_convect.runner.view import open_view as open_any
+from jupyterlab_convect.runner.view_spec import View, ViewSpec
 
 NOBODY = 65534
 

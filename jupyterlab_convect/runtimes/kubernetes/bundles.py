@@ -21,7 +21,7 @@ from ...pipeline.plan import Json, Plan, Step, from_json
 from ...run_files import read_regular
 from ...runner.layers import Layer, is_ignored, walk
 from ...runner.outcome import size
-from ...runner.view import ViewSpec
+from ...runner.view_spec import ViewSpec
 from ...runs.snapshots import CODE
 
 ROOT, ATTEMPT = PurePosixPath("/convect/root"), PurePosixPath("/convect/attempt")

@@ -41,6 +41,14 @@ describe('what the server says', () => {
       'm.pkl was made by b and by a, which do not wait for each other; that of a is used.',
       'm.pkl 由 b 和 a 生成，二者互不等待；使用 a 生成的文件。'
     ],
+    [
+      'Waiting for its turn: run r1 works in /p, which is too large to copy for each run.',
+      '等待轮到它：运行 r1 正在 /p 中工作，该文件夹太大，无法为每次运行复制。'
+    ],
+    [
+      'This step could only read /mnt/m.bin, which lies outside of the project.',
+      '此步骤只能读取 /mnt/m.bin，因为它位于项目之外。'
+    ],
     ['it cannot be written: permission denied', '无法写入：permission denied']
   ])('is translated: %s', (sentence, expected) => {
     expect(translated(sentence, trans)).toBe(expected);
