@@ -29,6 +29,8 @@ RESUME_PAUSE = 10.0
 OTHERS_PAUSE = 1.0
 PRUNE_PAUSE = 3600.0
 CATALOG_PAUSE = 60.0
+STOP_PATIENCE = 10.0
+"""Seconds that the server waits, when it stops, for what lets go of the runs."""
 
 
 class Convect(ExtensionApp, Settings):
@@ -82,7 +84,11 @@ class Convect(ExtensionApp, Settings):
             return
         for work in self._lasting:
             work.cancel()
-        await self.engine_thread.run(self.workspace.close())
+        try:
+            await asyncio.wait_for(self.engine_thread.run(self.workspace.close()), STOP_PATIENCE)
+        except asyncio.TimeoutError:
+            # A disk or a cluster does not answer. Whoever looks next goes on with the runs.
+            self.log.warning("The runs could not be let go of within %g s.", STOP_PATIENCE)
         self.engine_thread.close()
 
     def _forever(

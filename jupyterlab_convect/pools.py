@@ -1,9 +1,15 @@
-"""Threads for blocking work, a pool of its own for each end, so that none starves another."""
+"""Threads for blocking work, a pool of its own for each end, so that none starves another.
+
+None of them keeps the process from ending: a disk or a web site that never answers does not.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
+import os
+import queue
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,9 +30,78 @@ SIZES: dict[Pool, int] = {
 }
 
 
+class Threads(ThreadPoolExecutor):
+    """A pool of at most `size` threads that nobody waits for when the process ends.
+
+    Those of the standard library are joined then, however long that takes.
+    """
+
+    def __init__(self, size: int, name: str) -> None:
+        super().__init__(size, name)
+        self._size = size
+        self._name = name
+        self._changing = threading.Lock()
+        self._begun = 0
+        self._idle = threading.Semaphore(0)
+        self._todo: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+        self._todo = queue.SimpleQueue()
+        self._unfinished: set[Future[Any]] = set()
+        self._is_shut = False
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **keywords: Any) -> Future[T]:
+        future: Future[T] = Future()
+        future.add_done_callback(self._finished)
+        with self._changing:
+            if self._is_shut:
+                raise RuntimeError("The pool is shut down.")
+            self._unfinished.add(future)
+            self._todo.put((future, functools.partial(work, *arguments, **keywords)))
+            if not self._idle.acquire(blocking=False) and self._begun < self._size:
+                self._begun += 1
+                name = f"{self._name}_{self._begun}"
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        with self._changing:
+            self._is_shut = True
+            unfinished = list(self._unfinished)
+        for _ in range(self._begun):
+            self._todo.put(None)
+        if cancel_futures:
+            for future in unfinished:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(unfinished)
+
+    def _finished(self, future: Future[Any]) -> None:
+        with self._changing:
+            self._unfinished.discard(future)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                item = self._todo.get_nowait()
+            except queue.Empty:
+                self._idle.release()
+                item = self._todo.get()
+            if item is None:
+                return
+            future, work = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = work()
+                except BaseException as error:
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+                    del result
+            del item, future, work  # Nothing is kept alive while there is nothing to do.
+
+
 @functools.cache
-def pool(name: Pool) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(SIZES[name], f"convect-{name}")
+def pool(name: Pool) -> Threads:
+    return Threads(SIZES[name], f"convect-{name}")
 
 
 async def run_in(name: Pool, work: Callable[..., T], /, *arguments: Any, **keywords: Any) -> T:
@@ -41,6 +116,7 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self.is_closed = False
         self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(Threads(min(32, (os.cpu_count() or 1) + 4), f"{name}-aside"))
         self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
         self._thread.start()
 

@@ -17,7 +17,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ from .pipeline.problems import Problem
 from .pipeline.resolve import plan_for_file, raise_first_error, resolve
 from .pipeline.types import Document
 from .pipeline.validate import validate
+from .pools import Threads
 from .results import LIMIT, Results, read_log
 from .run_files import PRIVATE, SHARED, make_runs_folder
 from .runs.best import settle
@@ -364,9 +364,9 @@ class Workspace:
         return git
 
     @functools.cached_property
-    def _behind(self) -> ThreadPoolExecutor:
-        """For what nobody waits for; it is done before the process ends."""
-        return ThreadPoolExecutor(1, thread_name_prefix="convect-behind")
+    def _behind(self) -> Threads:
+        """For what nobody waits for until the workspace is closed."""
+        return Threads(1, "convect-behind")
 
     async def open(self) -> None:
         """Make what reads and writes the runs folder: in the thread of whoever drives the runs."""

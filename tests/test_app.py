@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-import asyncio
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -96,6 +99,7 @@ async def test_a_run_goes_on_with_the_next_server(
     server: Any,
     jp_root_dir: Path,
     write_notebook: Callable[..., Path],
+    eventually: Callable[..., Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Whoever comes after a server that ended finds its runs, here without a server at all."""
@@ -109,8 +113,12 @@ async def test_a_run_goes_on_with_the_next_server(
         f"import pathlib, time\nwhile not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.02)",
     )
     _, run = await api("POST", "runs", {"path": "wait.ipynb"})
-    while (await api("GET", f"runs/{run['id']}"))[1]["steps"]["wait"]["state"] != "running":
-        await asyncio.sleep(0.02)
+
+    async def runs() -> bool:
+        _, shown = await api("GET", f"runs/{run['id']}")
+        return bool(shown["steps"]["wait"]["state"] == "running")
+
+    await eventually(runs, "the step ran")
     await app.stop_extension()
     go_on.touch()
     workspace = Workspace(Settings(runs_dir=app.runs_dir, index_dir=app.index_dir))
@@ -118,3 +126,43 @@ async def test_a_run_goes_on_with_the_next_server(
     state = await workspace.engine.wait(run["id"], 60)
     assert (state.state, len(state.steps["wait"].attempts)) == ("succeeded", 1)
     await workspace.close()
+
+
+@pytest.mark.slow
+def test_a_server_stops_at_once_while_dozens_of_catalogs_answer_slowly(
+    site: Any, tmp_path: Path, until: Callable[..., Any]
+) -> None:
+    """Read to their end, they would take minutes."""
+    environment = {**os.environ, "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    command = [sys.executable, "-m", "jupyter_server", "--port=0", "--no-browser", "--allow-root",
+               "--ServerApp.jpserver_extensions={'jupyterlab_convect': True}",
+               "--Convect.catalog_hosts=127.0.0.1",
+               "--IdentityProvider.token=t", f"--ServerApp.root_dir={tmp_path}"]  # fmt: skip
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        (info,) = until(lambda: list(tmp_path.glob("runtime/jpserver-*.json")), "the server began")
+        url = until(lambda: info.read_text() and json.loads(info.read_text())["url"])
+
+        def add(number: int) -> bool:
+            paths = [f"/{number}/{address}" for address in range(9)]
+            site.slow |= set(paths)
+            urls = [site.put(path, "x", content_length="5000") for path in paths]
+            body = json.dumps({"name": f"slow {number}", "urls": urls}).encode()
+            headers = {"Authorization": "token t", "Content-Type": "application/json"}
+            request = Request(f"{url}jupyterlab-convect/api/v1/catalogs", body, headers)
+            try:
+                return urlopen(request, timeout=60).status == 201
+            except URLError:
+                return False
+
+        until(lambda: add(0), "the server answered")
+        for number in range(1, 30):
+            assert add(number)
+        until(lambda: len(site.asked) >= 60, "catalogs were read")
+        process.terminate()
+        assert process.wait(60) == 0, (tmp_path / "log").read_text()
+    finally:
+        process.kill()
+        process.wait()

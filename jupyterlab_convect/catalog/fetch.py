@@ -18,7 +18,6 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -27,6 +26,7 @@ from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..errors import ConvectError, Missing, Refused
+from ..pools import Threads
 
 PARALLEL = 8
 MAX_REDIRECTS = 5
@@ -86,8 +86,8 @@ class Fetcher:
             except ConvectError as error:
                 return error
 
-        with ThreadPoolExecutor(min(PARALLEL, len(urls) or 1)) as pool:
-            return dict(zip(urls, pool.map(one, urls), strict=True))
+        with Threads(min(PARALLEL, len(urls) or 1), "convect-fetching") as threads:
+            return dict(zip(urls, threads.map(one, urls), strict=True))
 
     def get(self, url: str, *, archive: bool = False) -> Page:
         """The text at `url`, or with `archive` the zip file there."""

@@ -7,13 +7,14 @@ import contextlib
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
+from ...pools import Threads
 from ...run_files import open_regular
 from ..base import Attempt, LogChunk, StepStatus
 from . import components, manifests
@@ -66,8 +67,7 @@ class KubernetesRuntime(ConfiguredRuntime):
         super().__init__(**keywords)
         require_configuration(self.config_file)
         self._pools = {
-            name: ThreadPoolExecutor(count, thread_name_prefix=f"kubernetes-{name}")
-            for name, count in THREADS.items()
+            name: Threads(count, f"kubernetes-{name}") for name, count in THREADS.items()
         }
         self._opening = threading.Lock()
         self._opened: Opened | None = None
