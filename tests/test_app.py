@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import json
-import os
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -128,41 +125,13 @@ async def test_a_run_goes_on_with_the_next_server(
     await workspace.close()
 
 
-@pytest.mark.slow
-def test_a_server_stops_at_once_while_dozens_of_catalogs_answer_slowly(
-    site: Any, tmp_path: Path, until: Callable[..., Any]
+async def test_a_server_stops_although_its_runs_cannot_be_let_go_of(
+    server: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Read to their end, they would take minutes."""
-    environment = {**os.environ, "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    command = [sys.executable, "-m", "jupyter_server", "--port=0", "--no-browser", "--allow-root",
-               "--ServerApp.jpserver_extensions={'jupyterlab_convect': True}",
-               "--Convect.catalog_hosts=127.0.0.1",
-               "--IdentityProvider.token=t", f"--ServerApp.root_dir={tmp_path}"]  # fmt: skip
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        (info,) = until(lambda: list(tmp_path.glob("runtime/jpserver-*.json")), "the server began")
-        url = until(lambda: info.read_text() and json.loads(info.read_text())["url"])
-
-        def add(number: int) -> bool:
-            paths = [f"/{number}/{address}" for address in range(9)]
-            site.slow |= set(paths)
-            urls = [site.put(path, "x", content_length="5000") for path in paths]
-            body = json.dumps({"name": f"slow {number}", "urls": urls}).encode()
-            headers = {"Authorization": "token t", "Content-Type": "application/json"}
-            request = Request(f"{url}jupyterlab-convect/api/v1/catalogs", body, headers)
-            try:
-                return urlopen(request, timeout=60).status == 201
-            except URLError:
-                return False
-
-        until(lambda: add(0), "the server answered")
-        for number in range(1, 30):
-            assert add(number)
-        until(lambda: len(site.asked) >= 60, "catalogs were read")
-        process.terminate()
-        assert process.wait(60) == 0, (tmp_path / "log").read_text()
-    finally:
-        process.kill()
-        process.wait()
+    """A disk or a cluster does not answer, and may never."""
+    app = server.web_app.settings["jupyterlab_convect"]
+    monkeypatch.setattr("jupyterlab_convect.app.STOP_PATIENCE", 0.1)
+    monkeypatch.setattr(app.workspace, "close", asyncio.Event().wait)
+    await app.stop_extension()
+    assert app.engine_thread.is_closed
+    assert "could not be let go of" in caplog.text

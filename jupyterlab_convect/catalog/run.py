@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 
 from ..errors import ConvectError, Refused
@@ -95,7 +96,9 @@ def as_process(
         **own,
     }
     command = (*rendered.command, *rendered.args)
-    return replace(rendered, command=command, args=(), image=None, env=env)
+    site = resources.files(__package__).joinpath("component_site.py").read_text("utf-8")
+    writes = {**rendered.writes, folders.packages / "sitecustomize.py": site}
+    return replace(rendered, command=command, args=(), image=None, env=env, writes=writes)
 
 
 def as_pod(

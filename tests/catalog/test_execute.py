@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import signal
+import sys
 import time
+import zipfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -358,3 +362,45 @@ def test_files_are_those_that_the_run_sees(tmp_path: Path) -> None:
     data = Path(found["data"]["file"])
     assert {file.name: file.read_text() for file in data.iterdir()} == {"a": "new", "b": "kept"}
     assert (pinned / "sub/data/c").exists()
+
+
+def write_wheel(folder: Path) -> None:
+    facts = "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n"
+    kind = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with zipfile.ZipFile(folder / "tiny-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "value = 'from tiny'")
+        wheel.writestr("tiny-1.dist-info/METADATA", facts)
+        wheel.writestr("tiny-1.dist-info/WHEEL", kind)
+        wheel.writestr("tiny-1.dist-info/RECORD", "")
+
+
+@pytest.mark.parametrize("pip", ["pip", "python3 -m pip"])
+def test_packages_are_installed_as_components_try_to(
+    component: Make, tmp_path: Path, attempt_at: Any, pip: str
+) -> None:
+    """Once without `--user`, then with it; neither touches our own environment."""
+    write_wheel(tmp_path)
+    script = (
+        f"{pip} install -q --no-index missing || {pip} install -q --no-index -f '{tmp_path}' tiny "
+        '--user; python3 -c "import tiny; print(tiny.value)" --user > "$0"'
+    )
+    made = shell(component, script, [{"outputPath": "said"}], outputs=[{"name": "said"}])
+    attempt = attempt_at(tmp_path, made)
+    outcome = attempt.run()
+    assert outcome["state"] == "succeeded", attempt.log
+    assert "No matching distribution found for missing" in attempt.log
+    assert Path(attempt.folder, "files/outputs/said/data").read_text() == "from tiny\n"
+    assert importlib.util.find_spec("tiny") is None
+
+
+def test_the_sitecustomize_of_the_machine_still_counts(
+    component: Make, tmp_path: Path, attempt_at: Any
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.own = 'ours'")
+    script = 'python3 -c "print(own)" > "$0"'
+    made = shell(component, script, [{"outputPath": "said"}], outputs=[{"name": "said"}])
+    attempt = attempt_at(tmp_path, made)
+    paths = os.pathsep.join((str(tmp_path / "site"), *filter(None, sys.path)))
+    assert attempt.run(PYTHONPATH=paths)["state"] == "succeeded", attempt.log
+    assert Path(attempt.folder, "files/outputs/said/data").read_text() == "ours\n"
