@@ -8,6 +8,8 @@ c = get_config()  # noqa: F821
 configure_jupyter_server(c)
 
 c.ServerApp.allow_root = True
+# Shown with the journeys: only what helps to understand one that failed.
+c.ServerApp.log_level = "WARN"
 c.ServerApp.port = int(os.environ["CONVECT_UI_PORT"])
 # Ports that are free when they are chosen may be taken when the kernel listens.
 c.KernelManager.transport = "ipc"

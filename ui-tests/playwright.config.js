@@ -55,7 +55,7 @@ module.exports = {
       XDG_CACHE_HOME: path.join(home, 'cache')
     },
     url: `http://127.0.0.1:${port}/lab`,
-    stderr: 'ignore',
+    stderr: 'pipe',
     timeout: 120000,
     reuseExistingServer: false
   }

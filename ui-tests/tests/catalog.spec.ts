@@ -271,7 +271,7 @@ test('a component is found and added by keyboard alone, and its update is taken 
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     const node = page.locator('.react-flow__node:visible');
-    await expect(node.getByText('Download file')).toBeVisible();
+    await expect(node.locator('.jp-Pipeline-cardName')).toHaveText('Download file');
 
     texts['/count.yaml'] = COUNT_WORDS.replace('of a text', 'of any text');
     await catalog.getByRole('button', { name: 'Refresh Changing' }).click();

@@ -39,6 +39,11 @@ export function nodeOf(page: Page, id: string): Locator {
   return editorOf(page).locator(`.react-flow__node[data-id="${id}"]`);
 }
 
+/** The name of a node, as its card shows it. */
+export function nameOf(page: Page, id: string): Locator {
+  return nodeOf(page, id).locator('.jp-Pipeline-cardName');
+}
+
 export function handleOf(page: Page, id: string, end: string): Locator {
   return nodeOf(page, id).locator(`[data-handleid="${end}"]`);
 }
