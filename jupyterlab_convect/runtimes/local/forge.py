@@ -45,7 +45,11 @@ KERNEL_MODULES = (
     "IPython.core.logger",
     "IPython.core.oinspect",
     "tornado.platform.asyncio",
+    "sqlite3",
+    "faulthandler",
+    "unicodedata",
 )
+"""What every kernel has loaded before its first cell."""
 RUNNER_MODULES = (
     "jupyterlab_convect.runner.run",
     "jupyterlab_convect.runner.environment",
@@ -145,6 +149,8 @@ class Forge:
                     importlib.import_module(name)
             del sys.modules["debugpy"]
             rehearse()
+            self.options["views"] = [load(path) for path in self.options["views"]]
+            self.options["launcher"] = launcher()
         self.options["descendants"] = load_descendants()
         tempfile.gettempdir()  # tries it out, once for all
         gc.freeze()
@@ -264,10 +270,18 @@ def load_descendants() -> Any:
 
 
 def rehearse() -> None:
-    """Compile the patterns that a kernel reads its first cell with."""
+    """Compile the patterns that a kernel reads its first cell with, and set up its database."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     TransformerManager().transform_cell("0")  # type: ignore[no-untyped-call]
+    if "sqlite3" in sys.modules:
+        sys.modules["sqlite3"].connect(":memory:").close()
+
+
+def launcher() -> str:
+    """The program that an ordinary kernel is told to be."""
+    found = importlib.util.find_spec("ipykernel_launcher")
+    return found.origin if found and found.origin else "ipykernel_launcher.py"
 
 
 def start_over(keep: set[int]) -> None:
@@ -292,7 +306,7 @@ def spare(channel: socket.socket, options: dict[str, Any]) -> None:
         if not select.select([channel], [], [], 0)[0]:
             sys.modules["jupyterlab_convect.runner.wire"].rehearse()
     else:
-        overlay, landlock = map(load, options["views"])
+        overlay, landlock = options["views"]
         confined = confine(overlay)
         kernel = fork_kernel(options, channel, overlay, landlock)
         kernel["confined"] = confined and os.geteuid() != 0
@@ -444,8 +458,7 @@ def fork_kernel(
             os.dup2(printed, 1)
             os.dup2(printed, 2)
             os.close(printed)
-            arguments = options["launch"]["arguments"]
-            be_kernel(theirs, folder, connection, arguments, landlock["protect"])
+            be_kernel(theirs, folder, connection, options, landlock["protect"])
         except BaseException:
             import traceback
 
@@ -492,7 +505,7 @@ def be_kernel(
     channel: socket.socket,
     folder: Path,
     connection: dict[str, Any],
-    arguments: list[str],
+    options: dict[str, Any],
     protect: Callable[[Sequence[Path], Sequence[Path]], bool],
 ) -> None:
     """An ordinary IPython kernel that pauses in the middle of its start."""
@@ -522,12 +535,11 @@ def be_kernel(
                 protect(*([Path(path) for path in each] for each in guard))
             super().init_path()  # type: ignore[no-untyped-call]
 
+    arguments = options["launch"]["arguments"]
     file = folder / CONNECTION
     file.write_text(json.dumps(connection))
-    launcher = importlib.util.find_spec("ipykernel_launcher")
-    script = launcher.origin if launcher and launcher.origin else "ipykernel_launcher.py"
     history = [] if any(HISTORY in each for each in arguments) else [f"--{HISTORY}=:memory:"]
-    sys.argv = [script, "-f", str(file), *arguments, *history]
+    sys.argv = [options["launcher"], "-f", str(file), *arguments, *history]
     settings = {
         "IPKernelApp": {"connection_file": str(file)},
         "HistoryManager": {"hist_file": ":memory:"},
