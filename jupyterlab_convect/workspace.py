@@ -28,7 +28,7 @@ from .errors import ConvectError, Missing, Refused
 from .git import git_of, keep_difference
 from .pipeline.discovery import kind_of
 from .pipeline.document import parse, read_file
-from .pipeline.files import FileCache
+from .pipeline.files import FileCache, PinnedFiles
 from .pipeline.metrics import Reported, reported_by, suggest
 from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
@@ -42,7 +42,7 @@ from .runs.best import settle
 from .runs.engine import Engine
 from .runs.foresight import foresee
 from .runs.index import Index
-from .runs.model import Git, Request, Run, RunState, Selection, new_id
+from .runs.model import Git, Request, Run, RunState, Selection, Sources, new_id
 from .runs.project import is_kept, take_snapshot, told_of_sharing
 from .runs.snapshots import gone
 from .runs.store import Store
@@ -64,6 +64,8 @@ LARGEST_PARAMETERS = 1 << 20
 """Bytes of the parameters of a run, and of those of each step."""
 SAME_TIME = 2.0
 """Seconds within which a working copy is taken not to change."""
+KEPT_SOURCES = 8
+"""Sweeps whose sources are kept in memory."""
 
 
 class Runtimes(Mapping[str, Runtime]):
@@ -135,6 +137,7 @@ class Workspace:
         self.health = Health(self.logger)
         self.runtimes = Runtimes(settings, self.logger, self.health)
         self._commits: dict[tuple[Path, tuple[Path, ...]], tuple[float, Git | None]] = {}
+        self._of_sweeps: dict[str, tuple[Sources, FileCache]] = {}
 
     @functools.cached_property
     def store(self) -> Store:
@@ -168,9 +171,10 @@ class Workspace:
         runs = Path(self.settings.runs_dir).expanduser()
         return CatalogStore(store_folder(runs), Policy(hosts=tuple(self.settings.catalog_hosts)))
 
-    def plan(self, request: Request) -> Plan:
+    def plan(self, request: Request, files: FileCache | None = None) -> Plan:
         """The plan of what was asked. Reads files: call it in a thread."""
         root = Path(request.root)
+        files = files or FileCache(root)
         document = pipeline_of(request)
         if document is not None:
             resolved = resolve(
@@ -179,6 +183,7 @@ class Workspace:
                 path=request.path,
                 parameters=request.parameters,
                 settings=request.settings,
+                files=files,
             )
             if not resolved.components:
                 return resolved
@@ -187,7 +192,6 @@ class Workspace:
             return expand(resolved)
         if request.path is None:
             raise ConvectError("Say what to run: a file or a pipeline.")
-        files = FileCache(root)
         plan = plan_for_file(request.path, root, request.parameters, request.settings, files)
         for problem in _problems(request, files):
             # A pipeline may compute what it passes on; here somebody has chosen it.
@@ -196,8 +200,16 @@ class Workspace:
         return plan
 
     def make(self, request: Request, user: str | None = None) -> Run:
-        """A run that can be submitted. Reads files: call it in a thread."""
-        plan, snapshot = self._pinned(request)
+        """A run that can be submitted. Reads files: call it in a thread.
+
+        One of a sweep is made from the sources that the sweep was submitted with.
+        """
+        sources = self._sources_of(request)
+        if sources is not None:
+            plan, snapshot, git = self._plan_from(request, *sources)
+        else:
+            plan, snapshot = self._pinned(request)
+            git = self._git(request, plan)
         _check_size(request, plan)
         self._require_approval(request, plan)
         return Run(
@@ -208,7 +220,7 @@ class Workspace:
             plan=plan,
             request=request,
             user=user or system_user(),
-            git=self._git(request, plan),
+            git=git,
             snapshot=snapshot,
         )
 
@@ -216,16 +228,58 @@ class Workspace:
         """The plan and the snapshot of the project that it is of, at one moment."""
         if request.version is not None:
             run, _ = self.store.read(request.version)
-            snapshots, kept = self.store.snapshots, [run.snapshot] if run.snapshot else []
-            if not (is_kept(snapshots, run.plan) and all(map(snapshots.has, kept))):
-                raise gone()
+            self._require_kept(run.plan, run.snapshot)
             return run.plan, run.snapshot
+        plan, snapshot, _ = self._pin(request)
+        return plan, snapshot
+
+    def _pin(self, request: Request) -> tuple[Plan, str | None, FileCache]:
+        """Keep what a plan of today is made from; with what was looked up for it."""
         for _ in range(5):
-            plan = self.plan(request)
+            files = FileCache(Path(request.root))
+            plan = self.plan(request, files)
             snapshot = take_snapshot(self.store.snapshots, plan, Path(request.root))
             if is_kept(self.store.snapshots, plan):
                 break
-        return plan, snapshot
+        return plan, snapshot, files
+
+    def _require_kept(self, plan: Plan, snapshot: str | None) -> None:
+        snapshots = self.store.snapshots
+        if not (is_kept(snapshots, plan) and (snapshot is None or snapshots.has(snapshot))):
+            raise gone()
+
+    def _take_sources(self, request: Request) -> tuple[Sources, FileCache]:
+        """The files that a request is made from, as they are now, for all runs of a sweep."""
+        document = pipeline_of(request)
+        plan, snapshot, files = self._pin(replace(request, document=document))
+        if document is not None and request.path is not None and request.document is None:
+            files.digest(request.path)  # by which a change of it is noticed
+        return Sources(document, files.facts(), snapshot, self._git(request, plan)), files
+
+    def _sources_of(self, request: Request) -> tuple[Sources, FileCache] | None:
+        """What a run is made from that belongs to a sweep, unless that has no sources."""
+        if request.sweep is None:
+            return None
+        known = self._of_sweeps.get(request.sweep)
+        if known is None and (sources := self.sweeps.sources(request.sweep)) is not None:
+            files = PinnedFiles(Path(request.root), sources.files, self.store.snapshots.content)
+            known = self._remember_sources(request.sweep, sources, files)
+        return known
+
+    def _remember_sources(
+        self, sweep_id: str, sources: Sources, files: FileCache
+    ) -> tuple[Sources, FileCache]:
+        while len(self._of_sweeps) >= KEPT_SOURCES:
+            self._of_sweeps.pop(next(iter(self._of_sweeps)), None)
+        self._of_sweeps[sweep_id] = sources, files
+        return sources, files
+
+    def _plan_from(
+        self, request: Request, sources: Sources, files: FileCache
+    ) -> tuple[Plan, str | None, Git | None]:
+        plan = self.plan(replace(request, document=sources.document), files)
+        self._require_kept(plan, sources.snapshot)
+        return plan, sources.snapshot, sources.git
 
     async def submit(self, run: Run) -> RunState:
         """Start it. Refused when its runtime would not run it as asked."""
@@ -251,12 +305,15 @@ class Workspace:
         """
         chance = {key: how[key] for key in ("mode", "samples", "seed") if key in how}
         first = points_of(space, **chance)[0]
+        request = replace(request, sweep=new_id())
         at_first = replace(request, parameters={**request.parameters, **first})
+        sources, files = await asyncio.to_thread(self._take_sources, at_first)
+        self._remember_sources(str(request.sweep), sources, files)
         run = await asyncio.to_thread(make or self.make, at_first)
         await self.refuse(run)
-        reported = await asyncio.to_thread(reported_by, run.plan, FileCache(Path(request.root)))
+        reported = await asyncio.to_thread(reported_by, run.plan, files)
         how["select"] = settle(how.get("select"), reported)
-        return await self.sweeps.create(request, space, make=make, **how)
+        return await self.sweeps.create(request, space, make=make, sources=sources, **how)
 
     def again(
         self,
@@ -398,13 +455,14 @@ class Workspace:
         limits = self.settings
         if not (limits.keep_days or limits.keep_runs or limits.keep_bytes):
             if not dry_run:
-                self.store.clean()
+                self.store.clean(self.sweeps.live_snapshots())
             return []
         return self.store.prune(
             keep_days=limits.keep_days,
             keep_runs=limits.keep_runs,
             keep_bytes=limits.keep_bytes,
             dry_run=dry_run,
+            live=self.sweeps.live_snapshots(),
         )
 
 

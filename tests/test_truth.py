@@ -113,6 +113,113 @@ async def test_twenty_at_once_give_what_each_gives_alone(
     assert sorted(path.name for path in project.rglob("*")) == before
 
 
+def edit(project: Path) -> None:
+    """All that a run is made from: the pipeline, a source, a module and a data file."""
+    document = {**HANDS_OVER, "parameters": {"x": {"type": "integer", "default": 5}}}
+    (project / "p.pipeline").write_text(json.dumps(document))
+    (project / "read.py").write_text(READ + "output('edited', True)")
+    (project / "helper.py").write_text("scale = 1000")
+    (project / "data/x.csv").write_text("70")
+
+
+async def models_of(workspace: Workspace, sweep: str) -> dict[int, Any]:
+    """What the runs of a sweep gave, by their point."""
+    view = await workspace.sweeps.wait(sweep, 300)
+    found = {}
+    for point in view["points"]:
+        state = await workspace.engine.wait(point["run"], 120)
+        assert "edited" not in state.steps["read"].outputs
+        found[point["parameters"]["x"]] = model_of(state)[0]
+    return found
+
+
+async def test_all_points_of_a_sweep_take_the_files_of_its_submit(
+    workspace: Workspace, project: Path
+) -> None:
+    made: list[Run] = []
+
+    def make(wanted: Request) -> Run:
+        if len(made) == 2:  # The first one is made to check it, and then again.
+            edit(project)
+        made.append(workspace.make(wanted))
+        return made[-1]
+
+    sweep = await workspace.create_sweep(request(project), {"x": [1, 2, 3]}, make)
+    assert await models_of(workspace, sweep) == {x: x * 10 + 7 for x in (1, 2, 3)}
+    assert len(made) == 4
+    assert len({run.snapshot for run in made}) == 1
+
+
+class Killed(BaseException):
+    pass
+
+
+async def test_whoever_goes_on_with_a_sweep_takes_its_files(
+    workspace: Workspace, project: Path
+) -> None:
+    submit, submitted = workspace.engine.submit, []
+
+    async def killed_at_the_second(run: Run) -> RunState:
+        if submitted:
+            raise Killed
+        submitted.append(run.id)
+        return await submit(run)
+
+    workspace.engine.submit = killed_at_the_second  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        await workspace.create_sweep(request(project), {"x": [1, 2, 3]})
+    await workspace.close()
+    edit(project)
+    other = Workspace(workspace.settings)
+    try:
+        await other.resume()
+        [sweep] = [found["id"] for found in other.sweeps.all()]
+        assert await models_of(other, sweep) == {x: x * 10 + 7 for x in (1, 2, 3)}
+    finally:
+        await other.close()
+
+
+async def test_points_that_are_added_take_the_files_of_the_sweep(
+    workspace: Workspace, project: Path
+) -> None:
+    sweep = await workspace.create_sweep(request(project), {"x": [1]})
+    assert (await workspace.sweeps.wait(sweep, 120))["changed"] == []
+    edit(project)
+    assert set(workspace.sweeps.view(sweep)["changed"]) == {"helper.py", "p.pipeline", "read.py"}
+    for at_hand in (True, False):
+        if not at_hand:
+            workspace._of_sweeps.clear()  # as another process finds it
+        await workspace.sweeps.add_points(sweep, {"x": [2 + at_hand]})
+    assert await models_of(workspace, sweep) == {x: x * 10 + 7 for x in (1, 2, 3)}
+    today = await workspace.create_sweep(request(project), {"x": [1]})
+    view = await workspace.sweeps.wait(today, 120)
+    assert view["changed"] == []
+    state = await workspace.engine.wait(view["points"][0]["run"])
+    assert state.steps["read"].outputs["edited"]
+    assert model_of(state)[0] == 1070
+
+
+async def test_what_a_sweep_is_made_from_is_kept_as_long_as_the_sweep(
+    workspace: Workspace, project: Path
+) -> None:
+    sweep = await workspace.create_sweep(request(project), {"x": [1, 2]})
+    view = await workspace.sweeps.wait(sweep, 120)
+    edit(project)
+    for run in view["runs"]:
+        workspace.store.delete(run["id"])
+    objects = workspace.store.snapshots.objects
+    kept = {path for path in objects.glob("??/*") if path.is_file()}
+    for path in kept:
+        os.utime(path, (0, 0))
+    (objects / "cleaned").unlink(missing_ok=True)
+    workspace.prune()
+    assert {path for path in objects.glob("??/*") if path.is_file()} == kept
+    await workspace.sweeps.add_points(sweep, {"x": [3]})
+    view = await workspace.sweeps.wait(sweep, 120)
+    state = await workspace.engine.wait(view["points"][2]["run"])
+    assert model_of(state)[0] == 37
+
+
 async def test_overlapping_runs_do_not_see_each_other(workspace: Workspace, project: Path) -> None:
     runs = [await start(workspace, request(project, parameters={"x": x})) for x in (7, 8)]
     states = [await workspace.engine.wait(run.id, 120) for run in runs]

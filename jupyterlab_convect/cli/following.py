@@ -189,6 +189,12 @@ def tell_sweep(view: dict[str, Json]) -> None:
         )
     output.say(output.table(rows, ("", *names, "state", *metrics, "run")))
     _tell_best(view, metrics)
+    if changed := view["changed"]:
+        listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
+        output.note(
+            f"Changed since this sweep was submitted: {listed}. Points that are added to it run "
+            "the version of then; to run that of today, start a new sweep."
+        )
 
 
 def _tell_best(view: dict[str, Json], metrics: list[str]) -> None:

@@ -518,6 +518,7 @@ def _prune(options: argparse.Namespace) -> int:
             keep_runs=options.keep_runs or 0,
             keep_bytes=0 if options.keep_size is None else size(options.keep_size),
             dry_run=options.dry_run,
+            live=workspace.sweeps.live_snapshots(),
         )
     if options.json:
         output.say_json({"runs": gone})

@@ -9,7 +9,9 @@ import os
 import posixpath
 import re
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import ConvectError
 from .discovery import MAX_BYTES, Discovery, Reports, discover_content, reports, too_large
@@ -133,7 +135,7 @@ class FileCache:
         content = self._contents.get(path)
         if content is None:
             try:
-                content = read_file(self.root / path, path, MAX_BYTES)
+                content = self._read(path)
                 self._kinds[path] = "file"
                 if len(content) > MAX_BYTES:
                     content = too_large(path)
@@ -145,6 +147,35 @@ class FileCache:
         if isinstance(content, ConvectError):
             raise content
         return content
+
+    def _read(self, path: str) -> bytes:
+        return read_file(self.root / path, path, MAX_BYTES)
+
+    def facts(self) -> dict[str, Any]:
+        """What was looked up so far, as JSON, for `PinnedFiles`."""
+        return {
+            "kinds": {**self._kinds},
+            "digests": {**self._digests},
+            "matches": {**self._matches},
+        }
+
+
+class PinnedFiles(FileCache):
+    """What lay under `root` at an earlier moment, of which the `facts` are known.
+
+    `read` gives content by its digest. Only what nobody had looked up then is looked up now.
+    """
+
+    def __init__(self, root: Path, facts: Mapping[str, Any], read: Callable[[str], bytes]) -> None:
+        super().__init__(root)
+        self._kinds.update(facts["kinds"])
+        self._digests.update(facts["digests"])
+        self._matches.update(facts["matches"])
+        self._read_digest = read
+
+    def _read(self, path: str) -> bytes:
+        digest = self._digests.get(path)
+        return super()._read(path) if digest is None else self._read_digest(digest)
 
 
 def _kind(path: Path) -> str | None:

@@ -80,6 +80,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Sources:
+    """What all runs of a sweep are made from, as it was when the sweep was submitted."""
+
+    document: Json = None
+    """The pipeline; None when it is a single file."""
+    files: Mapping[str, Json] = field(default_factory=dict)
+    """What its plans looked up: see `FileCache.facts`."""
+    snapshot: str | None = None
+    git: Git | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """The content of `run.json`."""
 

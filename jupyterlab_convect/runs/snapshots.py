@@ -168,6 +168,13 @@ class Snapshots:
         name = digest.removeprefix("sha256:")
         return self.objects / name[:2] / name[2:]
 
+    def content(self, digest: str) -> bytes:
+        """Content by its digest; ConvectError when it is gone."""
+        try:
+            return read_regular(self.object(digest))
+        except OSError:
+            raise gone() from None
+
     def has(self, digest: str) -> bool:
         """Whether content is there; then it stays for a day at least."""
         return _touch(self.object(digest))

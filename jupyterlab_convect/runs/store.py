@@ -211,10 +211,12 @@ class Store:
         keep_runs: int = 0,
         keep_bytes: int = 0,
         dry_run: bool = False,
+        live: Iterable[str] = (),
     ) -> list[str]:
         """Delete ended runs, the oldest first, until all limits hold; 0 is no limit.
 
-        Returns the ids of what was (or would be) deleted.
+        `live` are snapshots that runs are still to be made from. Returns the ids of what was
+        (or would be) deleted.
         """
         self.refresh()
         sizes = self._sizes() if keep_bytes else dict.fromkeys(self.index.sizes(), 0)
@@ -228,15 +230,15 @@ class Store:
                 deleted.append(run_id)
         self._remove_leftovers()
         if deleted or not self.snapshots.is_clean:
-            self._remove_unnamed()
+            self._remove_unnamed(live)
         return deleted
 
-    def clean(self) -> None:
+    def clean(self, live: Iterable[str] = ()) -> None:
         """Remove, once a day, what no run needs any more; deletes no run."""
         if not self.snapshots.is_clean:
             self.refresh()
             self._remove_leftovers()
-            self._remove_unnamed()
+            self._remove_unnamed(live)
 
     def flush(self) -> None:
         """Tell the index what has changed; `find` does so by itself."""
@@ -424,14 +426,14 @@ class Store:
             shutil.rmtree(leftover, ignore_errors=True)
         remove_unused(self)
 
-    def _remove_unnamed(self) -> None:
+    def _remove_unnamed(self, live: Iterable[str]) -> None:
         """Remove the sources and the projects of runs that are gone."""
         documents = itertools.chain(
             (self.folder / run_id / "run.json" for run_id in self.run_ids()),
             self.folder.glob("sweeps/*/sweep.json"),
         )
         with contextlib.suppress(OSError):  # Nothing is removed unless all runs can be read.
-            self.snapshots.clean(documents, self._live_snapshots())
+            self.snapshots.clean(documents, itertools.chain(live, self._live_snapshots()))
 
     def _live_snapshots(self) -> Iterator[str]:
         for run_id in self.index.seen(live=True):

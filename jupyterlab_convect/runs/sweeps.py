@@ -25,9 +25,10 @@ from .best import NONE, best_of, parse_select
 from .engine import Engine
 from .files import Changes, Journal, plain, read_owned_json, write_json
 from .index import Query
-from .model import ENDED, GOOD, Request, Run, Selection, State, new_id
+from .model import ENDED, GOOD, Request, Run, Selection, Sources, State, new_id
 from .points import MOST, Mode, Point, points_of
 from .store import ID, Store
+from .versions import changed_sources
 
 __all__ = ["Mode", "Point", "Sweeps", "points_of"]
 
@@ -48,6 +49,8 @@ class Sweep:
     mode: Mode = "grid"
     concurrency: int | None = None
     select: str | None = None
+    sources: Sources | None = None
+    """None for one of an earlier version, whose points each took the files of their day."""
 
 
 @dataclass(slots=True)
@@ -110,19 +113,20 @@ class Sweeps:
         seed: int = 0,
         concurrency: int | None = None,
         select: str | None = None,
+        sources: Sources | None = None,
         make: Callable[[Request], Run] | None = None,
     ) -> str:
-        """Start a sweep and return its id.
+        """Start a sweep and return its id, which is that of the request if it has one.
 
         The runs of all points are made first, by `make` if it is given: where one cannot be
-        made, there is no sweep.
+        made, there is no sweep. `sources` are those from which points are made later.
         """
         points = points_of(space, mode, samples, seed)
         if select is not None:
             parse_select(select)
         if concurrency is not None and concurrency < 1:
             raise ConvectError("At least one run of a sweep has to go on at a time.")
-        sweep_id = new_id()
+        sweep_id = request.sweep or new_id()
         request = replace(request, sweep=sweep_id)
         made = await self._make(make, [_at(request, point) for point in points])
         sweep = Sweep(
@@ -134,13 +138,15 @@ class Sweeps:
             mode=mode,
             concurrency=concurrency,
             select=select,
+            sources=sources,
         )
         self._write(sweep, points)
         await self._try_to_tend(sweep_id, dict(enumerate(made)))
         return sweep_id
 
     def view(self, sweep_id: str) -> dict[str, Json]:
-        """`SweepView`: the summary, `request`, `points` and `runs` (the last run of each point)."""
+        """`SweepView`: the summary, `request`, `points`, `runs` (the last run of each point) and
+        `changed`, the sources that are not what they were when it was submitted."""
         sweep, progress = self._read(sweep_id)
         runs = self._runs(sweep, progress)
         points = [
@@ -150,7 +156,25 @@ class Sweeps:
         shown = [runs[run_id] for run_id in progress.runs.values() if run_id in runs]
         request = to_json(sweep.request)
         facts = _summary(sweep, progress, runs)
-        return {**facts, "request": request, "points": points, "runs": shown}
+        changed = [] if sweep.sources is None else self._changed(sweep.request, sweep.sources)
+        return {**facts, "request": request, "points": points, "runs": shown, "changed": changed}
+
+    def _changed(self, request: Request, sources: Sources) -> list[str]:
+        with contextlib.suppress(ConvectError):
+            return changed_sources(self.store.snapshots, request, sources)
+        return []
+
+    def sources(self, sweep_id: str) -> Sources | None:
+        """What its runs are made from, if that is known."""
+        return self._read(sweep_id)[0].sources
+
+    def live_snapshots(self) -> Iterator[str]:
+        """The snapshots of sweeps that still have runs to make."""
+        for sweep_id in self._ids():
+            with contextlib.suppress(ConvectError):
+                sweep, progress = self._read(sweep_id)
+                if sweep.sources and sweep.sources.snapshot and progress.todo():
+                    yield sweep.sources.snapshot
 
     def all(self) -> list[dict[str, Json]]:
         """`SweepSummary` of each, the newest first."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
+from ..errors import ConvectError
 from ..pipeline.plan import Json
 from ..run_files import read_regular
 from ..runner.layers import Key
-from .model import Run
+from .model import Request, Run, Sources
 from .snapshots import CODE, Snapshots
 
 Version = Literal["today", "run"]
@@ -30,48 +32,67 @@ class Change(NamedTuple):
 
 def changes(snapshots: Snapshots, run: Run) -> list[Change]:
     """How the code that a run saw differs from that of today, its own sources first."""
-    found = []
-    if run.snapshot is None:
-        root = Path(run.request.root)
-        known = {step.path: step.digest for step in run.plan.steps if step.path}
+    own = {step.path: step.digest for step in run.plan.steps if step.path}
+    return [
+        Change(path, text_of(_kept(snapshots, digest), path), text_of(content, path))
+        for path, digest, content in _changed(snapshots, run.request, own, run.snapshot)
+    ]
+
+
+def changed_sources(snapshots: Snapshots, request: Request, sources: Sources) -> list[str]:
+    """The code that is not what it was when a sweep was submitted, its own sources first."""
+    own = sources.files["digests"]
+    return [path for path, _, _ in _changed(snapshots, request, own, sources.snapshot)]
+
+
+def _changed(
+    snapshots: Snapshots, request: Request, own: Mapping[str, str | None], snapshot: str | None
+) -> list[tuple[str, str, bytes | None]]:
+    """The sources that are others now, each with the digest it had and what it is."""
+    root = Path(request.root)
+    named = {root / path for path in (*own, request.path) if path}
+    if snapshot is None:
         pairs: list[tuple[str, Path, str | None, Key | None]] = [
-            (path, root / path, digest, None) for path, digest in known.items()
+            (path, root / path, digest, None) for path, digest in own.items()
         ]
     else:
-        snapshot = snapshots.read(run.snapshot)
-        root = Path(snapshot.root)
+        project = snapshots.read(snapshot)
         pairs = [
-            (path, root / path, digest, key)
-            for path, (key, digest) in snapshot.files.items()
-            if PurePosixPath(path).suffix.lower() in CODE
+            (path, now, digest, key)
+            for path, (key, digest) in project.files.items()
+            if (now := Path(project.root, path)) in named
+            or PurePosixPath(path).suffix.lower() in CODE
         ]
-    for path, now, digest, key in pairs:
-        if digest is not None and (changed := _change(snapshots, path, now, digest, key)):
-            found.append(changed)
-    own = {(Path(run.request.root) / step.path) for step in run.plan.steps if step.path}
-    return sorted(found, key=lambda change: (root / change.path not in own, change.path))
+    found = [
+        (now not in named, path, digest, content)
+        for path, now, digest, key in pairs
+        if digest is not None
+        for content in _if_changed(now, digest, key)
+    ]
+    return [each[1:] for each in sorted(found, key=lambda each: each[:2])]
 
 
 def describe(found: list[Change]) -> list[dict[str, Json]]:
     return [change._asdict() for change in found]
 
 
-def _change(
-    snapshots: Snapshots, path: str, now: Path, digest: str, key: Key | None
-) -> Change | None:
+def _if_changed(now: Path, digest: str, key: Key | None) -> Iterator[bytes | None]:
+    """The content of a file if it is another one now; None when it is gone."""
     try:
         if key is not None and Key.of(now.lstat()) == key:
-            return None
-        content: bytes | None = now.read_bytes()
+            return
+        content: bytes | None = read_regular(now.resolve())
     except OSError:
         content = None
-    if content is not None and f"sha256:{hashlib.sha256(content).hexdigest()}" == digest:
-        return None
+    if content is None or f"sha256:{hashlib.sha256(content).hexdigest()}" != digest:
+        yield content
+
+
+def _kept(snapshots: Snapshots, digest: str) -> bytes | None:
     try:
-        before = read_regular(snapshots.object(digest))
-    except OSError:
-        before = None
-    return Change(path, text_of(before, path), text_of(content, path))
+        return snapshots.content(digest)
+    except ConvectError:
+        return None
 
 
 def text_of(content: bytes | None, path: str) -> str | None:

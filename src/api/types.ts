@@ -435,6 +435,8 @@ export interface ISweepSummary {
 export interface ISweepView extends ISweepSummary {
   request: IRequest;
   runs: IRunSummary[];
+  /** Sources that are not what they were when it was submitted; runs take those of then. */
+  changed?: string[];
 }
 
 /** What the runs of the server say when they change. */

@@ -6,6 +6,9 @@ import { useTrans } from '../../ui';
 import { parseAxis, sizeOf } from '../dialog/values';
 import type { SweepModel } from './model';
 
+/** Changed files that are named. */
+const MOST_NAMES = 3;
+
 /** A line to add points to a sweep: values for each parameter it goes over. */
 export function AddPoints(props: {
   model: SweepModel;
@@ -14,6 +17,7 @@ export function AddPoints(props: {
   const { model, onDone } = props;
   const trans = useTrans();
   const names = Object.keys(model.view?.space ?? {});
+  const changed = model.view?.changed ?? [];
   const [texts, setTexts] = React.useState<Record<string, string>>({});
   const [failure, setFailure] = React.useState<string | null>(null);
   const space: Record<string, Axis> = {};
@@ -69,6 +73,15 @@ export function AddPoints(props: {
           ? trans.__('Add')
           : trans._n('Add %1 run', 'Add %1 runs', size)}
       </button>
+      {changed.length > 0 && (
+        <span className="jp-ConvectRuns-points-note">
+          {trans.__(
+            'Changed since this sweep was submitted: %1. Points that you add run the version of then; to run that of today, start a new sweep with “Run as pipeline”.',
+            changed.slice(0, MOST_NAMES).join(', ') +
+              (changed.length > MOST_NAMES ? ', …' : '')
+          )}
+        </span>
+      )}
       {failure && (
         <span className="jp-Convect-error" role="alert">
           {failure}
