@@ -28,14 +28,15 @@ def is_remote(path: Path, mounts: str) -> bool:
 def file_system(path: Path, mounts: str) -> str:
     """The type of the file system that holds an absolute path; empty when nobody knows."""
     deepest, kind = -1, ""
+    inside = f"{path}/"
     for line in mounts.splitlines():
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        point = Path(_unescape(fields[1]))
+        point = f"{_unescape(fields[1]).rstrip('/')}/"
         # Of two mounts at one place the later hides the earlier.
-        if path.is_relative_to(point) and len(point.parts) >= deepest:
-            deepest, kind = len(point.parts), fields[2]
+        if inside.startswith(point) and len(point) >= deepest:
+            deepest, kind = len(point), fields[2]
     return kind
 
 
@@ -46,7 +47,11 @@ def mount_points() -> frozenset[str]:
 
 
 def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
+    return (
+        text
+        if "\\" not in text
+        else re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
+    )
 
 
 def private_folder(name: str) -> Path:

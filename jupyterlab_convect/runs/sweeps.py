@@ -13,14 +13,17 @@ import contextlib
 import json
 import math
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from ..errors import Conflict, ConvectError, Missing
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json, from_json, to_json
 from ..run_files import make_folder
+from ..runner.layers import Key
 from .best import NONE, best_of, parse_select
 from .engine import Engine
 from .files import Changes, Journal, plain, read_owned_json, write_json
@@ -34,6 +37,8 @@ __all__ = ["Mode", "Point", "Sweeps", "points_of"]
 
 BATCH = 20
 """Runs that are made in one go before they are started."""
+KEPT_OPEN = 64
+"""Sweeps whose events are kept in memory."""
 TENDING = "Giving runs to the points of sweeps"
 
 
@@ -89,6 +94,29 @@ class Progress:
         self.points += [point for point in points if _text(point) not in known]
 
 
+@dataclass(slots=True)
+class _Opened:
+    """What was read of the folder of a sweep so far."""
+
+    sweep: Sweep
+    key: Key
+    """That of `sweep.json`."""
+    owner: int
+    journal: Journal
+    changes: Changes
+    happened: list[dict[str, Json]] = field(default_factory=list)
+    asked: list[dict[str, Json]] = field(default_factory=list)
+
+    def catch_up(self) -> bool:
+        """Read what is new; False when the folder is not the one it was."""
+        lines = self.journal.read()
+        if lines is None:
+            return False
+        self.happened += _events(lines)
+        self.asked += _events(self.changes.read())
+        return True
+
+
 class Sweeps:
     """`make` resolves a request to a run; it is called in a thread."""
 
@@ -100,6 +128,8 @@ class Sweeps:
         self._ended: dict[str, tuple[Json, dict[str, Json]]] = {}
         """Summaries of sweeps that are over, with what they were made from."""
         self._tending: dict[str, asyncio.Lock] = {}
+        self._opened: dict[str, _Opened] = {}
+        self._lock = threading.Lock()
         self._settled: dict[str, Changes] = {}
         """What was asked so far of sweeps in which nothing is left to do until more is asked."""
 
@@ -398,20 +428,36 @@ class Sweeps:
         folder = self._folder / sweep_id
         if not ID.fullmatch(sweep_id) or not folder.is_dir():
             raise Missing(f"There is no sweep {sweep_id!r}.")
-        try:
-            value, owner = read_owned_json(folder / "sweep.json")
-            sweep = from_json(Sweep, value)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ConvectError(f"The sweep {sweep_id} is damaged: {error}.") from None
-        journal, changes = Journal(folder / "events.ndjson"), Changes(folder / "changes")
-        lines = [*(journal.read() or []), *changes.read()]
-        owners = {owner, *journal.owners, *changes.owners}
+        with self._lock:
+            found = self._open(sweep_id, folder)
+            progress = _fold([*found.happened, *found.asked])
+        owners = {found.owner, *found.journal.owners, *found.changes.owners}
         if own and not self.store.is_own_folder(folder, owners):
             raise Conflict(
                 f"The sweep {sweep_id} belongs to another user, and only they can change it.",
                 code="not-own",
             )
-        return sweep, _fold(lines)
+        return found.sweep, progress
+
+    def _open(self, sweep_id: str, folder: Path) -> _Opened:
+        """What is in its folder now."""
+        path = folder / "sweep.json"
+        known = self._opened.get(sweep_id)
+        with contextlib.suppress(OSError):
+            if known is not None and known.key == Key.of(path.lstat()) and known.catch_up():
+                return known
+        journal, changes = Journal(folder / "events.ndjson"), Changes(folder / "changes")
+        try:
+            key = Key.of(path.lstat())
+            value, owner = read_owned_json(path)
+            opened = _Opened(from_json(Sweep, value), key, owner, journal, changes)
+        except (OSError, TypeError, ValueError, AttributeError) as error:
+            raise ConvectError(f"The sweep {sweep_id} is damaged: {error}.") from None
+        opened.catch_up()
+        while len(self._opened) >= KEPT_OPEN:
+            del self._opened[next(iter(self._opened))]
+        self._opened[sweep_id] = opened
+        return opened
 
     def _write(self, sweep: Sweep, points: list[Point]) -> None:
         beside = self._folder / f".new-{sweep.id}"
@@ -501,11 +547,19 @@ def _line(event: dict[str, Json]) -> bytes:
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _fold(lines: list[bytes]) -> Progress:
-    progress = Progress()
+def _events(lines: list[bytes]) -> list[dict[str, Json]]:
+    """Those that can be read."""
+    events = []
     for line in lines:
+        with contextlib.suppress(ValueError):
+            events.append(loads(line))
+    return events
+
+
+def _fold(events: list[dict[str, Json]]) -> Progress:
+    progress = Progress()
+    for event in events:
         try:
-            event = loads(line)
             kind = event["type"]
             if kind == "points":
                 progress.add(event["points"])
@@ -526,6 +580,6 @@ def _fold(lines: list[bytes]) -> Progress:
                 progress.stopped = True
             elif kind == "select":
                 progress.select = event["select"]
-        except (ValueError, KeyError, TypeError):
+        except (KeyError, TypeError):
             continue
     return progress
