@@ -17,6 +17,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -453,37 +454,40 @@ def gone() -> ConvectError:
 def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
     """What lies in a folder; only the named files when there is too much of it."""
     scan = _Scan({}, [], [], [], True)
-    mounts = mount_points()
-    home = Path.home()
+    files, top, places, home = scan.files, str(root), _places(runs), Path.home()
     left = [""]
     while left:
         inside = left.pop()
         try:
-            entries = os.scandir(root / inside)
+            entries = os.scandir(f"{top}/{inside}")
         except OSError:
             continue
         with entries:
             for entry in entries:
-                path = f"{inside}/{entry.name}" if inside else entry.name
-                if entry.name in SKIPPED:
+                name = entry.name
+                path = inside + name
+                if name in SKIPPED:
                     continue
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
                 mode = status.st_mode
-                if not stat.S_ISDIR(mode):
-                    if stat.S_ISLNK(mode) and (target := leads_out(root, path)):
+                if stat.S_ISREG(mode):
+                    files[path] = Key(mode, status.st_size, status.st_mtime_ns, status.st_ino)
+                elif stat.S_ISLNK(mode):
+                    files[path] = Key.of(status)
+                    if target := leads_out(root, path):
                         scan.outside[path] = target
-                    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                        scan.files[path] = Key.of(status)
-                elif entry.name == ".git":
+                elif not stat.S_ISDIR(mode):
+                    continue
+                elif name == ".git":
                     scan.private.append(path)
-                elif _is_live(root / path, entry.name, runs, mounts, home):
+                elif _is_live(root / path, name, places, home):
                     scan.live.append(path)
                 else:
                     scan.folders.append(path)
-                    left.append(path)
+                    left.append(f"{path}/")
         if len(scan.files) + len(scan.folders) > MOST_NAMES:
             return _near(root, runs, named, scan.private)
     return scan
@@ -493,7 +497,7 @@ def _near(root: Path, runs: Path, named: frozenset[str], private: list[str]) -> 
     """The named files of a folder that is too large, and the folders at its top that they are
     in, unless these are too large as well; and what leads out of it at its top."""
     scan = _Scan({}, [], [], private, False)
-    mounts, home = mount_points(), Path.home()
+    places, home = _places(runs), Path.home()
     for path in named:
         with contextlib.suppress(OSError):
             scan.files[path] = Key.of((root / path).lstat())
@@ -507,21 +511,26 @@ def _near(root: Path, runs: Path, named: frozenset[str], private: list[str]) -> 
             if entry.is_symlink():
                 if target := leads_out(root, entry.name):
                     scan.outside[entry.name] = target
-            elif entry.is_dir() and _is_live(root / entry.name, entry.name, runs, mounts, home):
+            elif entry.is_dir() and _is_live(root / entry.name, entry.name, places, home):
                 scan.live.append(entry.name)
-    for path in sorted({str(runs), *mounts}):
+    for path in sorted(places):
         inner = path.removeprefix(f"{root}/")
         if inner != path and inner.partition("/")[0] not in scan.live:
             scan.live.append(inner)
     return scan
 
 
-def _is_live(path: Path, name: str, runs: Path, mounts: frozenset[str], home: Path) -> bool:
+def _places(runs: Path) -> frozenset[str]:
+    """Folders of which nobody has a version of their own, wherever they lie: the runs, what is
+    mounted, and temporary files, where the runner meets its kernel."""
+    return mount_points() | {str(runs), tempfile.gettempdir()}
+
+
+def _is_live(path: Path, name: str, places: frozenset[str], home: Path) -> bool:
     """Whether a folder stays as it is for everybody: also those of programs, in a home folder."""
     return (
         name in LIVE
-        or path == runs
-        or str(path) in mounts
+        or str(path) in places
         or (name in ("venv", "env") and (path / "pyvenv.cfg").exists())
         or (path.parent == home and (name.startswith(".") or (path / "conda-meta").exists()))
     )

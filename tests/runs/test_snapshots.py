@@ -159,6 +159,15 @@ def test_environments_and_the_runs_themselves_are_not_recorded(
     assert not [path for path in taken.files if path.startswith((".venv", "node_modules", ".git"))]
 
 
+def test_temporary_files_below_a_project_are_everybodys(
+    snapshots: Snapshots, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the runner meets its kernel, which sees the view, and the runner does not."""
+    (project / "scratch/tmp").mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(project / "scratch/tmp"))
+    assert snapshots.take(project, ["train.py"]).live == ("scratch/tmp",)
+
+
 def test_a_snapshot_that_is_gone_is_said_in_a_sentence(snapshots: Snapshots) -> None:
     with pytest.raises(ConvectError, match="not there any more"):
         snapshots.read("sha256:" + "0" * 64)

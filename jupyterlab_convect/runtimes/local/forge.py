@@ -179,7 +179,7 @@ class Forge:
             elif not ready and due >= end:
                 return
             elif not ready:
-                self.add_spare()
+                self.add_spare(leisure=courtesy != HASTE)
             if self.wake in ready:
                 self.reap()
             if self.control in ready:
@@ -197,7 +197,7 @@ class Forge:
         """Have a spare do it, or a process forked for it; None when they all die first."""
         for _ in range(len(self.spares) + TRIES):
             try:
-                pid, channel = self.spares.pop() if self.spares else self.fork()
+                pid, channel = self.spares.pop() if self.spares else self.fork(leisure=False)
             except OSError:  # no more processes, or no memory
                 continue
             with channel:
@@ -214,9 +214,9 @@ class Forge:
                 os.kill(pid, signal.SIGKILL)
         return None
 
-    def add_spare(self) -> None:
+    def add_spare(self, *, leisure: bool) -> None:
         try:
-            self.spares.append(self.fork())
+            self.spares.append(self.fork(leisure=leisure))
         except OSError:
             self.rest()
 
@@ -226,7 +226,8 @@ class Forge:
         self.rest_until = time.monotonic() + min(shortest * 2**self.deaths, longest)
         self.deaths = min(self.deaths + 1, 20)
 
-    def fork(self) -> tuple[int, socket.socket]:
+    def fork(self, *, leisure: bool) -> tuple[int, socket.socket]:
+        """A process that waits for an order; with `leisure` it gets ready for it meanwhile."""
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid:
@@ -235,7 +236,7 @@ class Forge:
         try:
             start_over({theirs.fileno()})
             os.setsid()
-            spare(theirs, self.options)
+            spare(theirs, self.options, leisure=leisure)
         except BaseException:
             import traceback
 
@@ -298,12 +299,12 @@ def start_over(keep: set[int]) -> None:
         sys.modules["numpy.random"].seed()
 
 
-def spare(channel: socket.socket, options: dict[str, Any]) -> None:
+def spare(channel: socket.socket, options: dict[str, Any], *, leisure: bool) -> None:
     """Wait for the one order of this process."""
     descendants = options["descendants"]
     if options["runner"]:
         kernel = None
-        if not select.select([channel], [], [], 0)[0]:
+        if leisure:
             sys.modules["jupyterlab_convect.runner.wire"].rehearse()
     else:
         overlay, landlock = options["views"]
@@ -599,7 +600,7 @@ def main() -> None:
         sys.exit(1)
     if forge.options["eager"]:
         while len(forge.spares) < forge.options["spares"] and not forge.deaths:
-            forge.add_spare()
+            forge.add_spare(leisure=True)
     send(control, {"ready": True})
     forge.serve()
 

@@ -300,12 +300,12 @@ from jupyterlab_convect.runtimes.local import forge
 now, forks = 0.0, 0
 really_select, really_fork = select.select, forge.Forge.fork
 
-def fork(self):
+def fork(self, **how):
     global forks
     forks += 1
     if forks > 1000:
         sys.exit("it spins")
-    return really_fork(self)
+    return really_fork(self, **how)
 
 def until_something_happens(descriptors, _, __, seconds):
     global now
