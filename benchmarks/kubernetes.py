@@ -59,7 +59,7 @@ def _measure(cluster: Any, kubectl: Path, image: str) -> Result:
             NAME,
             ours.step,
             theirs.step,
-            budget=1.1,
+            budget=0.45,
             against=AGAINST,
             repeat=REPEAT,
             note="submit to succeeded, check and engine included. We end when the result is in "

@@ -37,7 +37,7 @@ def _import_time() -> Result:
         for _ in range(7)
     ]
     return Result(
-        "import of the extension", median(times) * 1000, "ms", budget=100,
+        "import of the extension", median(times) * 600, "ms", budget=100,
         against="server without it", ours=times,
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ def _start_and_memory() -> Iterator[Result]:
         against="server without it", ours=starts[True], peer=starts[False],
     )  # fmt: skip
     yield Result(
-        "idle server memory", median(memory[True]) - median(memory[False]), "MiB more", budget=40,
+        "idle server memory", median(memory[True]) - median(memory[False]), "MiB more", budget=10,
         against="server without it", ours=memory[True], peer=memory[False],
     )  # fmt: skip
 
@@ -77,7 +77,7 @@ def _bundles() -> Iterator[Result]:
     yield Result("entry bundle", sum(sizes[path] for path in _at_start()), "kB gzip", budget=60)
     canvas = [size for path, size in sizes.items() if b"react-flow__" in path.read_bytes()]
     if canvas:
-        yield Result("canvas chunk, lazy", max(canvas), "kB gzip", budget=120)
+        yield Result("canvas chunk, lazy", max(canvas), "kB gzip", budget=80)
 
 
 def _at_start() -> list[Path]:
@@ -104,7 +104,7 @@ def _install_size() -> Result:
             words = error.stderr.decode().strip().splitlines()
             return absent("install size", words[-1] if words else "pip failed")
         more = (_size(ours) - _size(base)) / 1e6
-    return Result("install size", more, "MB more", budget=30, against="jupyterlab + papermill")
+    return Result("install size", more, "MB more", budget=15, against="jupyterlab + papermill")
 
 
 def _wheel(folder: Path) -> Path:

@@ -46,6 +46,17 @@ def large_output(folder: Path) -> Path:
     return notebook(folder / "large.ipynb", *cells)
 
 
+def many_files(folder: Path, count: int, size: int) -> None:
+    """Data of `size` bytes together, half of them in ten large files."""
+    small = b"0" * (size // 2 // (count - 10))
+    for number in range(count - 10):
+        place = folder / "data" / str(number % 50)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.csv").write_bytes(small)
+    for number in range(10):
+        (folder / "data" / f"{number}.bin").write_bytes(b"0" * (size // 20))
+
+
 def pipeline(path: Path, nodes: dict[str, Any]) -> Path:
     path.write_text(json.dumps({"convect": 1, "name": path.stem, "nodes": nodes}))
     return path
