@@ -55,15 +55,16 @@ function edgesInto(target: string, node: Node): IEdge[] {
   if (known) {
     return known;
   }
-  const edges = isGroup(node)
-    ? []
-    : [...valueEdges(target, node), ...orderEdges(target, node)];
+  const edges = [
+    ...(isGroup(node) ? [] : valueEdges(target, node)),
+    ...orderEdges(target, node)
+  ];
   edgesOfNode.set(node, new Map([[target, edges]]));
   return edges;
 }
 
-function orderEdges(target: string, node: StepNode): IEdge[] {
-  const after = Array.isArray(node.after) ? node.after : [];
+function orderEdges(target: string, node: Node): IEdge[] {
+  const after = 'after' in node && Array.isArray(node.after) ? node.after : [];
   return [...new Set(after)].map(source => ({
     id: `${source}>${target}`,
     kind: 'order',
@@ -100,6 +101,11 @@ export function isGroup(node: Node): node is IGroupNode {
 
 export function isStep(node: Node | undefined): node is StepNode {
   return node !== undefined && node.kind !== 'group';
+}
+
+/** Whether an order can begin and end here: so far, only at what runs by itself. */
+export function hasEnds(node: Node | undefined): boolean {
+  return isStep(node);
 }
 
 /** The node whose properties and commands a node on the canvas stands for. */
@@ -192,8 +198,14 @@ export function reachable(
   return found;
 }
 
+const parentsIn = new WeakMap<object, ReadonlyMap<string, string>>();
+
 /** The group that each node is in. A node is in one group at most. */
-export function parentsOf(document: IDocument): Map<string, string> {
+export function parentsOf(document: IDocument): ReadonlyMap<string, string> {
+  const known = parentsIn.get(document.nodes);
+  if (known) {
+    return known;
+  }
   const parents = new Map<string, string>();
   for (const [id, node] of Object.entries(document.nodes)) {
     if (isGroup(node)) {
@@ -208,6 +220,7 @@ export function parentsOf(document: IDocument): Map<string, string> {
       }
     }
   }
+  parentsIn.set(document.nodes, parents);
   return parents;
 }
 

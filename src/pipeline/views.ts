@@ -6,6 +6,7 @@ import {
   isGroup,
   membersOf,
   nameOf,
+  parentsOf,
   pointOf,
   sizeOf
 } from './graph';
@@ -153,6 +154,9 @@ export function portOffset(view: INodeView, index: number): number {
 /** How far down a node the ends of its order are. */
 export const ORDER_OFFSET = HEADER / 2;
 
+/** Between nodes that nobody has placed. */
+const BELOW = 60;
+
 export const GROUP_MARGIN = { x: 20, top: 40, bottom: 20 };
 
 /** The box of everything on the canvas: nodes, open groups, and notes. */
@@ -161,14 +165,19 @@ export function boxesOf(
   views: ReadonlyMap<string, INodeView>
 ): Map<string, IBox> {
   const boxes = new Map<string, IBox>();
-  let row = 0;
+  const unplaced: string[] = [];
   for (const [id, node] of Object.entries(document.nodes)) {
     const view = views.get(id);
     if (view && (!isGroup(node) || view.isFolded)) {
-      const at = pointOf(document.layout?.[id]) ?? { x: 0, y: row++ * 120 };
-      boxes.set(id, { ...at, ...viewSize(view) });
+      const at = pointOf(document.layout?.[id]);
+      if (at) {
+        boxes.set(id, { ...at, ...viewSize(view) });
+      } else {
+        unplaced.push(id);
+      }
     }
   }
+  placeBelow(document, views, boxes, unplaced);
   for (const id of Object.keys(document.comments ?? {})) {
     const place = document.layout?.[id];
     const size = sizeOf(place) ?? { width: 200, height: 100 };
@@ -186,6 +195,32 @@ export function boxesOf(
     }
   }
   return boxes;
+}
+
+/**
+ * Nodes that nobody has placed go below all others, those of a group next to
+ * each other, so that no frame lies around what is not in it.
+ */
+function placeBelow(
+  document: IDocument,
+  views: ReadonlyMap<string, INodeView>,
+  boxes: Map<string, IBox>,
+  ids: readonly string[]
+): void {
+  const parents = parentsOf(document);
+  const placed = around([...boxes.values()]);
+  let y = placed ? placed.y + placed.height + BELOW : 0;
+  let last: string | undefined;
+  const home = (id: string) => parents.get(id) ?? '';
+  for (const id of [...ids].sort((a, b) => (home(a) < home(b) ? -1 : 1))) {
+    if (last !== undefined && last !== home(id)) {
+      y += GROUP_MARGIN.top + GROUP_MARGIN.bottom;
+    }
+    last = home(id);
+    const size = viewSize(views.get(id)!);
+    boxes.set(id, { x: placed?.x ?? 0, y, ...size });
+    y += size.height + BELOW;
+  }
 }
 
 /** The frame of an open group around its members. */

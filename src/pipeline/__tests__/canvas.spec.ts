@@ -1,9 +1,10 @@
 import { nullTranslator } from '@jupyterlab/translation';
+import { applyNodeChanges } from '@xyflow/react';
 
 import { refusal } from '../canvas/connections';
 import type { FlowNode } from '../canvas/flow';
 import { toFlow } from '../canvas/flow';
-import { applyMoves, groupUnder, placesOf, reconcile } from '../canvas/moves';
+import { groupUnder, placesOf, reconcile } from '../canvas/moves';
 import { edgesOf } from '../graph';
 import { layOut } from '../layout';
 import type { IPalette } from '../picture';
@@ -87,6 +88,38 @@ describe('toFlow', () => {
     ]);
   });
 
+  it('draws what begins or ends at a group to its frame', () => {
+    const { lines } = draw({
+      ...GROUPED,
+      nodes: {
+        ...GROUPED.nodes,
+        end: { kind: 'command', command: ['end'], after: ['part'] }
+      }
+    });
+    expect(lines.map(line => [line.source, line.target])).toContainEqual([
+      'part',
+      'end'
+    ]);
+  });
+
+  it('puts what nobody has placed below, not into a group', () => {
+    const { boxes } = draw({
+      ...GROUPED,
+      nodes: {
+        ...GROUPED.nodes,
+        lost: { kind: 'command', command: ['lost'] },
+        late: { kind: 'command', command: ['late'] },
+        rest: { kind: 'group', members: ['late'] }
+      }
+    });
+    const frames = [boxes.get('part')!, boxes.get('rest')!];
+    const { x, y, height } = boxes.get('lost')!;
+    for (const frame of frames) {
+      expect(y >= frame.y + frame.height || y + height <= frame.y).toBe(true);
+    }
+    expect(x).toBe(0);
+  });
+
   it('says in words what a node is and what it follows', () => {
     const { nodes } = draw(GROUPED);
     const labels = Object.fromEntries(
@@ -121,30 +154,52 @@ describe('moves', () => {
   const at = (nodes: FlowNode[], id: string) =>
     nodes.find(node => node.id === id)!.position;
 
-  it('takes the members of a group along', () => {
+  it('places the members of a group from its corner', () => {
+    const { nodes, boxes } = draw(GROUPED);
+    const part = nodes.findIndex(node => node.id === 'part');
+    const fit = nodes.findIndex(node => node.id === 'fit');
+    expect(part).toBeLessThan(fit);
+    expect(nodes[fit]).toMatchObject({
+      parentId: 'part',
+      position: { x: 600 - boxes.get('part')!.x, y: 40 }
+    });
+  });
+
+  it('writes new places for all that is in a group that was moved', () => {
     const { nodes } = draw(GROUPED);
     const { x, y } = at(nodes, 'part');
-    const after = applyMoves(nodes, moveTo('part', x + 10, y + 20), GROUPED);
-    expect(at(after, 'fit')).toEqual({ x: 610, y: 20 });
-    expect(at(after, 'load')).toEqual({ x: 0, y: 0 });
+    const after = applyNodeChanges(moveTo('part', x + 10, y + 20), nodes);
     expect(
       Object.fromEntries(placesOf(GROUPED, after, new Set(['part'])))
     ).toEqual({ clean: { x: 310, y: 20 }, fit: { x: 610, y: 20 } });
   });
 
-  it('lets the frame follow its members', () => {
-    const { nodes } = draw(GROUPED);
-    const before = at(nodes, 'part');
-    const after = applyMoves(nodes, moveTo('clean', 200, -50), GROUPED);
-    expect(at(after, 'part')).toEqual({
-      x: before.x - 100,
-      y: before.y - 50
-    });
+  it('writes the place of a member, also in a group in a group', () => {
+    const nested: IDocument = {
+      ...GROUPED,
+      nodes: {
+        ...GROUPED.nodes,
+        all: { kind: 'group', members: ['part', 'load'] }
+      }
+    };
+    const { nodes } = draw(nested);
+    expect(nodes.map(node => [node.id, node.parentId])).toEqual(
+      expect.arrayContaining([
+        ['part', 'all'],
+        ['clean', 'part'],
+        ['load', 'all']
+      ])
+    );
+    const { x, y } = at(nodes, 'clean');
+    const after = applyNodeChanges(moveTo('clean', x + 5, y - 5), nodes);
+    expect(
+      Object.fromEntries(placesOf(nested, after, new Set(['clean'])))
+    ).toEqual({ clean: { x: 305, y: -5 } });
   });
 
   it('moves what a folded group hides with it', () => {
     const { nodes } = draw(FOLDED);
-    const after = applyMoves(nodes, moveTo('part', 400, 100), FOLDED);
+    const after = applyNodeChanges(moveTo('part', 400, 100), nodes);
     const places = placesOf(FOLDED, after, new Set(['part']));
     expect(Object.fromEntries(places)).toEqual({
       part: { x: 400, y: 100 },
@@ -155,7 +210,7 @@ describe('moves', () => {
 
   it('finds the group that a node was dropped on', () => {
     const { nodes } = draw(GROUPED);
-    const dropped = applyMoves(nodes, moveTo('load', 500, 0), GROUPED);
+    const dropped = applyNodeChanges(moveTo('load', 500, 0), nodes);
     expect(groupUnder(GROUPED, dropped, ['load'])).toBe('part');
     expect(groupUnder(GROUPED, dropped, ['fit'])).toBeNull();
   });
@@ -197,7 +252,7 @@ describe('refusal', () => {
   });
   it('says why other ends do not meet', () => {
     expect(say('load', 'load')).toMatch(/itself/);
-    expect(say('load', 'part')).toMatch(/Unfold/);
+    expect(say('load', 'part')).toMatch(/not the group itself/);
     expect(say('load', 'fit', 'out', 'in:rows')).toMatch(/one of its outputs/);
   });
   it('lets the rest pass', () => {

@@ -2,17 +2,21 @@ import { caretDownIcon } from '@jupyterlab/ui-components';
 import type { NodeProps } from '@xyflow/react';
 import * as React from 'react';
 
+import { StateIcon } from '../../ui/state';
 import { useCanvas } from './context';
 import type { GroupFlowNode } from './flow';
+import { OrderEnds, ProblemBadge } from './StepCard';
 
-/** An open group: a frame around its members, with its name. */
+/** An open group: a frame around its members, with its name and its ends. */
 export const GroupBox = React.memo(function GroupBox({
-  data
+  data,
+  isConnectable
 }: NodeProps<GroupFlowNode>): JSX.Element {
-  const { trans, toggleFold } = useCanvas();
+  const { trans, openStep, showProblems, toggleFold } = useCanvas();
   const { view } = data;
   return (
-    <div className="jp-Pipeline-group">
+    <div className="jp-Pipeline-group" data-state={view.step?.state}>
+      <OrderEnds isConnectable={isConnectable} />
       <div className="jp-Pipeline-groupHeader">
         <button
           className="jp-Pipeline-fold nodrag"
@@ -24,6 +28,17 @@ export const GroupBox = React.memo(function GroupBox({
         <span className="jp-Pipeline-groupName" title={view.name}>
           {view.name}
         </span>
+        {view.step && (
+          <button
+            className="jp-Pipeline-fold nodrag"
+            onClick={() => openStep(view.id)}
+          >
+            <StateIcon state={view.step.state} />
+          </button>
+        )}
+        {view.problems.length > 0 && (
+          <ProblemBadge view={view} onClick={() => showProblems(view.id)} />
+        )}
       </div>
     </div>
   );

@@ -35,7 +35,7 @@ export const StepCard = React.memo(function StepCard({
   isConnectable
 }: NodeProps<StepFlowNode>): JSX.Element {
   const { view } = data;
-  const { openStep, trans } = useCanvas();
+  const { openStep } = useCanvas();
   const classes = ['jp-Pipeline-card', `jp-mod-${view.kind}`];
   if (view.isMissing) {
     classes.push('jp-mod-missing');
@@ -48,24 +48,7 @@ export const StepCard = React.memo(function StepCard({
   }
   return (
     <div className={classes.join(' ')} data-state={view.step?.state}>
-      <Handle
-        type="target"
-        id={IN}
-        position={Position.Left}
-        className="jp-Pipeline-end jp-Pipeline-in"
-        style={{ top: ORDER_OFFSET }}
-        isConnectable={isConnectable}
-        title={trans.__('Runs after')}
-      />
-      <Handle
-        type="source"
-        id={OUT}
-        position={Position.Right}
-        className="jp-Pipeline-end"
-        style={{ top: ORDER_OFFSET }}
-        isConnectable={isConnectable}
-        title={trans.__('Runs before')}
-      />
+      <OrderEnds isConnectable={isConnectable} />
       <div
         className="jp-Pipeline-farName"
         title={view.name}
@@ -89,6 +72,33 @@ export const StepCard = React.memo(function StepCard({
     </div>
   );
 });
+
+/** The ends of the order: what runs before, and what runs after. */
+export function OrderEnds(props: { isConnectable: boolean }): JSX.Element {
+  const { trans } = useCanvas();
+  return (
+    <>
+      <Handle
+        type="target"
+        id={IN}
+        position={Position.Left}
+        className="jp-Pipeline-end jp-Pipeline-in"
+        style={{ top: ORDER_OFFSET }}
+        isConnectable={props.isConnectable}
+        title={trans.__('Runs after')}
+      />
+      <Handle
+        type="source"
+        id={OUT}
+        position={Position.Right}
+        className="jp-Pipeline-end"
+        style={{ top: ORDER_OFFSET }}
+        isConnectable={props.isConnectable}
+        title={trans.__('Runs before')}
+      />
+    </>
+  );
+}
 
 function Header({ view }: { view: INodeView }): JSX.Element {
   const { showProblems, toggleFold, trans } = useCanvas();

@@ -3,7 +3,7 @@ import type { Connection } from '@xyflow/react';
 
 import { connect, connectValue } from '../edits';
 import type { IEdge } from '../graph';
-import { isGroup, nameOf, pathBetween } from '../graph';
+import { hasEnds, nameOf, pathBetween } from '../graph';
 import type { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
 import { portName } from './flow';
@@ -25,8 +25,8 @@ export function refusal(
   if (!from || !to) {
     return trans.__('Only nodes can be connected.');
   }
-  if (isGroup(from) || isGroup(to)) {
-    return trans.__('Unfold the group to connect the nodes in it.');
+  if (!hasEnds(from) || !hasEnds(to)) {
+    return trans.__('Connect the nodes in the group, not the group itself.');
   }
   if (source === target) {
     return trans.__('A node cannot run after itself.');

@@ -4,7 +4,14 @@ import { MarkerType, Position } from '@xyflow/react';
 
 import { stateLabel } from '../../ui/states';
 import type { IBox, IEdge } from '../graph';
-import { foldedInto, isInside, lineOf, nameOf, parentsOf } from '../graph';
+import {
+  foldedInto,
+  hasEnds,
+  isInside,
+  lineOf,
+  nameOf,
+  parentsOf
+} from '../graph';
 import type { IDocument } from '../schema';
 import type { INodeView } from '../views';
 import { innerCorner, ORDER_OFFSET, portOffset } from '../views';
@@ -141,68 +148,78 @@ function innerEnd(
   return name === undefined ? order : port(name);
 }
 
+/**
+ * Nodes, the members of an open group after it and placed from its corner: the
+ * canvas library moves them together. Among siblings they are in reading order.
+ */
 function flowNodes(
   source: IFlowSource,
   hidden: ReadonlyMap<string, string>
 ): FlowNode[] {
-  const { document, views, boxes, selection } = source;
-  const parents = parentsOf(document);
-  const depth = (id: string) => {
-    let level = 0;
-    for (let at = parents.get(id); at !== undefined; at = parents.get(at)) {
-      level++;
-    }
-    return level;
-  };
+  const { boxes } = source;
+  const parents = parentsOf(source.document);
   const before = predecessors(source);
-  const nodes: FlowNode[] = [];
-  for (const [id, box] of boxes) {
-    if (hidden.has(id)) {
-      continue;
-    }
-    const common = {
-      id,
-      position: { x: box.x, y: box.y },
-      width: box.width,
-      height: box.height,
-      measured: { width: box.width, height: box.height },
-      selected: selection.has(id),
-      domAttributes: { 'aria-describedby': source.describedBy }
-    };
-    const view = views.get(id);
-    if (!view) {
-      const text = document.comments?.[id]?.text ?? '';
-      nodes.push({
-        ...common,
-        type: 'note',
-        data: { text },
-        zIndex: 1,
-        connectable: false,
-        ariaLabel: source.trans.__('Note: %1', text)
-      });
-    } else if (view.kind === 'group' && !view.isFolded) {
-      nodes.push({
-        ...common,
-        type: 'frame',
-        data: { view },
-        zIndex: depth(id) - 100,
-        connectable: false,
-        ariaLabel: labelOf(view, before.get(id), source.trans)
-      });
-    } else {
-      nodes.push({
-        ...common,
-        type: 'step',
-        data: { view },
-        zIndex: view.inner ? OUTER : 2,
-        handles: handlesOf(view, box),
-        ariaLabel: labelOf(view, before.get(id), source.trans)
-      });
-    }
+  const siblings = new Map<string, string[]>();
+  for (const id of boxes.keys()) {
+    const parent = parents.get(id) ?? '';
+    siblings.set(parent, [...(siblings.get(parent) ?? []), id]);
   }
-  return nodes.sort(
-    (a, b) => a.position.x - b.position.x || a.position.y - b.position.y
-  );
+  const nodesIn = (parent: string, depth: number): FlowNode[] =>
+    (siblings.get(parent) ?? [])
+      .filter(id => !hidden.has(id))
+      .sort((a, b) => {
+        const [one, two] = [boxes.get(a)!, boxes.get(b)!];
+        return one.x - two.x || one.y - two.y;
+      })
+      .flatMap(id => [
+        flowNode(source, id, parent, depth, before.get(id)),
+        ...nodesIn(id, depth + 1)
+      ]);
+  return nodesIn('', 0);
+}
+
+function flowNode(
+  source: IFlowSource,
+  id: string,
+  parent: string,
+  depth: number,
+  before: ReadonlySet<string> | undefined
+): FlowNode {
+  const { document, trans } = source;
+  const box = source.boxes.get(id)!;
+  const corner = source.boxes.get(parent) ?? { x: 0, y: 0 };
+  const common = {
+    id,
+    parentId: parent || undefined,
+    position: { x: box.x - corner.x, y: box.y - corner.y },
+    width: box.width,
+    height: box.height,
+    measured: { width: box.width, height: box.height },
+    selected: source.selection.has(id),
+    domAttributes: { 'aria-describedby': source.describedBy }
+  };
+  const view = source.views.get(id);
+  if (!view) {
+    const text = document.comments?.[id]?.text ?? '';
+    return {
+      ...common,
+      type: 'note',
+      data: { text },
+      zIndex: 1,
+      connectable: false,
+      ariaLabel: trans.__('Note: %1', text)
+    };
+  }
+  const isFrame = view.kind === 'group' && !view.isFolded;
+  return {
+    ...common,
+    type: isFrame ? 'frame' : 'step',
+    data: { view },
+    zIndex: isFrame ? depth - 100 : view.inner ? OUTER : 2,
+    connectable: hasEnds(document.nodes[id]),
+    handles: handlesOf(view, box),
+    ariaLabel: labelOf(view, before, trans)
+  };
 }
 
 /** Told beforehand, so that lines are right before a node was ever on the screen. */

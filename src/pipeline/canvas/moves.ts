@@ -1,17 +1,15 @@
 import type { NodeChange } from '@xyflow/react';
-import { applyNodeChanges } from '@xyflow/react';
 
 import type { IBox, IPoint } from '../graph';
 import {
   isFolded,
-  isGroup,
   isInside,
+  isOpenGroup,
   membersOf,
   parentsOf,
   pointOf
 } from '../graph';
 import type { IDocument } from '../schema';
-import { groupBox } from '../views';
 import type { FlowNode } from './flow';
 
 /** The new nodes in place of the present ones, keeping what only the canvas knows. */
@@ -22,7 +20,7 @@ export function reconcile(
   const known = new Map(current.map(node => [node.id, node]));
   return next.map(node => {
     const old = known.get(node.id);
-    if (!old || old.type !== node.type) {
+    if (!old || old.type !== node.type || old.parentId !== node.parentId) {
       return node;
     }
     const position = old.dragging ? old.position : node.position;
@@ -56,96 +54,20 @@ function sameData(one: FlowNode, two: FlowNode): boolean {
         one.data.view === two.data.view;
 }
 
-/**
- * The nodes after some were moved: the members of an open group come with it,
- * and the frame of a group follows its members.
- */
-export function applyMoves(
-  nodes: FlowNode[],
-  changes: NodeChange<FlowNode>[],
-  document: IDocument
-): FlowNode[] {
-  const before = new Map(nodes.map(node => [node.id, node.position]));
-  const after = applyNodeChanges(changes, nodes);
-  const moved = movedIds(changes);
-  if (moved.size === 0) {
-    return after;
+/** Where everything is on the canvas: members are placed from the corner of their group. */
+function boxesOn(nodes: readonly FlowNode[]): Map<string, IBox> {
+  const boxes = new Map<string, IBox>();
+  for (const node of nodes) {
+    // Groups come before what is in them.
+    const corner = boxes.get(node.parentId ?? '') ?? { x: 0, y: 0 };
+    boxes.set(node.id, {
+      x: corner.x + node.position.x,
+      y: corner.y + node.position.y,
+      width: node.width ?? 0,
+      height: node.height ?? 0
+    });
   }
-  const parents = parentsOf(document);
-  const shifts = new Map<string, IPoint>();
-  for (const node of after) {
-    if (node.type === 'frame' && moved.has(node.id)) {
-      const old = before.get(node.id)!;
-      const shift = { x: node.position.x - old.x, y: node.position.y - old.y };
-      for (const other of after) {
-        if (!moved.has(other.id) && isInside(parents, other.id, node.id)) {
-          shifts.set(other.id, shift);
-        }
-      }
-    }
-  }
-  const shifted = after.map(node => {
-    const shift = shifts.get(node.id);
-    return shift
-      ? ({
-          ...node,
-          position: {
-            x: node.position.x + shift.x,
-            y: node.position.y + shift.y
-          }
-        } as FlowNode)
-      : node;
-  });
-  return reframe(
-    shifted,
-    new Set([...moved, ...shifts.keys()]),
-    parents,
-    moved
-  );
-}
-
-/** Frames of open groups, the innermost first, around where their members are. */
-function reframe(
-  nodes: FlowNode[],
-  touched: ReadonlySet<string>,
-  parents: ReadonlyMap<string, string>,
-  held: ReadonlySet<string>
-): FlowNode[] {
-  const groups = nodes
-    .filter(node => node.type === 'frame' && !held.has(node.id))
-    .filter(group => [...touched].some(id => isInside(parents, id, group.id)));
-  if (groups.length === 0) {
-    return nodes;
-  }
-  const boxes = new Map<string, IBox>(
-    nodes.map(node => [
-      node.id,
-      { ...node.position, width: node.width ?? 0, height: node.height ?? 0 }
-    ])
-  );
-  const frames = new Map<string, IBox>();
-  for (const group of groups.sort(
-    (a, b) => (b.zIndex ?? 0) - (a.zIndex ?? 0)
-  )) {
-    const members = nodes
-      .filter(node => isInside(parents, node.id, group.id))
-      .map(node => boxes.get(node.id)!);
-    const frame = groupBox(members, group.position);
-    frames.set(group.id, frame);
-    boxes.set(group.id, frame);
-  }
-  return nodes.map(node => {
-    const frame = frames.get(node.id);
-    return frame
-      ? ({
-          ...node,
-          position: { x: frame.x, y: frame.y },
-          width: frame.width,
-          height: frame.height,
-          measured: { width: frame.width, height: frame.height }
-        } as FlowNode)
-      : node;
-  });
+  return boxes;
 }
 
 export function movedIds(
@@ -158,7 +80,7 @@ export function movedIds(
   );
 }
 
-/** What to write when nodes have come to rest. */
+/** What to write when nodes have come to rest. Open groups have no place of their own. */
 export function placesOf(
   document: IDocument,
   nodes: readonly FlowNode[],
@@ -166,62 +88,52 @@ export function placesOf(
 ): Map<string, IPoint> {
   const parents = parentsOf(document);
   const places = new Map<string, IPoint>();
-  for (const node of nodes) {
+  for (const [id, { x, y }] of boxesOn(nodes)) {
     const isMoved =
-      moved.has(node.id) ||
-      [...moved].some(id => isInside(parents, node.id, id));
-    if (!isMoved || node.type === 'frame') {
+      moved.has(id) || [...moved].some(outer => isInside(parents, id, outer));
+    if (!isMoved || isOpenGroup(document, id)) {
       continue;
     }
-    places.set(node.id, node.position);
-    const item = document.nodes[node.id];
-    if (item && isGroup(item) && isFolded(document, node.id)) {
-      const from = pointOf(document.layout?.[node.id]) ?? node.position;
-      for (const member of membersOf(document, node.id)) {
-        const at = pointOf(document.layout?.[member]);
-        if (at) {
-          places.set(member, {
-            x: at.x + node.position.x - from.x,
-            y: at.y + node.position.y - from.y
-          });
-        }
+    const from = pointOf(document.layout?.[id]) ?? { x, y };
+    places.set(id, { x, y });
+    // What a folded group hides moves with it.
+    for (const member of isFolded(document, id)
+      ? membersOf(document, id)
+      : []) {
+      const at = pointOf(document.layout?.[member]);
+      if (at) {
+        places.set(member, { x: at.x + x - from.x, y: at.y + y - from.y });
       }
     }
   }
   return places;
 }
 
-/** The open group on which nodes were dropped, if they are not in it yet. */
+/** The innermost open group on which nodes were dropped, if they are not in it yet. */
 export function groupUnder(
   document: IDocument,
   nodes: readonly FlowNode[],
   dropped: readonly string[]
 ): string | null {
   const parents = parentsOf(document);
-  const centers = nodes
-    .filter(node => dropped.includes(node.id) && node.id in document.nodes)
-    .map(node => ({
-      x: node.position.x + (node.width ?? 0) / 2,
-      y: node.position.y + (node.height ?? 0) / 2
-    }));
-  if (centers.length === 0) {
-    return null;
-  }
-  const found = nodes
-    .filter(
-      node =>
-        node.type === 'frame' &&
-        !dropped.includes(node.id) &&
-        !dropped.some(id => isInside(parents, node.id, id)) &&
-        !dropped.some(id => isInside(parents, id, node.id)) &&
-        centers.every(
-          center =>
-            center.x >= node.position.x &&
-            center.x <= node.position.x + (node.width ?? 0) &&
-            center.y >= node.position.y &&
-            center.y <= node.position.y + (node.height ?? 0)
-        )
-    )
-    .sort((a, b) => (b.zIndex ?? 0) - (a.zIndex ?? 0));
-  return found[0]?.id ?? null;
+  const boxes = boxesOn(nodes);
+  const items = dropped.filter(id => id in document.nodes);
+  const holds = (frame: IBox, { x, y, width, height }: IBox) =>
+    x + width / 2 >= frame.x &&
+    x + width / 2 <= frame.x + frame.width &&
+    y + height / 2 >= frame.y &&
+    y + height / 2 <= frame.y + frame.height;
+  const found = nodes.filter(
+    ({ id, type }) =>
+      type === 'frame' &&
+      !items.some(
+        item =>
+          item === id ||
+          isInside(parents, id, item) ||
+          isInside(parents, item, id)
+      ) &&
+      items.every(item => holds(boxes.get(id)!, boxes.get(item)!))
+  );
+  // Groups come before those in them.
+  return items.length ? (found[found.length - 1]?.id ?? null) : null;
 }

@@ -1,4 +1,5 @@
 import type { OnEdgesChange, OnNodesChange } from '@xyflow/react';
+import { applyNodeChanges } from '@xyflow/react';
 import * as React from 'react';
 
 import { move } from '../arrange';
@@ -8,7 +9,7 @@ import type { Session } from '../session';
 import { useSignal, useStore } from '../store';
 import type { FlowEdge, FlowNode } from './flow';
 import { toFlow } from './flow';
-import { applyMoves, groupUnder, movedIds, placesOf, reconcile } from './moves';
+import { groupUnder, movedIds, placesOf, reconcile } from './moves';
 
 export interface IFlowState {
   nodes: FlowNode[];
@@ -73,7 +74,7 @@ export function useFlow(session: Session): IFlowState {
       if (rest.length === 0) {
         return;
       }
-      const next = applyMoves(latest.current, rest, session.document);
+      const next = applyNodeChanges(rest, latest.current);
       latest.current = next;
       setNodes(next);
       const isAtRest = rest.some(
@@ -81,9 +82,7 @@ export function useFlow(session: Session): IFlowState {
       );
       if (isAtRest && !session.isReadOnly) {
         const places = placesOf(session.document, next, movedIds(rest));
-        // Steps made with the arrow keys are one gesture until something else is done.
-        const keys = `keys:${[...places.keys()].join()}`;
-        move(session.doc, places, gesture.current ?? keys);
+        move(session.doc, places, gesture.current ?? undefined);
       }
     },
     [session]
