@@ -1,3 +1,4 @@
+import { Notification } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import { FileDialog } from '@jupyterlab/filebrowser';
 
@@ -13,7 +14,7 @@ import {
 } from './graph';
 import { isRunnable, kindOf } from './ids';
 import type { Json, Node } from './schema';
-import type { Session } from './session';
+import type { IAddition, Session } from './session';
 import { WIDTH } from './views';
 
 /** The node for a file, with the id that suits it. */
@@ -79,28 +80,34 @@ export function toggleSelected(session: Session): void {
 export function addPaths(
   session: Session,
   paths: readonly string[],
-  at?: IPoint
+  at: IAddition = {}
 ): string[] {
   const runnable = paths.filter(isRunnable);
   const refused = paths.filter(path => !isRunnable(path));
   if (refused.length) {
-    session.announce(
+    const names = refused.map(path => PathExt.basename(path)).join(', ');
+    Notification.info(
       session.trans.__(
         'Only notebooks and scripts can be nodes, so %1 was left out.',
-        refused.map(path => PathExt.basename(path)).join(', ')
-      )
+        names
+      ),
+      { autoClose: 6000 }
     );
   }
   if (runnable.length === 0) {
     return [];
   }
-  const start = at ?? freePlace(session);
+  const start = placeOf(session, at);
   const ids = edits.addNodes(
     session.doc,
-    runnable.map((path, index) => ({
-      ...nodeForFile(session.relative(path)),
-      at: { x: start.x, y: start.y + index * 130 }
-    }))
+    runnable.map((path, index) => {
+      const { id, node } = nodeForFile(session.relative(path));
+      return {
+        id,
+        node: { ...node, ...afterOf(at) },
+        at: { x: start.x, y: start.y + index * 130 }
+      };
+    })
   );
   session.select(ids);
   session.announce(
@@ -137,6 +144,14 @@ export function addComponent(
   session.announce(session.trans.__('%1 added.', name));
 }
 
+function placeOf(session: Session, { x, y }: IAddition): IPoint {
+  return x === undefined || y === undefined ? freePlace(session) : { x, y };
+}
+
+function afterOf({ after }: IAddition): { after?: string[] } {
+  return after === undefined ? {} : { after: [after] };
+}
+
 /** The middle of the canvas, moved until nothing is there. */
 export function freePlace(session: Session): IPoint {
   const center = session.canvas?.center() ?? { x: 0, y: 0 };
@@ -163,7 +178,10 @@ function snap(value: number): number {
 }
 
 /** Choose files in a dialog; the same as dragging them, by keyboard. */
-export async function addFiles(session: Session): Promise<void> {
+export async function addFiles(
+  session: Session,
+  at: IAddition = {}
+): Promise<void> {
   const { trans } = session;
   const result = await FileDialog.getOpenFiles({
     manager: session.docManager,
@@ -177,18 +195,19 @@ export async function addFiles(session: Session): Promise<void> {
       session,
       result.value
         .filter(item => item.type !== 'directory')
-        .map(item => session.contents.localPath(item.path))
+        .map(item => session.contents.localPath(item.path)),
+      at
     );
     focusLater(session, ids[0]);
   }
 }
 
-export function addCommand(session: Session): void {
+export function addCommand(session: Session, at: IAddition = {}): void {
   const [id] = edits.addNodes(session.doc, [
     {
       id: 'command',
-      node: { kind: 'command', command: ['echo', 'hello'] },
-      at: freePlace(session)
+      node: { kind: 'command', command: ['echo', 'hello'], ...afterOf(at) },
+      at: placeOf(session, at)
     }
   ]);
   session.showProperties(id);

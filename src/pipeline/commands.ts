@@ -7,8 +7,10 @@ import {
   cutIcon,
   deleteIcon,
   duplicateIcon,
+  MenuSvg,
   pasteIcon,
   redoIcon,
+  searchIcon,
   terminalIcon,
   undoIcon
 } from '@jupyterlab/ui-components';
@@ -47,6 +49,13 @@ export interface IEditorCommand {
   args?: { [name: string]: { type: 'string' | 'number'; enum?: string[] } };
   execute: (session: Session, args: Args) => unknown;
 }
+
+/** Where something new goes, and after what. */
+const ADDITION = {
+  x: { type: 'number' },
+  y: { type: 'number' },
+  after: { type: 'string' }
+} as const;
 
 const ALIGNMENTS: readonly Alignment[] = [
   'left',
@@ -110,6 +119,24 @@ export function addEditorCommands(
   }
 }
 
+/** The submenu that aligns. Labels of submenus in a schema are not translated. */
+export function addAlignMenu(
+  app: JupyterFrontEnd,
+  trans: TranslationBundle
+): void {
+  const submenu = new MenuSvg({ commands: app.commands });
+  submenu.title.label = trans.__('Align');
+  for (const how of ALIGNMENTS) {
+    submenu.addItem({ command: ids.align, args: { how } });
+  }
+  app.contextMenu.addItem({
+    type: 'submenu',
+    submenu,
+    selector: '.jp-Pipeline-canvas[data-context~="node"]',
+    rank: 26
+  });
+}
+
 /** Buttons and menus look again whenever the current editor has changed. */
 function followState(
   commands: CommandRegistry,
@@ -162,7 +189,8 @@ function contentCommands(trans: TranslationBundle): {
       label: trans.__('Add Files…'),
       icon: addIcon,
       edits: true,
-      execute: session => actions.addFiles(session)
+      args: ADDITION,
+      execute: (session, args) => actions.addFiles(session, args)
     },
     [ids.addComponent]: {
       label: trans.__('Add Component'),
@@ -177,7 +205,8 @@ function contentCommands(trans: TranslationBundle): {
       label: trans.__('Add Command'),
       icon: terminalIcon,
       edits: true,
-      execute: actions.addCommand
+      args: ADDITION,
+      execute: (session, args) => actions.addCommand(session, args)
     },
     [ids.addNote]: {
       label: trans.__('Add Note'),
@@ -360,6 +389,11 @@ function viewCommands(trans: TranslationBundle): {
         session.state.update({
           panel: session.state.value.panel === 'problems' ? null : 'problems'
         })
+    },
+    [ids.find]: {
+      label: trans.__('Find Nodes…'),
+      icon: searchIcon,
+      execute: session => session.state.update({ isFinding: true })
     },
     [ids.selectAll]: {
       label: trans.__('Select All'),

@@ -129,7 +129,14 @@ export class PipelineEditor extends BoxPanel {
   }
 
   private showSide(): void {
-    this._side?.setHidden(this.session.state.value.panel === null);
+    const { panel, selection } = this.session.state.value;
+    const wasHidden = this._side?.isHidden ?? true;
+    this._side?.setHidden(panel === null);
+    const [id] = selection;
+    if (this._side && wasHidden && panel !== null && id !== undefined) {
+      // What is edited stays in sight beside it.
+      requestAnimationFrame(() => this.session.canvas?.reveal(id));
+    }
   }
 
   private _shown: unknown = undefined;

@@ -1,5 +1,13 @@
 import type { IPoint, IEdge } from './graph';
-import { isGroup, isStep, moved, parentsOf } from './graph';
+import {
+  edgesOf,
+  filePath,
+  fileValue,
+  isGroup,
+  isStep,
+  moved,
+  parentsOf
+} from './graph';
 import { mapNodes, outputExpression, parameterExpression } from './expressions';
 import type { Draft, Path, PipelineDoc } from './model';
 import type { IPort } from './ports';
@@ -106,6 +114,27 @@ export function connectValue(
   }
 }
 
+/** The parameter or input `name` of `target` takes a file that `source` declares. */
+export function connectFile(
+  doc: PipelineDoc,
+  source: string,
+  output: string,
+  target: string,
+  name: string
+): void {
+  const { [source]: from, [target]: to } = doc.snapshot.nodes;
+  const path = filePath(from, output);
+  if (isStep(to) && path !== null) {
+    doc.edit(draft => {
+      draft.set(['nodes', target, wireProperty(to), name], fileValue(to, path));
+      draft.set(
+        ['nodes', target, 'after'],
+        [...new Set([...(to.after ?? []), source])]
+      );
+    });
+  }
+}
+
 /** Make a pipeline parameter like a port of `target`, which takes it from then on. */
 export function addParameterFor(
   doc: PipelineDoc,
@@ -133,13 +162,15 @@ export function remove(
   edges: readonly IEdge[] = []
 ): void {
   const gone = new Set(ids);
+  const removed = new Set(edges.map(edge => edge.id));
+  const rest = edgesOf(doc.snapshot).filter(edge => !removed.has(edge.id));
   if (gone.size === 0 && edges.length === 0) {
     return;
   }
   doc.edit(draft => {
     for (const edge of edges) {
       if (!gone.has(edge.target)) {
-        removeEdge(draft, edge);
+        removeEdge(draft, edge, rest);
       }
     }
     if (gone.size) {
@@ -148,13 +179,23 @@ export function remove(
   });
 }
 
-function removeEdge(draft: Draft, edge: IEdge): void {
+function removeEdge(draft: Draft, edge: IEdge, rest: readonly IEdge[]): void {
   const { source, output, target, path = [] } = edge;
-  if (edge.kind === 'order') {
-    dropAfter(draft, target, new Set([source]));
+  const place: Path = ['nodes', target, ...path];
+  if (edge.kind !== 'value') {
+    if (edge.kind === 'file') {
+      draft.set(place, undefined);
+    }
+    // The order stays as long as another file needs it.
+    const isNeeded = (other: IEdge) =>
+      other.kind === 'file' &&
+      other.source === source &&
+      other.target === target;
+    if (!rest.some(isNeeded)) {
+      dropAfter(draft, target, new Set([source]));
+    }
     return;
   }
-  const place: Path = ['nodes', target, ...path];
   const value = draft.get(place);
   if (value !== undefined) {
     draft.set(

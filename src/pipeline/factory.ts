@@ -8,7 +8,7 @@ import type { IConvectApi, IRunsModel } from '../tokens';
 import type { PipelineModel } from './documentmodel';
 import { PipelineEditor } from './editor';
 import { pipelineIcon } from './icons';
-import type { ISessionState } from './session';
+import type { ISessionOptions, ISessionState } from './session';
 import { Session } from './session';
 import { PipelineWidget } from './widget';
 
@@ -21,7 +21,8 @@ export interface IEditorServices {
   images: readonly string[];
   /** What the user's settings say about new editors. */
   preferences: Partial<ISessionState>;
-  openStep: (run: string, step: string) => void;
+  openStep: ISessionOptions['openStep'];
+  offerNodes: ISessionOptions['offerNodes'];
 }
 
 export class PipelineWidgetFactory extends ABCWidgetFactory<

@@ -1,3 +1,5 @@
+import { PathExt } from '@jupyterlab/coreutils';
+
 import type {
   ICommandNode,
   IComponentNode,
@@ -5,6 +7,7 @@ import type {
   IGroupNode,
   INotebookNode,
   IScriptNode,
+  Json,
   Node,
   Place
 } from './schema';
@@ -14,13 +17,13 @@ import { referencesIn } from './expressions';
 export type StepNode =
   INotebookNode | IScriptNode | ICommandNode | IComponentNode;
 
-/** One node depends on another: in order only, or because it takes a value. */
+/** One node depends on another: in order only, or because it takes a value or a file. */
 export interface IEdge {
   id: string;
-  kind: 'order' | 'value';
+  kind: 'order' | 'value' | 'file';
   source: string;
   target: string;
-  /** The output that is taken. */
+  /** The output, or the file among the declared ones, that is taken. */
   output?: string;
   /** The property that takes it: `['parameters', 'rows']`, `['env', 'A']`, … */
   path?: string[];
@@ -45,9 +48,76 @@ const edgesOfNode = new WeakMap<object, Map<string, IEdge[]>>();
 export function edgesOf(document: IDocument): IEdge[] {
   const edges: IEdge[] = [];
   for (const [id, node] of Object.entries(document.nodes)) {
-    edges.push(...edgesInto(id, node));
+    const into = edgesInto(id, node).filter(
+      edge => edge.source in document.nodes
+    );
+    const files = into.flatMap(edge =>
+      edge.kind === 'order' ? fileEdges(document, edge) : []
+    );
+    // A file that is taken says more than the order, which it needs.
+    edges.push(
+      ...into.filter(
+        edge =>
+          edge.kind !== 'order' ||
+          !files.some(file => file.source === edge.source)
+      ),
+      ...files
+    );
   }
-  return edges.filter(edge => edge.source in document.nodes);
+  return edges;
+}
+
+/** What a node takes of the files that the node right before it declares. */
+function fileEdges({ nodes }: IDocument, { source, target }: IEdge): IEdge[] {
+  const [from, to] = [nodes[source], nodes[target]];
+  if (!isStep(to)) {
+    return [];
+  }
+  const property = to.kind === 'component' ? 'inputs' : 'parameters';
+  const values = Object.entries(
+    (to.kind === 'component' ? to.inputs : to.parameters) ?? {}
+  );
+  return declaredFiles(from).flatMap(output => {
+    const path = filePath(from, output);
+    const taken = path === null ? null : JSON.stringify(fileValue(to, path));
+    return values
+      .filter(([, value]) => JSON.stringify(value) === taken)
+      .map(([name]) => ({
+        id: `${source}:${output}>${target}.${property}.${name}`,
+        kind: 'file' as const,
+        source,
+        target,
+        output,
+        path: [property, name]
+      }));
+  });
+}
+
+/** The files that a node says it makes, as it says it: paths and patterns. */
+export function declaredFiles(node: Node): string[] {
+  const outputs = 'outputs' in node ? node.outputs : undefined;
+  return Array.isArray(outputs)
+    ? [...new Set(outputs.filter(item => typeof item === 'string' && item))]
+    : [];
+}
+
+/** A declared file, from the pipeline's folder; null for a pattern of several. */
+export function filePath(node: Node, output: string): string | null {
+  return /[*?[\]{}]/.test(output)
+    ? null
+    : PathExt.normalize(PathExt.join(folderOf(node), output));
+}
+
+/** How a node is given a file: a component as a file, others as its path from where they are. */
+export function fileValue(node: StepNode, path: string): Json {
+  return node.kind === 'component'
+    ? { file: path }
+    : PathExt.relative(folderOf(node), path);
+}
+
+/** The folder of a node's file, from the pipeline's. */
+function folderOf(node: Node): string {
+  return 'path' in node ? PathExt.dirname(node.path) : '';
 }
 
 function edgesInto(target: string, node: Node): IEdge[] {

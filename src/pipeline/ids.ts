@@ -17,6 +17,7 @@ export namespace EditorCommands {
   export const paste = 'convect:pipeline-paste';
   export const duplicate = 'convect:pipeline-duplicate';
   export const remove = 'convect:pipeline-remove';
+  export const find = 'convect:pipeline-find';
   export const selectAll = 'convect:pipeline-select-all';
   export const align = 'convect:pipeline-align';
   export const layout = 'convect:pipeline-layout';

@@ -20,12 +20,13 @@ import { IMainMenu } from '@jupyterlab/mainmenu';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { MenuSvg } from '@jupyterlab/ui-components';
 
 import { CATEGORY, CommandIDs } from '../commands';
 import { IConvectApi, IPlanViewFactory, IRunsModel } from '../tokens';
 // Needed at once: files may be open when JupyterLab starts. The canvas is not.
 /* eslint-disable jupyter/prefer-lazy-imports */
-import { addEditorCommands } from './commands';
+import { addAlignMenu, addEditorCommands } from './commands';
 import { CONTENT_TYPE, PipelineModelFactory } from './documentmodel';
 import type { IEditorServices } from './factory';
 import { PipelineWidgetFactory } from './factory';
@@ -94,7 +95,21 @@ const editor: JupyterFrontEndPlugin<void> = {
       images: [],
       preferences: {},
       openStep: (run, step) =>
-        void app.commands.execute(CommandIDs.openRun, { run, step })
+        void app.commands.execute(CommandIDs.openRun, { run, step }),
+      offerNodes: ({ x, y }, args) => {
+        const menu = new MenuSvg({ commands: app.commands });
+        for (const command of [
+          EditorCommands.addFiles,
+          EditorCommands.addCommand
+        ]) {
+          menu.addItem({ command, args: { ...args } });
+        }
+        menu.aboutToClose.connect(() =>
+          // What was chosen is executed first.
+          requestAnimationFrame(() => menu.dispose())
+        );
+        menu.open(x, y);
+      }
     };
     void settings?.load(PLUGIN).then(loaded => {
       const read = () => {
@@ -145,8 +160,9 @@ const editor: JupyterFrontEndPlugin<void> = {
     });
 
     addEditorCommands(app, tracker, trans);
+    addAlignMenu(app, trans);
     if (toolbars) {
-      addToolbarItems(toolbars);
+      addToolbarItems(toolbars, app.commands, trans);
     }
     followRenames(
       app.serviceManager.contents,

@@ -1,6 +1,7 @@
 import type { IDiscovery } from '../api';
 import { wholeReference } from './expressions';
 import type { IEdge, StepNode } from './graph';
+import { declaredFiles } from './graph';
 import type { Json } from './schema';
 import { isObject } from './serialize';
 
@@ -21,6 +22,8 @@ export interface IPort {
   isUnknown?: boolean;
   /** Passed as a file, not as a value. */
   isFile?: boolean;
+  /** A file that the node declares: its name is a path, or a pattern of paths. */
+  isPath?: boolean;
 }
 
 export interface IPorts {
@@ -60,7 +63,7 @@ export function portsOf(
   }
   const outputs = new Map(declared.outputs.map(port => [port.name, port]));
   for (const edge of edges) {
-    if (edge.source === id && edge.output !== undefined) {
+    if (edge.kind === 'value' && edge.source === id && edge.output) {
       const known = outputs.get(edge.output);
       outputs.set(edge.output, {
         ...(known ?? unknown(edge.output, declared.areOutputsComplete)),
@@ -68,7 +71,15 @@ export function portsOf(
       });
     }
   }
-  return { inputs: [...inputs.values()], outputs: [...outputs.values()] };
+  const files = declaredFiles(node).map((name): IPort => ({
+    name,
+    isPath: true,
+    isWired: edges.some(edge => edge.kind === 'file' && edge.output === name)
+  }));
+  return {
+    inputs: [...inputs.values()],
+    outputs: [...outputs.values(), ...files]
+  };
 }
 
 function unknown(name: string, isComplete: boolean): IPort {

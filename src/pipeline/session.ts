@@ -59,6 +59,8 @@ export interface ISessionState {
   viewport: IViewport | null;
   isSnapping: boolean;
   isMinimapOn: boolean;
+  /** Somebody looks for a node by its name. */
+  isFinding: boolean;
   /** The file on the disk is not the one that was read, and neither is this. */
   isChangedOutside: boolean;
   /** Spoken by screen readers. */
@@ -75,6 +77,15 @@ export interface ISessionOptions {
   images: readonly string[];
   /** Show what a step of the shown run did. */
   openStep: (run: string, step: string) => void;
+  /** Offer what can be added at a place on the screen. */
+  offerNodes: (client: IPoint, args: IAddition) => void;
+}
+
+/** Where something new goes, and after which node it runs. */
+export interface IAddition {
+  x?: number;
+  y?: number;
+  after?: string;
 }
 
 /**
@@ -92,6 +103,7 @@ export class Session implements IDisposable {
     this.docManager = options.docManager;
     this.images = options.images;
     this._openStep = options.openStep;
+    this.offerNodes = options.offerNodes;
     this.doc = options.context.model.sharedModel;
     this.files = new FileFacts(this.api, this.contents, path =>
       this.resolve(path)
@@ -119,6 +131,7 @@ export class Session implements IDisposable {
   readonly context: DocumentRegistry.IContext<PipelineModel>;
   readonly trans: TranslationBundle;
   readonly doc: PipelineDoc;
+  readonly offerNodes: ISessionOptions['offerNodes'];
   readonly files: FileFacts;
   readonly checker: Checker;
   readonly runs: RunWatch;
@@ -132,6 +145,7 @@ export class Session implements IDisposable {
     viewport: null,
     isSnapping: true,
     isMinimapOn: true,
+    isFinding: false,
     isChangedOutside: false,
     announcement: ''
   });

@@ -1,24 +1,42 @@
 import type { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import {
+  CommandToolbarButton,
   errorIcon,
   HTMLSelect,
   ReactWidget,
   ToolbarButtonComponent
 } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 
 import type { IRunSummary } from '../api';
-import { formatAgo, momentOf } from '../ui/format';
+import { formatAgo, formatParameters, momentOf } from '../ui/format';
 import { TranslationProvider, useClock, useTrans } from '../ui/hooks';
 import { StateIcon } from '../ui/state';
 import { stateLabel } from '../ui/states';
-import { FACTORY } from './ids';
+import { EditorCommands, FACTORY } from './ids';
 import type { Session } from './session';
 import { useStore } from './store';
 import type { PipelineWidget } from './widget';
 
 /** Items of the toolbar that are more than a command. */
-export function addToolbarItems(toolbars: IToolbarWidgetRegistry): void {
+export function addToolbarItems(
+  toolbars: IToolbarWidgetRegistry,
+  commands: CommandRegistry,
+  trans: TranslationBundle
+): void {
+  // With its label in words: one in the schema would not be translated.
+  toolbars.addFactory(
+    FACTORY,
+    'run',
+    () =>
+      new CommandToolbarButton({
+        commands,
+        id: EditorCommands.run,
+        label: trans.__('Run pipeline')
+      })
+  );
   toolbars.addFactory<PipelineWidget>(FACTORY, 'shown-run', widget =>
     ReactWidget.create(<ShownRun session={widget.content.session} />)
   );
@@ -67,7 +85,11 @@ function RunOption({ run }: { run: IRunSummary }): JSX.Element {
   const trans = useTrans();
   const ago = useClock(() => formatAgo(momentOf(run)));
   return (
-    <option value={run.id}>{`${stateLabel(trans, run.state)} · ${ago}`}</option>
+    <option value={run.id}>
+      {[stateLabel(trans, run.state), ago, formatParameters(run.parameters)]
+        .filter(Boolean)
+        .join(' · ')}
+    </option>
   );
 }
 
@@ -76,14 +98,14 @@ function ProblemCount({ session }: { session: Session }): JSX.Element | null {
   const { problems, isStale } = useStore(session.checker.store, state => state);
   const panel = useStore(session.state, state => state.panel);
   const errors = problems.filter(item => item.severity === 'error').length;
-  const count = errors || problems.length;
+  const count = problems.length;
   if (count === 0 && !isStale) {
     return null;
   }
   const label = isStale
     ? trans.__('Not checked')
     : errors
-      ? trans._n('%1 problem', '%1 problems', errors)
+      ? trans._n('%1 problem', '%1 problems', count)
       : trans._n('%1 hint', '%1 hints', count);
   return (
     <div

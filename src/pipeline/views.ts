@@ -274,7 +274,9 @@ export class ViewMaker {
         isGraph(definition) && around.unfold,
         isGraph(definition) && around.unfolded,
         isFolded(document, id),
-        (outgoing.get(id) ?? []).map(edge => edge.output).join(),
+        (outgoing.get(id) ?? [])
+          .map(edge => `${edge.kind} ${edge.output}`)
+          .join(),
         isGroup(node) ? around.problems : JSON.stringify(own),
         isGroup(node) ? around.steps : null
       ];

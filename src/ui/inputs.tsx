@@ -33,6 +33,8 @@ export interface ITextProps {
   min?: number;
   /** Write when the field is left, not with every letter. */
   isLazy?: boolean;
+  /** It takes the keyboard when it appears. */
+  autoFocus?: boolean;
   onChange: (value: string) => void;
 }
 
@@ -57,6 +59,7 @@ export function TextInput(props: ITextProps): JSX.Element {
         readOnly={React.useContext(ReadOnly)}
         list={props.list?.length ? listId : undefined}
         spellCheck={false}
+        autoFocus={props.autoFocus}
         onBlur={() => {
           if (props.isLazy && draft !== null && draft !== props.value) {
             props.onChange(draft);

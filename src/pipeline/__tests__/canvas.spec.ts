@@ -11,7 +11,7 @@ import type { IPalette } from '../picture';
 import { toSvg } from '../picture';
 import { documentOf } from '../planview';
 import type { IDocument } from '../schema';
-import { boxesOf, ViewMaker } from '../views';
+import { boxesOf, farFontSize, ViewMaker } from '../views';
 
 // Browsers have it, jsdom does not.
 globalThis.structuredClone ??= value => JSON.parse(JSON.stringify(value));
@@ -127,6 +127,23 @@ describe('toFlow', () => {
     );
     expect(labels.clean).toBe('Script clean, runs after load');
     expect(labels.part).toMatch(/^Group Part/);
+  });
+});
+
+describe('farFontSize', () => {
+  const box = { width: 200, height: 48 };
+  it('gives short names large letters, and lets no name out of its box', () => {
+    expect(farFontSize('fit', box)).toBeGreaterThan(30);
+    for (const name of [
+      'fit',
+      'a-rather-long-name-of-a-node',
+      '特征工程与训练'
+    ]) {
+      const size = farFontSize(name, box);
+      const wide = /[\u3000-\uffff]/.test(name) ? 1 : 0.6;
+      const lines = Math.ceil((name.length * wide * size) / (box.width - 24));
+      expect(lines * size * 1.1).toBeLessThanOrEqual(box.height);
+    }
   });
 });
 
@@ -254,6 +271,13 @@ describe('refusal', () => {
     expect(say('load', 'load')).toMatch(/itself/);
     expect(say('load', 'part')).toMatch(/not the group itself/);
     expect(say('load', 'fit', 'out', 'in:rows')).toMatch(/one of its outputs/);
+  });
+  it('hands no pattern of files over as one file', () => {
+    expect(say('load', 'fit', 'file:out/*.csv', 'in:rows')).toMatch(
+      /several files/
+    );
+    expect(say('load', 'fit', 'file:out/*.csv', 'in')).toBeNull();
+    expect(say('load', 'fit', 'file:out/a.csv', 'in:rows')).toBeNull();
   });
   it('lets the rest pass', () => {
     expect(say('load', 'fit')).toBeNull();

@@ -1,10 +1,24 @@
 import { align } from '../arrange';
 import { copy, paste, readClip } from '../clipboard';
-import { addParameterFor, group, remove, setGroup, ungroup } from '../edits';
-import { edgesOf, foldedInto, pathBetween, reachable } from '../graph';
+import {
+  addParameterFor,
+  connectFile,
+  group,
+  remove,
+  setGroup,
+  ungroup
+} from '../edits';
+import {
+  edgesOf,
+  filePath,
+  foldedInto,
+  pathBetween,
+  reachable
+} from '../graph';
 import { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
 import { dumps } from '../serialize';
+import { ViewMaker } from '../views';
 
 const DIAMOND: IDocument = {
   convect: 1,
@@ -80,6 +94,65 @@ describe('remove', () => {
     expect(edgesOf(doc.snapshot)).toEqual([]);
     doc.undo();
     expect(edgesOf(doc.snapshot).map(edge => edge.id)).toEqual(['a>c', 'b>c']);
+  });
+});
+
+describe('files', () => {
+  const FILES: IDocument = {
+    convect: 1,
+    nodes: {
+      make: {
+        kind: 'notebook',
+        path: 'steps/make.ipynb',
+        outputs: ['out/rows.csv', 'out/*.png']
+      },
+      read: { kind: 'script', path: 'steps/read.py' },
+      load: { kind: 'component', component: 'd' }
+    }
+  };
+
+  it('hand a declared file over: as a path, or as a file to a component', () => {
+    const doc = open(FILES);
+    connectFile(doc, 'make', 'out/rows.csv', 'read', 'rows');
+    connectFile(doc, 'make', 'out/rows.csv', 'load', 'table');
+    expect(doc.snapshot.nodes.read).toMatchObject({
+      parameters: { rows: 'out/rows.csv' },
+      after: ['make']
+    });
+    expect(doc.snapshot.nodes.load).toMatchObject({
+      inputs: { table: { file: 'steps/out/rows.csv' } },
+      after: ['make']
+    });
+    expect(edgesOf(doc.snapshot).map(({ kind, id }) => [kind, id])).toEqual([
+      ['file', 'make:out/rows.csv>load.inputs.table'],
+      ['file', 'make:out/rows.csv>read.parameters.rows']
+    ]);
+    doc.undo();
+    expect(doc.snapshot.nodes.load).toEqual(FILES.nodes.load);
+  });
+
+  it('go with their order, unless another file needs it', () => {
+    const doc = open(FILES);
+    connectFile(doc, 'make', 'out/rows.csv', 'read', 'rows');
+    connectFile(doc, 'make', 'out/rows.csv', 'read', 'again');
+    const [first] = edgesOf(doc.snapshot);
+    remove(doc, [], [first]);
+    expect(doc.snapshot.nodes.read).toMatchObject({ after: ['make'] });
+    remove(doc, [], edgesOf(doc.snapshot));
+    expect(doc.snapshot.nodes.read).toEqual(FILES.nodes.read);
+  });
+
+  it('are ports of their node, patterns too', () => {
+    const views = new ViewMaker().make(FILES, [], {
+      found: new Map(),
+      problems: [],
+      steps: null
+    });
+    expect(views.get('make')!.outputs).toEqual([
+      { name: 'out/rows.csv', isPath: true, isWired: false },
+      { name: 'out/*.png', isPath: true, isWired: false }
+    ]);
+    expect(filePath(FILES.nodes.make, 'out/*.png')).toBeNull();
   });
 });
 

@@ -49,7 +49,8 @@ export function openSession(
     },
     trans: nullTranslator.load('jupyterlab_convect'),
     images: [],
-    openStep: () => undefined
+    openStep: () => undefined,
+    offerNodes: () => undefined
   } as unknown as ISessionOptions);
   return { session, contentsModel };
 }

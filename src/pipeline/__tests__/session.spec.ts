@@ -4,6 +4,7 @@ import { Signal } from '@lumino/signaling';
 import { until } from '../../__tests__/until';
 import { removeTargets } from '../actions';
 import { move } from '../arrange';
+import { findNodes } from '../canvas/Finder';
 import { copyTargets, pasteText } from '../copying';
 import { FileFacts } from '../files';
 import { OutsideWatch } from '../outside';
@@ -84,6 +85,18 @@ describe('Session', () => {
     expect(request).not.toHaveBeenCalled();
     session.doc.edit(draft => draft.set(['nodes', 'load', 'name'], 'Load'));
     expect(request).toHaveBeenCalledTimes(1);
+    session.dispose();
+  });
+});
+
+describe('findNodes', () => {
+  it('finds what cards say, in reading order', () => {
+    const { session } = openSession({
+      ...CHAIN,
+      comments: { note: { text: 'Clean it up' } }
+    });
+    expect(findNodes(session, 'CLEAN')).toEqual(['note', 'clean']);
+    expect(findNodes(session, ' ')).toEqual([]);
     session.dispose();
   });
 });

@@ -1,38 +1,60 @@
+import { Notification } from '@jupyterlab/apputils';
 import { Panel } from '@xyflow/react';
 import * as React from 'react';
 
+import { sentenceOf } from '../../api';
 import type { Session } from '../session';
 import { useStore } from '../store';
+import { useCanvas } from './context';
 
-/** The file has changed outside: what to do about it. */
+/** What there is to know about the file: it cannot be written, or has changed outside. */
 export function Banner({ session }: { session: Session }): JSX.Element | null {
   const { trans } = session;
+  const { isReadOnly } = useCanvas();
   const isChangedOutside = useStore(
     session.state,
     state => state.isChangedOutside
   );
-  if (!isChangedOutside) {
-    return null;
+  if (isChangedOutside) {
+    return (
+      <Panel position="top-center" className="jp-Pipeline-banner" role="alert">
+        <span className="jp-Pipeline-bannerText">
+          {trans.__(
+            'The file was changed outside of this editor, and you have changes that are not saved.'
+          )}
+        </span>
+        <button
+          className="jp-mod-styled jp-mod-accept"
+          onClick={() => void session.reload()}
+        >
+          {trans.__('Take over the file')}
+        </button>
+        <button
+          className="jp-mod-styled"
+          onClick={() => session.state.update({ isChangedOutside: false })}
+        >
+          {trans.__('Keep mine')}
+        </button>
+      </Panel>
+    );
   }
-  return (
-    <Panel position="top-center" className="jp-Pipeline-banner" role="alert">
+  return isReadOnly ? (
+    <Panel position="top-center" className="jp-Pipeline-banner" role="status">
       <span className="jp-Pipeline-bannerText">
         {trans.__(
-          'The file was changed outside of this editor, and you have changes that are not saved.'
+          'You cannot write this file, so nothing can be changed here.'
         )}
       </span>
       <button
-        className="jp-mod-styled jp-mod-accept"
-        onClick={() => void session.reload()}
-      >
-        {trans.__('Take over the file')}
-      </button>
-      <button
         className="jp-mod-styled"
-        onClick={() => session.state.update({ isChangedOutside: false })}
+        onClick={() => void session.context.saveAs().catch(tellError)}
       >
-        {trans.__('Keep mine')}
+        {trans.__('Save a copy as…')}
       </button>
     </Panel>
-  );
+  ) : null;
+}
+
+function tellError(error: unknown): void {
+  Notification.error(sentenceOf(error));
 }

@@ -20,6 +20,7 @@ import { ariaLabels } from './labels';
 import { makeConnection, refusal } from './connections';
 import { Controls } from './Controls';
 import { EmptyHint } from './EmptyHint';
+import { Finder } from './Finder';
 import type { FlowEdge, FlowNode } from './flow';
 import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
 import { useCanvasContext } from './useCanvasContext';
@@ -51,6 +52,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   const flow = useFlow(session);
   const context = useCanvasContext(session, rendermime);
   const [isConnecting, setConnecting] = React.useState(false);
+  const [isWriting, setWriting] = React.useState(false);
   const host = React.useRef<HTMLDivElement>(null);
   const distance = useDistance();
   const isSnapping = useStore(session.state, state => state.isSnapping);
@@ -69,7 +71,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   if (isConnecting) {
     classes.push('jp-mod-connecting');
   }
-  if (context.editedNote !== null) {
+  if (isWriting || context.editedNote !== null) {
     classes.push('jp-mod-writing');
   }
   return (
@@ -132,7 +134,21 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
             makeConnection(session.doc, ends);
             session.announce(trans.__('Connected.'));
           }}
-          onConnectEnd={() => setConnecting(false)}
+          onConnectEnd={(event, { fromHandle, toNode }) => {
+            setConnecting(false);
+            // Dropped where nothing is: something new may begin there.
+            if (fromHandle?.type === 'source' && !toNode && !isReadOnly) {
+              const { clientX, clientY } =
+                'changedTouches' in event ? event.changedTouches[0] : event;
+              const client = { x: clientX, y: clientY };
+              const { x, y } = session.canvas!.toDocument(client);
+              const place = { x: Math.round(x), y: Math.round(y) - 24 };
+              session.offerNodes(client, {
+                ...place,
+                after: fromHandle.nodeId
+              });
+            }
+          }}
           isValidConnection={ends =>
             refusal(
               session.document,
@@ -190,6 +206,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           <Controls session={session} />
           <ConnectionHint session={session} />
           <Banner session={session} />
+          <Finder session={session} onWriting={setWriting} />
         </ReactFlow>
         {flow.nodes.length === 0 && <EmptyHint session={session} />}
         <div id={`${session.id}-keys`} hidden>

@@ -9,6 +9,7 @@ import * as React from 'react';
 import { fitIcon, minimapIcon, snapIcon, zoomOutIcon } from '../icons';
 import type { Session } from '../session';
 import { useStore } from '../store';
+import { TOO_MANY } from './types';
 
 /** Zoom, fit, snap and minimap, in the corner. */
 export function Controls({ session }: { session: Session }): JSX.Element {
@@ -16,6 +17,7 @@ export function Controls({ session }: { session: Session }): JSX.Element {
   const zoom = useFlowStore(state => Math.round(state.transform[2] * 100));
   const isSnapping = useStore(session.state, state => state.isSnapping);
   const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
+  const hasRoom = useFlowStore(state => state.nodes.length <= TOO_MANY);
   return (
     <Panel position="bottom-left" className="jp-Pipeline-controls">
       <ToolbarButtonComponent
@@ -49,8 +51,13 @@ export function Controls({ session }: { session: Session }): JSX.Element {
       />
       <ToolbarButtonComponent
         icon={minimapIcon}
-        pressed={isMinimapOn}
-        tooltip={trans.__('Overview')}
+        pressed={isMinimapOn && hasRoom}
+        enabled={hasRoom}
+        tooltip={
+          hasRoom
+            ? trans.__('Overview')
+            : trans.__('There are too many nodes for an overview')
+        }
         pressedTooltip={trans.__('Overview')}
         onClick={() => session.state.update({ isMinimapOn: !isMinimapOn })}
       />

@@ -1,3 +1,4 @@
+import { PathExt } from '@jupyterlab/coreutils';
 import type { LabIcon } from '@jupyterlab/ui-components';
 import {
   caretDownIcon,
@@ -14,6 +15,7 @@ import { Handle, Position } from '@xyflow/react';
 import * as React from 'react';
 
 import { componentIcon } from '../../catalog/icons';
+import { translated } from '../../ui/sentences';
 import type { IPort } from '../ports';
 import type { IBadge, INodeView } from '../views';
 import {
@@ -26,7 +28,7 @@ import {
 } from '../views';
 import { useCanvas } from './context';
 import type { StepFlowNode } from './flow';
-import { IN, inPort, OUT, outPort, withinPort } from './flow';
+import { IN, inPort, OUT, outHandle, withinPort } from './flow';
 import { StepStatus } from './StepStatus';
 
 /** A node, or a folded group, as a box with its ends. */
@@ -154,7 +156,10 @@ export function ProblemBadge(props: {
     : problems.some(problem => problem.severity === 'warning')
       ? 'warning'
       : 'info';
-  const text = problems.map(problem => problem.message).join('\n');
+  const { trans } = useCanvas();
+  const text = problems
+    .map(problem => translated(problem.message, trans))
+    .join('\n');
   return (
     <button
       className={`jp-Pipeline-problemBadge jp-mod-${worst} nodrag`}
@@ -220,11 +225,11 @@ function Ports(props: {
       ))}
       {view.outputs.map((port, index) => (
         <Handle
-          key={outPort(port.name)}
+          key={outHandle(port)}
           type="source"
-          id={outPort(port.name)}
+          id={outHandle(port)}
           position={Position.Right}
-          className={`jp-Pipeline-port${port.isWired ? ' jp-mod-wired' : ''}`}
+          className={`jp-Pipeline-port${port.isWired ? ' jp-mod-wired' : ''}${port.isPath ? ' jp-mod-file' : ''}`}
           style={{ top: portOffset(view, index) }}
           isConnectable={isConnectable}
         />
@@ -234,7 +239,11 @@ function Ports(props: {
         {Array.from({ length: count }, (_, index) => (
           <div key={index} className="jp-Pipeline-portRow">
             <PortName port={view.inputs[index]} />
-            <PortName port={view.outputs[index]} isOutput />
+            <PortName
+              port={view.outputs[index]}
+              isOutput
+              value={view.step?.outputs[view.outputs[index]?.name]}
+            />
           </div>
         ))}
       </div>
@@ -276,6 +285,8 @@ function WithinPorts({ view }: { view: INodeView }): JSX.Element {
 function PortName(props: {
   port: IPort | undefined;
   isOutput?: boolean;
+  /** What the shown run gave there. */
+  value?: unknown;
 }): JSX.Element {
   const { trans } = useCanvas();
   const { port } = props;
@@ -295,6 +306,8 @@ function PortName(props: {
   const needs = port.isRequired && !port.isSet && !port.isWired;
   const lines = [
     port.type ? `${port.name}: ${port.type}` : port.name,
+    port.isPath ? trans.__('A file that it makes') : '',
+    props.value === undefined ? '' : `= ${JSON.stringify(props.value)}`,
     port.help ?? '',
     port.isUnknown ? trans.__('The file does not know it.') : '',
     needs ? trans.__('It needs a value.') : ''
@@ -304,7 +317,7 @@ function PortName(props: {
       className={classes.join(' ')}
       title={lines.filter(Boolean).join('\n')}
     >
-      {port.name}
+      {port.isPath ? PathExt.basename(port.name) : port.name}
       {needs && <span className="jp-Pipeline-required">*</span>}
     </span>
   );

@@ -2,6 +2,8 @@ import * as React from 'react';
 
 import type { IStep } from '../../api';
 import { Duration } from '../../ui/times';
+import { formatNumber } from '../../ui/format';
+import { translated } from '../../ui/sentences';
 import { StateIcon } from '../../ui/state';
 import { isLive, stateLabel } from '../../ui/states';
 import { useCanvas } from './context';
@@ -17,14 +19,21 @@ export function StepStatus(props: {
   const share =
     progress && progress.cells > 0 ? progress.cell / progress.cells : 0;
   const label = stateLabel(trans, step.state);
+  const reason = step.reason ? translated(step.reason, trans) : '';
+  // A colour and a picture say that it is done; what it found is worth the words.
+  const metrics = Object.entries(step.metrics)
+    .map(([name, value]) => `${name} ${formatNumber(value)}`)
+    .join(' · ');
   const text =
     progress && progress.cells > 0
       ? trans.__('%1 of %2', progress.cell, progress.cells)
-      : step.reason || label;
+      : reason || metrics || label;
   return (
     <button
       className={`jp-Pipeline-status nodrag jp-mod-${step.state}`}
-      title={step.reason ? `${label}: ${step.reason}` : label}
+      title={[reason ? `${label}: ${reason}` : label, metrics]
+        .filter(Boolean)
+        .join('\n')}
       onClick={props.onClick}
     >
       <span

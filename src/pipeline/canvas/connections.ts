@@ -1,12 +1,12 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Connection } from '@xyflow/react';
 
-import { connect, connectValue } from '../edits';
+import { connect, connectFile, connectValue } from '../edits';
 import type { IEdge } from '../graph';
-import { hasEnds, nameOf, pathBetween } from '../graph';
+import { filePath, hasEnds, nameOf, pathBetween } from '../graph';
 import type { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
-import { portName } from './flow';
+import { fileOf, portName } from './flow';
 
 type Ends = Pick<
   Connection,
@@ -34,6 +34,13 @@ export function refusal(
   if (portName(ends.targetHandle) && !portName(ends.sourceHandle)) {
     return trans.__('Drag from one of its outputs to hand over a value.');
   }
+  const file = fileOf(ends.sourceHandle);
+  if (file !== null && portName(ends.targetHandle) && !filePath(from, file)) {
+    return trans.__(
+      '%1 may stand for several files. Connect it to the node itself.',
+      file
+    );
+  }
   const path = pathBetween(edges, target, source);
   if (path) {
     return trans.__(
@@ -44,11 +51,13 @@ export function refusal(
   return null;
 }
 
-/** Connect two ends: an output with a parameter, or else one node after another. */
+/** Connect two ends: an output or a file with a parameter, or else one node after another. */
 export function makeConnection(doc: PipelineDoc, ends: Ends): void {
   const output = portName(ends.sourceHandle);
   const name = portName(ends.targetHandle);
-  if (output !== null && name !== null) {
+  if (name !== null && fileOf(ends.sourceHandle) !== null) {
+    connectFile(doc, ends.source, output!, ends.target, name);
+  } else if (output !== null && name !== null) {
     connectValue(doc, ends.source, output, ends.target, name);
   } else {
     connect(doc, ends.source, ends.target);

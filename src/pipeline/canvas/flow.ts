@@ -53,6 +53,16 @@ export function outPort(name: string): string {
   return `out:${name}`;
 }
 
+/** The handle of something that a node gives: a value, or a file that it declares. */
+export function outHandle(port: { name: string; isPath?: boolean }): string {
+  return port.isPath ? `file:${port.name}` : outPort(port.name);
+}
+
+/** The file that a handle stands for, if it stands for one. */
+export function fileOf(handle: string | null | undefined): string | null {
+  return handle?.startsWith('file:') ? portName(handle) : null;
+}
+
 /** An end of a graph component as the tasks in it see it: its inputs give. */
 export function withinPort(name: string, end: 'in' | 'out'): string {
   return `within-${end}:${name}`;
@@ -237,7 +247,7 @@ function handlesOf(view: INodeView, box: IBox): NodeHandle[] {
     })),
     ...view.outputs.map((port, index): NodeHandle => ({
       ...right,
-      id: outPort(port.name),
+      id: outHandle(port),
       type: 'source',
       y: portOffset(view, index)
     })),
@@ -296,7 +306,7 @@ function flowEdges(
       target: to,
       sourceHandle:
         edge.output !== undefined && from === edge.source
-          ? outPort(edge.output)
+          ? outHandle({ name: edge.output, isPath: edge.kind === 'file' })
           : OUT,
       targetHandle: hasPort && to === edge.target ? inPort(edge.path![1]) : IN,
       selected: selectedEdges.has(id),
@@ -328,15 +338,19 @@ function edgeLabel(
 ): string {
   const from = nameOf(document, edge.source);
   const to = nameOf(document, edge.target);
-  return edge.kind === 'order'
-    ? trans.__('%1 runs after %2', to, from)
-    : trans.__(
-        '%1 takes %2 from %3 as %4',
+  if (edge.kind === 'order') {
+    return trans.__('%1 runs after %2', to, from);
+  }
+  const name = edge.path![edge.path!.length - 1];
+  return edge.kind === 'file'
+    ? trans.__(
+        '%1 takes the file %2 from %3 as %4',
         to,
         edge.output,
         from,
-        edge.path![edge.path!.length - 1]
-      );
+        name
+      )
+    : trans.__('%1 takes %2 from %3 as %4', to, edge.output, from, name);
 }
 
 /** The names of the nodes right before each node. */

@@ -60,10 +60,13 @@ export function Parameters(props: {
             value=""
             label={trans.__('Name of the new parameter')}
             isLazy
-            onChange={name => {
+            autoFocus
+            onChange={text => {
+              const name = text.trim();
               setNaming(false);
               if (name && !(name in values)) {
                 set([property, name], '');
+                session.showProperties(node, [property, name]);
               }
             }}
           />
@@ -105,7 +108,8 @@ function Parameter(props: {
   const { port, property, value } = props;
   const path = [property, port.name];
   const [chosen, setChosen] = React.useState<Source | null>(null);
-  const source = chosen ?? sourceOf(value);
+  const source =
+    chosen ?? (value === undefined && port.isFile ? 'file' : sourceOf(value));
   const write = (next: Json | undefined) => {
     setChosen(null);
     set(path, next);
@@ -257,10 +261,12 @@ function Output(props: ISourceProps): JSX.Element {
   const options = [...session.views.values()]
     .filter(view => !later.has(view.id))
     .flatMap(view =>
-      view.outputs.map(port => ({
-        value: outputExpression(view.id, port.name),
-        label: `${nameOf(session.document, view.id)} › ${port.name}`
-      }))
+      view.outputs
+        .filter(port => !port.isPath)
+        .map(port => ({
+          value: outputExpression(view.id, port.name),
+          label: `${nameOf(session.document, view.id)} › ${port.name}`
+        }))
     );
   return (
     <Select

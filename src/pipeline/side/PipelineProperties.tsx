@@ -79,10 +79,13 @@ function PipelineParameters(): JSX.Element {
             value=""
             label={trans.__('Name of the new parameter')}
             isLazy
-            onChange={name => {
+            autoFocus
+            onChange={text => {
+              const name = text.trim();
               setNaming(false);
-              if (name.trim() && !(name in parameters)) {
-                set(['parameters', name.trim()], { type: 'string' });
+              if (name && !(name in parameters)) {
+                set(['parameters', name], { type: 'string' });
+                session.showProperties(null, ['parameters', name]);
               }
             }}
           />

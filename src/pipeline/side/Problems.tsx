@@ -2,6 +2,7 @@ import { errorIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IProblem } from '../../api';
+import { translated } from '../../ui/sentences';
 import { nameOf } from '../graph';
 import type { Session } from '../session';
 import { useStore } from '../store';
@@ -37,9 +38,11 @@ export function Problems({ session }: { session: Session }): JSX.Element {
                 {problem.node && (
                   <b>{nameOf(session.document, problem.node)}: </b>
                 )}
-                {problem.message}
+                {translated(problem.message, trans)}
                 {problem.hint && (
-                  <div className="jp-Pipeline-hintText">{problem.hint}</div>
+                  <div className="jp-Pipeline-hintText">
+                    {translated(problem.hint, trans)}
+                  </div>
                 )}
               </div>
             </button>

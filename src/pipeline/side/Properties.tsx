@@ -42,7 +42,12 @@ export function Properties({ session }: { session: Session }): JSX.Element {
   if (selection.size > 1) {
     const ids = [...selection].filter(item => isStep(document.nodes[item]));
     return ids.length > 1 ? (
-      <div ref={host} className="jp-Pipeline-form" key={ids.join()}>
+      <div
+        ref={host}
+        className="jp-Pipeline-form"
+        tabIndex={-1}
+        key={ids.join()}
+      >
         <SeveralProperties
           session={session}
           ids={ids}
@@ -58,7 +63,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
   }
   return (
     <FormProvider value={context}>
-      <div ref={host} className="jp-Pipeline-form" key={id ?? ''}>
+      <div ref={host} className="jp-Pipeline-form" tabIndex={-1} key={id ?? ''}>
         {isNode ? (
           <NodeProperties id={id} />
         ) : id !== null && document.comments?.[id] ? (
@@ -87,9 +92,15 @@ function useJump(session: Session): React.RefObject<HTMLDivElement> {
       );
       path = path.slice(0, -1);
     }
+    // Without a field it is the form that is read; what is typed by chance changes nothing.
+    const target =
+      field?.querySelector<HTMLElement>('input, select, textarea') ??
+      host.current;
     field?.scrollIntoView({ block: 'center' });
-    const target = field ?? host.current;
-    target?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+    target?.focus();
+    if (target instanceof HTMLInputElement) {
+      target.select();
+    }
   }, [jump]);
   return host;
 }

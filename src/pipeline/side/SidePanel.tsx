@@ -41,7 +41,15 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
           <closeIcon.react tag="span" />
         </button>
       </div>
-      <div className="jp-Pipeline-sideBody" role="tabpanel">
+      <div
+        className="jp-Pipeline-sideBody"
+        role="tabpanel"
+        onKeyDown={event => {
+          if (event.key === 'Escape' && !event.nativeEvent.isComposing) {
+            giveBack(session);
+          }
+        }}
+      >
         {panel === 'problems' ? (
           <Problems session={session} />
         ) : (
@@ -50,4 +58,14 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
       </div>
     </TranslationProvider>
   );
+}
+
+/** The keyboard goes back to the node whose properties these are. */
+function giveBack(session: Session): void {
+  const [id] = session.state.value.selection;
+  if (id === undefined) {
+    session.canvas?.focusPane();
+  } else {
+    session.canvas?.focus(id);
+  }
 }
