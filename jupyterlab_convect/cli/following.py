@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from ..host import hand_over
-from ..json_text import shown
+from ..json_text import short, shown
 from ..pipeline.metrics import larger_is_better
 from ..pipeline.plan import Json
 from ..results import read_log, results_of
@@ -212,6 +211,4 @@ def _tell_best(view: dict[str, Json], metrics: list[str]) -> None:
 
 def number(value: Json) -> str:
     """A value for a narrow column."""
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else shown(value)
+    return "" if value is None else short(value)

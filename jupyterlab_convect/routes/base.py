@@ -14,7 +14,7 @@ from jupyter_server.base.handlers import APIHandler
 from tornado.web import HTTPError
 
 from ..errors import ConvectError
-from ..json_text import dumps, loads
+from ..json_text import dumps_for_floats, loads
 from ..pipeline.plan import Json
 from ..pools import run_in
 from ..run_files import open_regular
@@ -202,9 +202,9 @@ class Polled(RunsHandler):
 def encode(value: Json) -> bytes:
     """JSON that every browser reads, whatever a notebook has put into it."""
     try:
-        return dumps(value).encode()
+        return dumps_for_floats(value).encode()
     except UnicodeEncodeError:  # Half a character, which has to be an escape.
-        return dumps(value, ascii_only=True).encode()
+        return dumps_for_floats(value, ascii_only=True).encode()
 
 
 def read_chunks(file: Path, size: int) -> Iterator[bytes]:

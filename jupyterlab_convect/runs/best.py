@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from ..errors import ConvectError
+from ..json_text import is_finite
 from ..pipeline.metrics import Reported, require, suggest
 from ..pipeline.plan import Json
 from .model import GOOD
@@ -51,7 +52,7 @@ def best_of(select: str | None, runs: Mapping[str, Mapping[str, Json]]) -> str |
     found = {
         run_id: value
         for run_id, run in runs.items()
-        if run["state"] in GOOD and math.isfinite(value := run["metrics"].get(metric, math.nan))
+        if run["state"] in GOOD and is_finite(value := run["metrics"].get(metric, math.nan))
     }
     if not found:
         return None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from dataclasses import asdict
 
 from ..errors import ConvectError
-from ..json_text import is_number, number
+from ..json_text import is_number
 from ..pipeline.expressions import bind
 from ..pipeline.plan import Json, Step, to_json
 from .model import ENDED, AttemptState, Progress, Run, RunState, StepState
@@ -126,8 +125,7 @@ def metrics_of(run: Run, state: RunState) -> dict[str, float]:
         result = state.steps[step.id]
         for name, value in result.outputs.items():
             if is_number(value):
-                as_float = number(value)
-                found[name] = value if math.isfinite(as_float) else as_float
+                found[name] = value
         found.update(result.metrics)
     return found
 

@@ -9,6 +9,8 @@ import type {
   ReadonlyJSONValue
 } from '@lumino/coreutils';
 
+import type { AnyNumber } from './numbers';
+
 export type State =
   | 'waiting'
   | 'queued'
@@ -182,7 +184,7 @@ export interface IStep {
   /** Those in effect, defaults included. */
   parameters: ReadonlyJSONObject;
   outputs: ReadonlyJSONObject;
-  metrics: Record<string, number>;
+  metrics: Record<string, AnyNumber>;
   cache?: string | null;
   source?: string | null;
   /** What a reader of the result should know, a sentence each. */
@@ -237,7 +239,7 @@ export interface IRunSummary {
   defaults: string[];
   /** Code behind defaults whose values are not known. */
   computed: Record<string, string>;
-  metrics: Record<string, number>;
+  metrics: Record<string, AnyNumber>;
   labels: Record<string, string>;
   note: string;
   sweep: string | null;

@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONObject, ReadonlyJSONValue } from '@lumino/coreutils';
 
 import { localTime } from '../api/clock';
-import { isNotFinite } from '../api/numbers';
+import { digitsOf, isNotFinite } from '../api/numbers';
 
 /** `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(seconds: number): string {
@@ -61,17 +61,34 @@ export function formatValue(value: ReadonlyJSONValue | undefined): string {
   if (typeof value === 'number') {
     return formatNumber(value);
   }
+  const digits = digitsOf(value);
+  if (digits !== null) {
+    return formatInteger(digits);
+  }
   return typeof value === 'string' ? value : formatJson(value);
+}
+
+/** An integer by its digits, of which there may be hundreds. */
+function formatInteger(digits: string): string {
+  const [, sign, first, rest] = /^(-?)(\d)(\d*)$/.exec(digits) ?? [];
+  if (rest.length <= 20) {
+    return digits;
+  }
+  const shown = rest.slice(0, 5).replace(/0+$/, '');
+  return `${sign}${first}${shown && `.${shown}`}e+${rest.length}`;
 }
 
 /** A value as JSON for people to read: what JSON has no word for is named. */
 export function formatJson(value: unknown, indent?: number): string {
   const marked = JSON.stringify(
     value,
-    (_, item) => (isNotFinite(item) ? `\0${item}` : item),
+    (_, item) =>
+      isNotFinite(item)
+        ? `\0${item}`
+        : (digitsOf(item)?.replace(/^/, '\0') ?? item),
     indent
   );
-  return marked.replace(/"\\u0000(NaN|-?Infinity)"/g, '$1');
+  return marked.replace(/"\\u0000(NaN|-?Infinity|-?\d+)"/g, '$1');
 }
 
 /** When a run ended or, while it has not, when it began. */

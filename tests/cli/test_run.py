@@ -252,7 +252,7 @@ def test_a_run_that_diverges_says_so_and_is_never_the_best(
     [best] = [line.split() for line in lines if line.startswith("*")]
     assert best[1] == "0.1"
     [diverged] = [line.split() for line in lines if line.split()[0] == "5"]
-    assert diverged[1:5] == ["succeeded", "Infinity", "NaN", "-Infinity"]
+    assert diverged[1:5] == ["succeeded", "1e+400", "NaN", "-Infinity"]
     assert main(["runs", "show", diverged[5]]) == 0
     shown = capsys.readouterr().out
     assert "loss=NaN" in shown

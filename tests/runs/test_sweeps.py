@@ -94,6 +94,9 @@ def test_the_best_is_one_that_succeeded():
     assert best_of("max:accuracy", runs) == "c"
     assert best_of("min:accuracy", runs) == "a"
     assert best_of("min:accuracy", {name: runs[name] for name in "efg"}) is None
+    runs["h"] = {"state": "succeeded", "metrics": {"accuracy": 10**400}}
+    assert best_of("max:accuracy", runs) == "h"
+    assert best_of("min:accuracy", runs) == "a"
     with pytest.raises(ConvectError):
         best_of("accuracy", runs)
 

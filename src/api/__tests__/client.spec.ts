@@ -1,3 +1,4 @@
+import type { JSONObject } from '@lumino/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
 import { ConvectApi, ConvectError, sentenceOf } from '..';
@@ -62,15 +63,22 @@ describe('ConvectApi', () => {
   it('reads and writes every number', async () => {
     const seen: Request[] = [];
     const nan = '{"$numberDouble":"NaN"}';
+    const seed = { $numberInteger: '9007199254740993' };
     const api = apiThatAnswers(
       200,
-      `{"metrics":{"loss":${nan},"gain":{"$numberDouble":"-Infinity"}},"note":"NaN"}`,
+      `{"metrics":{"loss":${nan},"gain":{"$numberDouble":"-Infinity"}},"note":"NaN","parameters":{"seed":${JSON.stringify(seed)}}}`,
       seen
     );
-    const { metrics, note } = await api.submit({ parameters: { x: NaN } });
+    const { metrics, note, parameters } = await api.submit({
+      parameters: { x: NaN }
+    });
     expect(metrics).toEqual({ loss: NaN, gain: -Infinity });
     expect(note).toBe('NaN');
     expect(await seen[0].text()).toBe(`{"parameters":{"x":${nan}}}`);
+    await api.submit({ parameters: parameters as JSONObject });
+    expect(await seen[1].text()).toBe(
+      `{"parameters":{"seed":${JSON.stringify(seed)}}}`
+    );
   });
 
   it('leaves notebooks as they are', async () => {

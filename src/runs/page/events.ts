@@ -1,4 +1,5 @@
-import type { ConvectApi, IAttemptKey, IStepEvent } from '../../api';
+import type { AnyNumber, ConvectApi, IAttemptKey, IStepEvent } from '../../api';
+import { comparable } from '../../api';
 import { Tail } from './tail';
 
 /** What a cell of a running notebook has done so far. */
@@ -17,7 +18,7 @@ export interface ICell {
 export interface IMetricPoint {
   time: number;
   step: number | null;
-  value: number;
+  value: AnyNumber;
 }
 
 /** All that the events of a step tell. */
@@ -81,7 +82,8 @@ export function tell(story: IStepStory, events: readonly IStepEvent[]): void {
         points.push({
           time: event.time,
           step: typeof event.step === 'number' ? event.step : null,
-          value: typeof event.value === 'number' ? event.value : NaN
+          value:
+            comparable(event.value) === null ? NaN : (event.value as AnyNumber)
         });
         story.metrics.set(name, points);
         break;

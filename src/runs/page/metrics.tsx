@@ -1,15 +1,16 @@
 import * as React from 'react';
 
-import { isNotFinite } from '../../api';
+import type { AnyNumber } from '../../api';
+import { asNumber, isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
-import { formatNumber, useTrans } from '../../ui';
+import { formatNumber, formatValue, useTrans } from '../../ui';
 import type { IMetricPoint, IStepStory } from './events';
 
 /** Every metric that was reported more than once, over its steps or over time. */
 export function Metrics(props: {
   story: IStepStory;
-  last: Record<string, number>;
+  last: Record<string, AnyNumber>;
 }): JSX.Element {
   const { story, last } = props;
   const trans = useTrans();
@@ -34,7 +35,7 @@ export function Metrics(props: {
             <h4>
               {name}
               <span className={isNotFinite(value) ? 'jp-mod-notFinite' : ''}>
-                {formatNumber(value)}
+                {formatValue(value)}
               </span>
               {lost > 0 && points.length > 1 && (
                 <small>
@@ -138,7 +139,7 @@ export function lineOption(
         connectNulls: false,
         data: points.map(point => [
           place(point),
-          isNotFinite(point.value) ? '-' : point.value
+          Number.isFinite(asNumber(point.value)) ? asNumber(point.value) : '-'
         ])
       },
       {
@@ -150,10 +151,10 @@ export function lineOption(
         itemStyle: { color: colours.bad },
         tooltip: { trigger: 'item' },
         data: points
-          .filter(point => isNotFinite(point.value))
+          .filter(point => !Number.isFinite(asNumber(point.value)))
           .map(point => ({
-            value: [place(point), point.value === Infinity ? 1 : 0],
-            shown: formatNumber(point.value)
+            value: [place(point), asNumber(point.value) === Infinity ? 1 : 0],
+            shown: formatValue(point.value)
           }))
       }
     ]

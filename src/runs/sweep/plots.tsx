@@ -4,7 +4,7 @@ import type { ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IRunSummary } from '../../api';
-import { isNotFinite } from '../../api';
+import { asNumber, comparable, isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
 import { formatValue, useModel, useTrans } from '../../ui';
@@ -37,7 +37,9 @@ export function Plots(props: {
     return null;
   }
   const partly = points.filter(run =>
-    numbers.some(column => isNotFinite(valueOf(run, column)))
+    numbers.some(
+      column => !Number.isFinite(asNumber(valueOf(run, column) ?? 0))
+    )
   ).length;
   const place = points.findIndex(({ id }) => id === model.hovered);
   const hover = (name: string | null) => model.hover(name);
@@ -137,7 +139,7 @@ function isNumeric(runs: readonly IRunSummary[], column: IColumn): boolean {
   const values = runs
     .map(run => valueOf(run, column))
     .filter(value => value !== undefined && value !== null);
-  return values.length > 0 && values.every(v => typeof v === 'number');
+  return values.length > 0 && values.every(v => comparable(v) !== null);
 }
 
 function parallelOption(
@@ -175,7 +177,7 @@ function parallelOption(
           name: run.id,
           value: axes.map(column => {
             const value = valueOf(run, column);
-            return typeof value === 'number' && isNumeric(runs, column)
+            return comparable(value) !== null && isNumeric(runs, column)
               ? drawn(value)
               : value === undefined
                 ? '-'
@@ -249,7 +251,8 @@ function tooltip(colours: IColours) {
 
 /** A value as the chart takes it: what it cannot draw is a gap. */
 function drawn(value: ReadonlyJSONValue | undefined): ReadonlyJSONValue {
-  return value === undefined || isNotFinite(value) ? '-' : value;
+  const number = comparable(value) === null ? value : asNumber(value);
+  return number === undefined || isNotFinite(number) ? '-' : number;
 }
 
 function shownAs(value: ReadonlyJSONValue | undefined): string {

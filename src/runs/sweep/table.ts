@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 
 import type { IRunSummary, ISweepView } from '../../api';
-import { isNotFinite } from '../../api/numbers';
+import { comparable, isNotFinite } from '../../api/numbers';
 import { formatJson, formatValue } from '../../ui/format';
 
 /** A column of the table of a sweep. */
@@ -101,8 +101,9 @@ export function sorted(
     if (last !== 0 || lateness(x) > 0) {
       return last;
     }
-    if (typeof x === 'number' && typeof y === 'number') {
-      return (x - y) * direction;
+    const [one, other] = [comparable(x), comparable(y)];
+    if (one !== null && other !== null) {
+      return (one < other ? -1 : one > other ? 1 : 0) * direction;
     }
     return (
       formatValue(x).localeCompare(formatValue(y), undefined, {
@@ -191,7 +192,7 @@ function compare(
       value === Number(text)
     );
   }
-  const [x, y] = [Number(value), Number(text)];
+  const [x, y] = [comparable(value) ?? Number(value), Number(text)];
   switch (operator) {
     case '<':
       return x < y;

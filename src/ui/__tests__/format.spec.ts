@@ -4,7 +4,8 @@ import {
   formatNumber,
   formatParameters,
   formatResources,
-  formatSize
+  formatSize,
+  formatValue
 } from '../format';
 
 describe('formatting', () => {
@@ -23,6 +24,17 @@ describe('formatting', () => {
   it('shows no more digits than matter', () => {
     expect(formatNumber(0.123456789)).toBe('0.12346');
     expect(formatNumber(123456)).toBe('123456');
+  });
+
+  it('shows integers that no number holds', () => {
+    const digits = (text: string) => ({ $numberInteger: text });
+    const googol = digits('123'.padEnd(400, '0'));
+    expect(formatValue(digits('9007199254740993'))).toBe('9007199254740993');
+    expect(formatValue(googol)).toBe('1.23e+399');
+    expect(formatValue(digits('-1'.padEnd(402, '0')))).toBe('-1e+400');
+    expect(formatJson({ n: [digits('-9007199254740993')] })).toBe(
+      '{"n":[-9007199254740993]}'
+    );
   });
 
   it('shows parameters as one line', () => {

@@ -82,6 +82,23 @@ describe('the table of a sweep', () => {
     expect(ids(filtered(runs, columns, filter))).toBe(found);
   });
 
+  it('sorts and compares integers of any length', () => {
+    const digits = (text: string) => ({ $numberInteger: text });
+    const large = [
+      run('a', {}, { n: digits('1'.padEnd(401, '0')) }),
+      run('b', {}, { n: 2.5 }),
+      run('c', {}, { n: digits('9007199254740993') }),
+      run('d', {}, { n: digits('9007199254740992') })
+    ];
+    const own = columnsOf({ runs: large, space: {} } as unknown as ISweepView);
+    const by = (descending: boolean) =>
+      ids(sorted(large, own, { column: 'm:n', descending }));
+    expect(by(false)).toBe('bdca');
+    expect(by(true)).toBe('acdb');
+    const above = parseFilter('n>1e300', large);
+    expect(ids(filtered(large, own, above))).toBe('a');
+  });
+
   it('says which name of a filter no run has', () => {
     expect(parseFilter('lr>0.1, los<2', runs).unknown).toEqual(['los']);
   });
