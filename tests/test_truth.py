@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from traitlets.config import Config
 
+from jupyterlab_convect.cli.shell import running_attempt
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.runs.made import describe, put_when_asked
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection
+from jupyterlab_convect.runtimes.base import StepRuntime
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
 
@@ -557,6 +559,42 @@ async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(
         assert model_of(await workspace.engine.wait(run.id, 60)) == (expected, "made ")
     assert not list((tmp_path / "runs/turns").iterdir())
     await workspace.close()
+
+
+@pytest.mark.parametrize("kind", ["script", "notebook"])
+async def test_a_shell_sees_what_the_step_sees(
+    workspace: Workspace,
+    project: Path,
+    tmp_path: Path,
+    kind: str,
+    write_notebook: Callable[..., Path],
+) -> None:
+    """Its own version of the folder, which nobody else sees."""
+    (tmp_path / "signals").mkdir()
+    up, go, seen = (tmp_path / "signals" / name for name in ("up", "go", "seen"))
+    code = (
+        f"import pathlib, time\npathlib.Path('mine').write_text('made')\n"
+        f"pathlib.Path({str(up)!r}).touch()\n"
+        f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)"
+    )
+    path = "sub/a.py" if kind == "script" else "sub/a.ipynb"
+    if kind == "script":
+        (project / path).write_text(code)
+    else:
+        write_notebook(project / path, code)
+    run = await start(workspace, request(project, path))
+    while not up.exists() or workspace.store.read(run.id).state.steps["a"].state != "running":
+        await asyncio.sleep(0.02)
+    attempt = running_attempt(workspace.store, workspace.store.read(run.id), "a")
+    runtime = workspace.runtimes["local"]
+    assert isinstance(runtime, StepRuntime)
+    look = ["sh", "-c", f"cat mine ../data/x.csv > {seen}; exit 3"]
+    assert await asyncio.to_thread(runtime.shell, attempt, look) == 3
+    assert seen.read_text() == "made7"
+    assert not (project / "sub/mine").exists()
+    go.touch()
+    assert (await workspace.engine.wait(run.id, 60)).state == "succeeded"
+    assert (project / "sub/mine").read_text() == "made"
 
 
 @pytest.mark.slow

@@ -71,10 +71,14 @@ class OverlayView(View):
         overlay.drop_capabilities()
 
     def make_folder(self, path: Path) -> None:
-        """Have a folder of the project in the view, whether it is there below or not."""
-        relative = path.relative_to(self.spec.root).as_posix()
-        if relative != "." and find(self.spec.lowers, relative) is None:
-            (self._project.upper / relative).mkdir(parents=True, exist_ok=True)
+        """Have a folder of the project in the view, whether it is there below or not; and have it
+        written to there, also when it is read-only below."""
+        relative = path.relative_to(self.spec.root)
+        for part in (relative, *relative.parents):
+            below = None if part == Path() else find(self.spec.lowers, part.as_posix())
+            if part != Path() and (below is None or not os.access(below, os.W_OK)):
+                (self._project.upper / relative).mkdir(parents=True, exist_ok=True)
+                return
 
     def changes(self) -> Iterator[tuple[str, Change]]:
         yield from self._project.changes()

@@ -38,6 +38,14 @@ async def wait_for_turn(step: StepSpec, record: Record) -> None:
     check_source(step)
 
 
+def waits_for(folder: Path) -> str | None:
+    """What the runner of an attempt says it is waiting for."""
+    try:
+        return read_regular(folder / WAITING).decode(errors="replace")
+    except OSError:
+        return None
+
+
 def take_turn(mark: Path, run: str) -> str | None:
     """None when the folder is this run's now; else the run that has it."""
     make_folder(mark.parent)

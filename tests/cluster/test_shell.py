@@ -126,6 +126,29 @@ async def test_a_shell_in_the_pod(make_lab: Any, environment: Any, shared: bool)
     await lab.engine.wait(run.id, 60)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+async def test_the_shell_sees_what_the_step_sees(
+    make_lab: Any, environment: Any, shared: bool
+) -> None:
+    """Its own version of the folder, which nobody else sees."""
+    lab = make_lab(shared=shared)
+    lab.write("sub/a.py", "import time\nopen('mine', 'w').write('made')\ntime.sleep(120)")
+    run = await lab.start("sub/a.py", own_view=True)
+    await running(lab, run)
+    words = [CONVECT, "runs", "shell", run.id, "a", "-c", "cat", "mine"]
+
+    def look() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, env=environment(lab), capture_output=True, text=True)
+
+    deadline = time.monotonic() + 60
+    while (seen := await asyncio.to_thread(look)).stdout != "made":
+        assert time.monotonic() < deadline, seen
+    assert seen.returncode == 0
+    assert not (lab.root / "sub/mine").exists()
+    await lab.engine.stop(run.id)
+    await lab.engine.wait(run.id, 60)
+
+
 async def test_the_shell_ends_with_the_pod(lab: Any, environment: Any) -> None:
     lab.write("a.py", "import time; time.sleep(120)")
     run = await lab.start("a.py")

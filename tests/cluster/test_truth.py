@@ -45,6 +45,23 @@ async def ended(lab: Any, run: Any, seconds: float = 60) -> Any:
     return state.steps["step"].attempts[-1]
 
 
+async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(lab: Any) -> None:
+    """And the one that waits says for whom."""
+    lab.write("a.py", WAIT)
+    for name in (".convect", "many"):
+        (lab.root / name).mkdir()
+    for number in range(5001):
+        (lab.root / f"many/{number}").touch()
+    first = await lab.start(script("a.py"), own_view=True)
+    await started(lab, first)
+    second = await lab.start(script("a.py"), own_view=True)
+    seen = await reached(lab, second, lambda a: "Waiting for its turn" in (a.reason or ""))
+    assert seen.state == "queued"
+    assert f"run {first.id} works in {lab.root}" in seen.reason
+    lab.write("go", "")
+    assert [(await ended(lab, run)).state for run in (first, second)] == ["succeeded"] * 2
+
+
 async def test_an_image_that_does_not_exist(lab: Any) -> None:
     lab.write("a.py", QUICK)
     run = await lab.start(script("a.py", image="127.0.0.1:1/no/such:1"))

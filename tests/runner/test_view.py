@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from jupyterlab_convect.runner.mirror_view import LARGE, MirrorView
 from jupyterlab_convect.runner.overlay_view import OverlayView
 from jupyterlab_convect.runner.view import certain, inside, keep_made
 from jupyterlab_convect.runner.view import open_view as open_any
-from jupyterlab_convect.runner.view_spec import View, ViewSpec
+from jupyterlab_convect.runner.view_spec import Outside, View, ViewSpec
+from jupyterlab_convect.runs.snapshots import Snapshots
 
 NOBODY = 65534
 
@@ -310,6 +312,124 @@ def test_an_ordinary_user_has_views_too(project: Path, tmp_path: Path) -> None:
         pytest.skip("This system gives ordinary users no namespaces.")
     assert answer == [NOBODY, "read-only stays read-only", {"nb/new": "created"}]
     assert not (project / "nb/new").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
+@pytest.mark.parametrize("kind", [OverlayView, MirrorView])
+def test_in_a_folder_that_an_ordinary_user_cannot_write_a_step_can(
+    project: Path, tmp_path: Path, kind: type[OverlayView | MirrorView]
+) -> None:
+    for path in (tmp_path, *tmp_path.parents):
+        if not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o011)
+    for path in (project, *project.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o555 if path.is_dir() else 0o444)
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", NOBODY, NOBODY)
+
+    def as_nobody() -> Any:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        spec = ViewSpec(project, is_open=True, scratch=(tmp_path / "theirs/instead",))
+        view = kind(spec, tmp_path / "theirs/private")
+        view.make_folder(project / "nb")
+        if certain(view, project / "nb") is not view:
+            return "no namespaces"
+
+        def work(_: Path) -> str:
+            Path("new").write_text("n")
+            Path("../beside").write_text("b")
+            return Path("link").read_text()
+
+        return [in_child(view, work), made_by(view, tmp_path / "theirs/made")]
+
+    answer = _in_fork(as_nobody)
+    if answer == "no namespaces":
+        pytest.skip("This system gives ordinary users no namespaces.")
+    assert answer == ["7", {"nb/new": "created", "beside": "created"}]
+    assert not (project / "nb/new").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
+def test_an_ordinary_user_has_views_of_what_lies_outside_too(project: Path, tmp_path: Path) -> None:
+    for path in (tmp_path, *tmp_path.parents):
+        if not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o011)
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    (home / ".cache").mkdir(parents=True)
+    project = project.rename(home / "p")
+    for folder in (home / "data", elsewhere):
+        folder.mkdir()
+        (folder / "x").write_text("old")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "file").write_text("old")
+    (project / "nb/file").symlink_to(alone / "file")
+    (project / "nb/out").symlink_to(elsewhere)
+    (home / ".local").mkdir()
+    for path in (home, elsewhere, alone / "file", *home.rglob("*"), *elsewhere.rglob("*")):
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+    def as_nobody() -> Any:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        outside = (
+            Outside("~", home, is_link=False),
+            Outside("nb/out", elsewhere),
+            Outside("nb/file", alone / "file"),
+        )
+        spec = ViewSpec(project, is_open=True, scratch=(home / "i",), outside=outside)
+        view = OverlayView(spec, home / ".local/private")
+        if certain(view, project) is not view:
+            return "no namespaces"
+
+        def work(_: Path) -> str | None:
+            for path in ("out/x", "../../data/x", "../../.cache/x", "../new"):
+                Path(path).write_text("mine")
+            try:
+                Path("file").write_text("mine")
+            except OSError as error:
+                return error.strerror
+            return None
+
+        assert in_child(view, work) == "Read-only file system"
+        return made_by(view, home / ".local/made")
+
+    answer = _in_fork(as_nobody)
+    if answer == "no namespaces":
+        pytest.skip("This system gives ordinary users no namespaces.")
+    assert answer == {"new": "created", "~/data/x": "changed", "nb/out/x": "changed"}
+    assert (elsewhere / "x").read_text() == (home / "data/x").read_text() == "old"
+    assert (home / ".cache/x").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can mount.")
+def test_a_project_on_another_disk(open_view: Open, project: Path, tmp_path: Path) -> None:
+    """From which nothing can be linked, as from a network."""
+    shutil.move(project, tmp_path / "aside")
+    project.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", project], check=False).returncode:
+        pytest.skip("Mounts are not allowed here.")
+    try:
+        shutil.copytree(tmp_path / "aside", project, symlinks=True, dirs_exist_ok=True)
+        snapshots = Snapshots(tmp_path / "runs")
+        taken = snapshots.take(project, ["nb/helper.py"])
+        layers, _ = snapshots.layers(taken)
+        (project / "nb/helper.py").write_text("edited")
+
+        def work(_: Path) -> str:
+            Path("../data/x.csv").write_text("8")
+            return Path("helper.py").read_text()
+
+        view = open_view(*layers)
+        assert in_child(view, work) == "x = 1\n"
+        assert made_by(view, tmp_path / "made") == {"data/x.csv": "changed"}
+        assert (project / "data/x.csv").read_text() == "7"
+    finally:
+        subprocess.run(["umount", project], check=True)
 
 
 def test_what_was_made_survives_its_record() -> None:

@@ -15,6 +15,7 @@ from ...pipeline.plan import Json
 from ...run_files import read_regular
 from ...runner.outcome import duration
 from ...runner.saving import write_whole
+from ...runner.turns import waits_for
 from ...runs.model import ENDED, State
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
@@ -107,6 +108,8 @@ class Observer:
         else:
             self._hopeless.pop(attempt.key, None)
         self._keep_record(attempt, seen, finding.state)
+        if finding.state == "running" and (waits := waits_for(attempt.folder)):
+            finding = replace(finding, state="queued", reason=waits)
         if finding.state in ENDED and seen.job and seen.job["spec"].get("suspend"):
             self.clean_up(attempt)  # Its queue would let it in once more.
         progress = self._progresses.read(attempt) if finding.state == "running" else None

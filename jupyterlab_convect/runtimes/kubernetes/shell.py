@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import select
@@ -13,25 +14,44 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...errors import Refused
+from ...runner import entering
+from ...runner.entering import NOT_FOUND
 from .api import Api
 from .objects import STEP
 
 STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
-SHELL = """cd "$0" 2>/dev/null
-export TERM="${TERM:-xterm}"
+SHELL = """export TERM="${TERM:-xterm}"
+code="$0"
+command -v python3 >/dev/null 2>&1 && exec python3 -c "$code" "$@"
+cd "$1" 2>/dev/null
+shift
+[ $# -gt 0 ] && { command -v "$1" >/dev/null 2>&1 || exit NOT_FOUND; exec "$@"; }
 command -v bash >/dev/null 2>&1 && exec bash
-exec sh"""
+exec sh""".replace("NOT_FOUND", str(NOT_FOUND))
 WRONG_WORDS = ("executable file not found", "no such file or directory")
 
 
 def run_in_pod(api: Api, pod: str, folder: str, command: Sequence[str]) -> int:
-    """Run it, or a shell in the folder; the exit code of the command."""
+    """Run it, or a shell, where the step works, or else in the folder; the exit code."""
+    code = f"{inspect.getsource(entering)}\nmain()"
+    try:
+        ended = _execute(api, pod, ("/bin/sh", "-c", SHELL, code, folder, *command))
+    except Refused:
+        if not command:
+            raise
+        ended = _execute(api, pod, command)  # An image without a shell may have the program.
+    if ended == NOT_FOUND:
+        raise Refused(_explain(WRONG_WORDS[0], command), code="no-shell")
+    return ended
+
+
+def _execute(api: Api, pod: str, command: Sequence[str]) -> int:
     from kubernetes.stream import ws_client
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     query = {
         "container": STEP,
-        "command": list(command or ("/bin/sh", "-c", SHELL, folder)),
+        "command": list(command),
         "stdin": terminal,
         "stdout": True,
         "stderr": not terminal,

@@ -23,12 +23,13 @@ from ...pipeline.plan import Json, Plan, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
 from ...run_files import append_to, open_regular, read_regular, write_whole
+from ...runner import entering
 from ...runner.forked import describes, own_launch
 from ...runner.identity import identify, is_alive, is_here, send_signal
 from ...runner.kernelspecs import find
 from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
-from ...runner.turns import WAITING
+from ...runner.turns import waits_for
 from ...runs.model import ENDED
 from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
 from ..progress import Progresses
@@ -187,11 +188,18 @@ class LocalRuntime(StepRuntime):
         return await asyncio.to_thread(_read_log, attempt, offset, limit)
 
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
-        """In the step's working folder, with its variables, but outside of its process."""
+        """Where the step works, with its variables, but outside of its process."""
         step = json.loads(read_regular(attempt.folder / "step.json"))
         words = list(command) or [os.environ.get("SHELL") or "/bin/sh"]
+        env = {**os.environ, **step["env"]}
+        holders = [*_keepers(attempt), *filter(None, [_identity(attempt)])]
+        pid = entering.child_of(int(each["pid"]) for each in holders if is_alive(each))
         try:
-            return subprocess.call(words, cwd=step["folder"], env={**os.environ, **step["env"]})
+            if pid is None or sys.platform != "linux":
+                return subprocess.call(words, cwd=step["folder"], env=env)
+            return subprocess.call(words, env=env, preexec_fn=lambda: entering.enter(pid))
+        except subprocess.SubprocessError:
+            raise Refused("The view of the step cannot be entered.", code="no-shell") from None
         except OSError as error:
             raise Refused(
                 f"{words[0]} cannot be started in {step['folder']}: {error.strerror}.",
@@ -219,7 +227,7 @@ class LocalRuntime(StepRuntime):
         if is_alive(found):
             self._watch(int(found["pid"]))
             progress = self._progress.read(attempt)
-            if waits := _waits_for(attempt.folder):
+            if waits := waits_for(attempt.folder):
                 return StepStatus(attempt.key, "queued", waits, progress=progress)
             begun = (attempt.folder / "runner.json").exists()
             return StepStatus(attempt.key, "running" if begun else "starting", progress=progress)
@@ -353,14 +361,6 @@ def _outcome(attempt: Attempt) -> StepStatus | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         return StepStatus(attempt.key, "failed", "Its result cannot be read.", str(error))
-
-
-def _waits_for(folder: Path) -> str | None:
-    """What a runner that has begun says it is waiting for."""
-    try:
-        return read_regular(folder / WAITING).decode(errors="replace")
-    except OSError:
-        return None
 
 
 def _explain_death(attempt: Attempt) -> StepStatus:
