@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
@@ -35,20 +36,21 @@ def changes(snapshots: Snapshots, run: Run) -> list[Change]:
     own = {step.path: step.digest for step in run.plan.steps if step.path}
     return [
         Change(path, text_of(_kept(snapshots, digest), path), text_of(content, path))
-        for path, digest, content in _changed(snapshots, run.request, own, run.snapshot)
+        for path, _, digest, content in _changed(snapshots, run.request, own, run.snapshot)
     ]
 
 
 def changed_sources(snapshots: Snapshots, request: Request, sources: Sources) -> list[str]:
-    """The code that is not what it was when a sweep was submitted, its own sources first."""
-    own = sources.files["digests"]
-    return [path for path, _, _ in _changed(snapshots, request, own, sources.snapshot)]
+    """The code that is not what it was when a sweep was submitted, its own sources first; by
+    paths from the root folder."""
+    changed = _changed(snapshots, request, sources.files["digests"], sources.snapshot)
+    return [os.path.relpath(now, request.root) for _, now, _, _ in changed]
 
 
 def _changed(
     snapshots: Snapshots, request: Request, own: Mapping[str, str | None], snapshot: str | None
-) -> list[tuple[str, str, bytes | None]]:
-    """The sources that are others now, each with the digest it had and what it is."""
+) -> list[tuple[str, Path, str, bytes | None]]:
+    """The sources that are others now, each with its place, the digest it had and what it is."""
     root = Path(request.root)
     named = {root / path for path in (*own, request.path) if path}
     if snapshot is None:
@@ -64,7 +66,7 @@ def _changed(
             or PurePosixPath(path).suffix.lower() in CODE
         ]
     found = [
-        (now not in named, path, digest, content)
+        (now not in named, path, now, digest, content)
         for path, now, digest, key in pairs
         if digest is not None
         for content in _if_changed(now, digest, key)

@@ -347,6 +347,16 @@ def test_the_best_is_marked_by_itself_and_can_be_chosen_anew(
     assert "Mark the best with: convect runs best" in captured.err
 
 
+def test_a_sweep_says_which_of_its_files_have_changed_since(
+    train: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", train, "--sweep", "lr=0.5"]) == 0
+    assert "Changed since" not in capsys.readouterr().err
+    Path(train).write_text(Path(train).read_text() + "\n")
+    assert main(["runs", "best", "latest"]) == 0
+    assert f"Changed since this sweep was submitted: {train}." in capsys.readouterr().err
+
+
 def test_a_step_hands_on_nan_as_the_number_it_is(
     work: Path, write_notebook: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
