@@ -63,7 +63,7 @@ export default defineConfig([
             './commands',
             './drive',
             './endings',
-            './model',
+            './store',
             './panel'
           ]
         }

@@ -2,7 +2,7 @@ import { Token } from '@lumino/coreutils';
 import type { Widget } from '@lumino/widgets';
 
 import type { ConvectApi, IPlan, IStep } from './api';
-import type { RunsModel } from './runs/model';
+import type { RunStore } from './runs/store';
 
 export type IConvectApi = ConvectApi;
 
@@ -11,15 +11,27 @@ export const IConvectApi = new Token<IConvectApi>(
   'A client of the REST interface: runtimes, runs, sweeps and pipelines.'
 );
 
-export type IRunsModel = RunsModel;
+export type IRunStore = RunStore;
 
-export const IRunsModel = new Token<IRunsModel>(
-  'jupyterlab-convect:IRunsModel',
-  'What is going on now over all runtimes, and a signal for every change.'
+export const IRunStore = new Token<IRunStore>(
+  'jupyterlab-convect:IRunStore',
+  'The one copy of every run over all runtimes, and what goes on now.'
 );
+
+/** What somebody has just begun. */
+export interface IBegun {
+  kind: 'run' | 'sweep';
+  id: string;
+  name: string;
+}
 
 /** Opens what the runs of this server have to show. */
 export interface IRunsOpener {
+  /**
+   * Show what has just begun, as the settings say: its page, beside what is looked
+   * at, or a notice; nothing with `isShown`, when somebody shows it already.
+   */
+  showBegun(begun: IBegun, options?: { isShown?: boolean }): Promise<void>;
   openRun(id: string, at?: { step?: string; attempt?: number }): Promise<void>;
   openSweep(id: string): Promise<void>;
   compare(ids: string[]): Promise<void>;

@@ -225,7 +225,9 @@ export class ConvectApi {
   }
 
   async sweeps(): Promise<ISweepSummary[]> {
-    return (await this.get<{ sweeps: ISweepSummary[] }>('sweeps')).sweeps;
+    const query = { limit: 1000 };
+    return (await this.get<{ sweeps: ISweepSummary[] }>('sweeps', query))
+      .sweeps;
   }
 
   sweep(id: string): Promise<ISweepView> {

@@ -318,6 +318,8 @@ export interface IRunView extends IRunSummary {
 }
 
 export interface IRunQuery {
+  /** These runs alone, with the counts of all. */
+  id?: string[];
   state?: State[];
   name?: string;
   runtime?: string;
@@ -336,6 +338,8 @@ export interface IRunPage {
   runs: IRunSummary[];
   total: number;
   counts: Partial<Record<State, number>>;
+  /** False when there are more than were counted. */
+  exact?: boolean;
 }
 
 export interface ILogChunk {

@@ -4,7 +4,7 @@ import { ABCWidgetFactory } from '@jupyterlab/docregistry';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { IConvectApi, IRunsModel } from '../tokens';
+import type { IConvectApi, IRunStore } from '../tokens';
 import type { PipelineModel } from './documentmodel';
 import { PipelineEditor } from './editor';
 import { pipelineIcon } from './icons';
@@ -14,7 +14,7 @@ import { PipelineWidget } from './widget';
 
 export interface IEditorServices {
   api: IConvectApi;
-  runs: IRunsModel;
+  runs: IRunStore;
   docManager: IDocumentManager;
   rendermime: IRenderMimeRegistry;
   trans: TranslationBundle;

@@ -23,7 +23,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { MenuSvg } from '@jupyterlab/ui-components';
 
 import { CATEGORY, CommandIDs } from '../commands';
-import { IConvectApi, IPlanViewFactory, IRunsModel } from '../tokens';
+import { IConvectApi, IPlanViewFactory, IRunStore } from '../tokens';
 // Needed at once: files may be open when JupyterLab starts. The canvas is not.
 /* eslint-disable jupyter/prefer-lazy-imports */
 import { addAlignMenu, addEditorCommands } from './commands';
@@ -46,7 +46,7 @@ const editor: JupyterFrontEndPlugin<void> = {
   id: PLUGIN,
   description: 'Opens pipelines in a visual editor.',
   autoStart: true,
-  requires: [IConvectApi, IRunsModel, IDocumentManager, IRenderMimeRegistry],
+  requires: [IConvectApi, IRunStore, IDocumentManager, IRenderMimeRegistry],
   optional: [
     ICollaborativeContentProvider,
     ILayoutRestorer,
@@ -58,7 +58,7 @@ const editor: JupyterFrontEndPlugin<void> = {
   activate: (
     app: JupyterFrontEnd,
     api: IConvectApi,
-    runs: IRunsModel,
+    runs: IRunStore,
     docManager: IDocumentManager,
     rendermime: IRenderMimeRegistry,
     collaboration: ICollaborativeContentProvider | null,

@@ -1,9 +1,10 @@
 import type { IDisposable } from '@lumino/disposable';
 
 import type { IRunSummary, IRunView, IStep } from '../api';
-import { Coalesced } from '../ui/coalesce';
+import { FilteredRuns } from '../runs/filtered';
+import type { WatchedRun } from '../runs/store';
 import { isLive } from '../ui/states';
-import type { IRunsModel } from '../tokens';
+import type { IRunStore } from '../tokens';
 import { Store } from './store';
 
 /** How many more of the earlier runs are listed at a time. */
@@ -19,17 +20,18 @@ export interface IWatched {
   steps: Readonly<Record<string, IStep>> | null;
 }
 
-/** Follows the runs of one file, and shows one of them. */
+/**
+ * Follows the runs of one file, and shows one of them: the one that was chosen, else
+ * whichever goes on. Who chose an earlier one, or none, is left in peace.
+ */
 export class RunWatch implements IDisposable {
   constructor(
-    private readonly model: IRunsModel,
-    private readonly path: () => string
+    private readonly runs: IRunStore,
+    private readonly path: () => string,
+    private readonly isVisible: () => boolean = () => true
   ) {
-    this._list = new Coalesced(() => this.loadList(), 1000);
-    this._load = new Coalesced(() => this.loadRun(), 300);
-    model.runChanged.connect(this.onRunChanged, this);
-    model.healing.connect(this.onHealing, this);
-    this._list.request();
+    this._list = new FilteredRuns(runs, { path: path() });
+    this._list.changed.connect(this.onList, this);
   }
 
   readonly store = new Store<IWatched>({
@@ -44,22 +46,20 @@ export class RunWatch implements IDisposable {
   }
 
   dispose(): void {
-    this.model.runChanged.disconnect(this.onRunChanged, this);
-    this.model.healing.disconnect(this.onHealing, this);
+    if (this.isDisposed) {
+      return;
+    }
+    this.leave();
     this._list.dispose();
-    this._load.dispose();
     this.store.dispose();
   }
 
   /** Show a run, or with null none. */
   show(id: string | null): void {
-    this._id = id;
-    if (id === null) {
-      this.store.update({ run: null, steps: null });
-    } else {
-      this._load.request();
-      this._list.request();
-    }
+    const newest = this._list.at(0)?.id ?? '';
+    this._isFollowing = id === null || id >= newest;
+    this._after = id ?? newest;
+    this.attach(id);
   }
 
   /** The shown run has not ended. */
@@ -68,69 +68,79 @@ export class RunWatch implements IDisposable {
     return run !== null && isLive(run.state);
   }
 
+  /** Ask again, as the file may have another name. */
   refresh(): void {
-    this._list.request();
+    this._list.setFilter({ path: this.path() });
   }
 
   /** List older runs too. */
   listMore(): void {
     this._limit += PAGE;
-    this._list.request();
+    this._list.show(0, this._limit - 1);
+    this.onList();
   }
 
-  private onRunChanged(_: IRunsModel, { run }: { run: string }): void {
-    if (run === this._id) {
-      this._load.request();
-    }
-    this._list.request();
-  }
-
-  private onHealing(): void {
-    if (this._id !== null && this.isLive) {
-      this._load.request();
-    }
-  }
-
-  private async loadList(): Promise<void> {
-    try {
-      const { runs, total } = await this.model.api.listRuns({
-        path: this.path(),
-        limit: this._limit
-      });
-      this.store.update({ runs, hasMore: total > runs.length });
-    } catch {
-      // The next event or the slow poll asks again.
+  private attach(id: string | null): void {
+    this.leave();
+    this.store.update({ run: null, steps: null });
+    if (id !== null) {
+      this._run = this.runs.watch(id);
+      this._run.changed.connect(this.onRun, this);
+      this._shown = this.runs.shows(id, this.isVisible);
+      this.onRun();
     }
   }
 
-  private async loadRun(): Promise<void> {
-    const id = this._id;
-    if (id === null) {
+  private leave(): void {
+    this._run?.changed.disconnect(this.onRun, this);
+    this._run?.release();
+    this._run = null;
+    this._shown?.dispose();
+  }
+
+  private onRun(): void {
+    const view = this._run?.view;
+    if (view) {
+      this.store.update({ run: view, steps: view.steps });
+    }
+  }
+
+  private onList(): void {
+    const runs = this._list.first(this._limit);
+    if (!this.isSame(runs)) {
+      const hasMore = this._list.total > runs.length;
+      this.store.update({ runs, hasMore });
+    }
+    this.follow(runs);
+  }
+
+  /** Show what goes on, unless what is shown goes on itself. */
+  private follow(runs: readonly IRunSummary[]): void {
+    const shown = this._run?.id ?? null;
+    if (!this._isFollowing || (shown && this.runs.isLive(shown))) {
       return;
     }
-    try {
-      const run = await this.model.api.run(id);
-      if (id === this._id) {
-        this.store.update({ run, steps: this.keepUnchanged(run.steps) });
-      }
-    } catch {
-      // As above.
+    const live = runs.filter(
+      ({ id, state }) => isLive(state) && id > this._after
+    );
+    const next = live.find(({ state }) => state === 'running') ?? live[0];
+    if (next && next.id !== shown) {
+      this.attach(next.id);
     }
   }
 
-  /** Steps that did not change stay the same objects, so that nothing is drawn again. */
-  private keepUnchanged(steps: Record<string, IStep>): Record<string, IStep> {
-    const before = this.store.value.steps ?? {};
-    return Object.fromEntries(
-      Object.entries(steps).map(([id, step]) => [
-        id,
-        JSON.stringify(before[id]) === JSON.stringify(step) ? before[id] : step
-      ])
+  private isSame(runs: readonly IRunSummary[]): boolean {
+    const before = this.store.value.runs;
+    return (
+      before.length === runs.length &&
+      runs.every((run, index) => run === before[index])
     );
   }
 
-  private _id: string | null = null;
+  private _after = '';
+  private _isFollowing = true;
   private _limit = PAGE;
-  private _list: Coalesced;
-  private _load: Coalesced;
+  private _list: FilteredRuns;
+  private _run: WatchedRun | null = null;
+  private _shown: IDisposable | null = null;
 }

@@ -8,7 +8,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
 import type { ConvectApi, IDiscovery } from '../api';
-import type { IRunsModel } from '../tokens';
+import type { IRunStore } from '../tokens';
 import { Checker } from './checker';
 import type { PipelineModel } from './documentmodel';
 import { FileFacts, resolvePath } from './files';
@@ -69,7 +69,7 @@ export interface ISessionState {
 
 export interface ISessionOptions {
   api: ConvectApi;
-  runs: IRunsModel;
+  runs: IRunStore;
   docManager: IDocumentManager;
   contents: Contents.IManager;
   context: DocumentRegistry.IContext<PipelineModel>;

@@ -21,7 +21,7 @@ import {
 import type { ISelection, Version } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
-import { IConvectApi, IRunsModel, IRunsOpener } from '../tokens';
+import { IConvectApi, IRunStore, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
 import { linkToRun } from './links';
 
@@ -29,12 +29,12 @@ export const actions: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:actions',
   description: 'Stops, repeats, deletes and links to runs.',
   autoStart: true,
-  requires: [IConvectApi, IRunsModel, IRunsOpener],
+  requires: [IConvectApi, IRunStore, IRunsOpener],
   optional: [ITranslator],
   activate: (
     app: JupyterFrontEnd,
     api: IConvectApi,
-    runs: IRunsModel,
+    runs: IRunStore,
     opener: IRunsOpener,
     translator: ITranslator | null
   ) => {
@@ -54,8 +54,6 @@ export const actions: JupyterFrontEndPlugin<void> = {
         const sentence = translated(sentenceOf(error), trans);
         Notification.error(sentence, { autoClose: 8000 });
         return null;
-      } finally {
-        runs.refresh();
       }
     };
 
@@ -76,7 +74,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
       return askVersion(changes, trans);
     };
 
-    const isLive = (id: string) => runs.live.some(run => run.id === id);
+    const isLive = (id: string) => runs.isLive(id);
 
     commands.addCommand(CommandIDs.stopRun, {
       label: trans.__('Stop'),

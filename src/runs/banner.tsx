@@ -2,10 +2,10 @@ import * as React from 'react';
 
 import type { ITrouble } from '../api';
 import { translated, useModel, useTrans } from '../ui';
-import type { RunsModel } from './model';
+import type { RunStore } from './store';
 
 /** Says so while the server does not answer, or something of it does not work. */
-export function ServerBanner(props: { runs: RunsModel }): JSX.Element {
+export function ServerBanner(props: { runs: RunStore }): JSX.Element {
   const { isUnreachable, troubles } = useModel(props.runs);
   const trans = useTrans();
   return isUnreachable ? (

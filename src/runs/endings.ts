@@ -1,10 +1,11 @@
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-import type { IRunEvent, IRunView, State } from '../api';
+import type { IRunSummary, IRunView, ISweepSummary, State } from '../api';
+import { localTime } from '../api/clock';
 import { isBad, isLive } from '../ui/states';
-import type { RunsModel } from './model';
 import { plain } from './page/plain';
+import type { IRunChange, RunStore } from './store';
 
 /** Something that was going on has ended. */
 export type Ending = {
@@ -18,81 +19,94 @@ export type Ending = {
   reason: string | null;
   /** The last lines of its log that say more than the reason. */
   lines: string[];
+  /** Of how many runs of a sweep so many did not succeed. */
+  failed: number;
+  total: number;
 };
 
 type Why = Pick<Ending, 'step' | 'reason' | 'lines'>;
 
 const WELL: Why = { step: null, reason: null, lines: [] };
+const LIVELY: { state: State } = { state: 'running' };
 const LAST_LINES = 3;
 const LAST_BYTES = 4096;
 
 /**
- * Tells the end of every run that was seen going on. The runs of a sweep end
- * together, when the last of them does.
+ * Tells the end of everything that ends while this page is open, wherever it was started
+ * and however short it was. The runs of a sweep are told together, when the sweep ends.
  */
 export class Endings {
-  constructor(private readonly runs: RunsModel) {
-    runs.runChanged.connect(this.onRun, this);
-    runs.changed.connect(this.onLive, this);
+  constructor(private readonly runs: RunStore) {
+    runs.runsChanged.connect(this.onRuns, this);
+    runs.sweepsChanged.connect(this.onSweeps, this);
   }
 
   get ended(): ISignal<this, Ending> {
     return this._ended;
   }
 
-  private onRun(_: RunsModel, { run, state }: IRunEvent): void {
-    if (state === 'deleted') {
-      this._watched.delete(run);
-    } else if (isLive(state)) {
-      this._watched.add(run);
-    } else {
-      void this.look(run);
-    }
-  }
-
-  private onLive(): void {
-    const live = new Set(this.runs.live.map(({ id }) => id));
-    for (const id of this._watched) {
-      if (!live.has(id)) {
-        void this.look(id);
+  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
+    for (const { before, after } of changes) {
+      if (after && !after.sweep && this.isNews(after, before)) {
+        this._told.add(after.id);
+        void this.tellRun(after);
       }
     }
-    live.forEach(id => this._watched.add(id));
   }
 
-  private async look(id: string): Promise<void> {
-    if (!this._watched.delete(id)) {
-      return;
+  private onSweeps(): void {
+    for (const sweep of this.runs.sweeps ?? []) {
+      if (isLive(sweep.state)) {
+        this._live.add(sweep.id);
+        this._told.delete(sweep.id);
+      } else if (this.isNews(sweep, this._live.has(sweep.id) ? LIVELY : null)) {
+        this._live.delete(sweep.id);
+        this._told.add(sweep.id);
+        this.tellSweep(sweep);
+      }
     }
+  }
+
+  /** It was seen going on, or has ended since this page is open; and nobody has told. */
+  private isNews(
+    after: { id: string; state: State; ended: number | null },
+    before: { state: State } | null
+  ): boolean {
+    if (isLive(after.state) || this._told.has(after.id)) {
+      return false;
+    }
+    const isRecent =
+      after.ended !== null && localTime(after.ended) >= this.runs.began;
+    return isRecent || (before !== null && isLive(before.state));
+  }
+
+  private async tellRun(run: IRunSummary): Promise<void> {
+    const { id, name, state } = run;
+    const why = isBad(state) ? await this.whyOf(run) : WELL;
+    const failed = isBad(state) ? 1 : 0;
+    this._ended.emit({
+      kind: 'run',
+      id,
+      name,
+      state,
+      ...why,
+      failed,
+      total: 1
+    });
+  }
+
+  private tellSweep({ id, name, state, counts, total }: ISweepSummary): void {
+    const failed = (counts.failed ?? 0) + (counts.lost ?? 0);
+    const ending = { kind: 'sweep' as const, id, name, state, ...WELL };
+    this._ended.emit({ ...ending, failed, total });
+  }
+
+  private async whyOf(run: IRunSummary): Promise<Why> {
     try {
-      const view = await this.runs.api.run(id);
-      if (isLive(view.state)) {
-        this._watched.add(id);
-      } else if (view.sweep) {
-        await this.lookAtSweep(view.sweep);
-      } else if (!this._told.has(id)) {
-        // A list that was on its way may still call it live.
-        this._told.add(id);
-        const { name, state } = view;
-        const why = isBad(state) ? await this.why(view) : WELL;
-        this._ended.emit({ kind: 'run', id, name, state, ...why });
-      }
+      return await this.why(await this.runs.api.run(run.id));
     } catch {
-      return; // Deleted, or the server does not answer.
+      return { ...WELL, reason: run.reason }; // Deleted, or the server does not answer.
     }
-  }
-
-  private async lookAtSweep(id: string): Promise<void> {
-    const { runs, name } = await this.runs.api.sweep(id);
-    if (runs.some(({ state }) => isLive(state)) || this._told.has(id)) {
-      return;
-    }
-    this._told.add(id);
-    window.setTimeout(() => this._told.delete(id), 10000);
-    const failed = runs.filter(({ state }) => isBad(state));
-    const state = failed.length === runs.length ? 'failed' : 'succeeded';
-    const reason = failed[0]?.reason ?? null;
-    this._ended.emit({ kind: 'sweep', id, name, state, ...WELL, reason });
   }
 
   private async why(view: IRunView): Promise<Why> {
@@ -115,6 +129,6 @@ export class Endings {
   }
 
   private _ended = new Signal<this, Ending>(this);
+  private _live = new Set<string>();
   private _told = new Set<string>();
-  private _watched = new Set<string>();
 }

@@ -3,11 +3,11 @@ import { executed } from './executed/plugin';
 import { launch } from './launch';
 import { notifications } from './notifications';
 import { opener } from './opener';
-import { panel, runsModel } from './plugin';
+import { panel, runStore } from './plugin';
 import { running } from './running';
 
 export const runsPlugins = [
-  runsModel,
+  runStore,
   panel,
   opener,
   actions,

@@ -17,14 +17,14 @@ import { duplicateIcon } from '@jupyterlab/ui-components';
 
 import { CATEGORY, CommandIDs } from '../commands';
 import { convectIcon } from '../icons';
-import { IConvectApi, IRunsModel, IRunsOpener } from '../tokens';
+import { IConvectApi, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
 
 export const launch: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:launch',
   description: 'Runs notebooks and scripts as pipelines.',
   autoStart: true,
-  requires: [IConvectApi, IRunsModel, IRunsOpener, IDocumentManager],
+  requires: [IConvectApi, IRunsOpener, IDocumentManager],
   optional: [
     INotebookTracker,
     IDefaultFileBrowser,
@@ -36,7 +36,6 @@ export const launch: JupyterFrontEndPlugin<void> = {
   activate: (
     app: JupyterFrontEnd,
     api: IConvectApi,
-    runs: IRunsModel,
     opener: IRunsOpener,
     documents: IDocumentManager,
     notebooks: INotebookTracker | null,
@@ -49,7 +48,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
     const { commands } = app;
 
-    const context = { app, api, runs, opener, documents, state, trans };
+    const context = { app, api, opener, documents, state, trans };
 
     /** The files that are meant: named, selected in the file browser, or the current notebook. */
     const meant = (args: { paths?: unknown; path?: unknown }): string[] => {

@@ -21,7 +21,6 @@ import {
   RunDialog,
   RunForm
 } from './dialog';
-import type { RunsModel } from './model';
 
 const MEMORY = 'jupyterlab-convect:choice';
 
@@ -29,7 +28,6 @@ const MEMORY = 'jupyterlab-convect:choice';
 export interface ILaunchContext {
   app: JupyterFrontEnd;
   api: ConvectApi;
-  runs: RunsModel;
   opener: IRunsOpener;
   documents: IDocumentManager;
   state: IStateDB | null;
@@ -108,7 +106,7 @@ async function ask(
     await state?.save(key, choice);
   }
   if (answer && 'begun' in answer) {
-    tell(context, answer.begun);
+    await show(context, answer.begun, subject.path);
   } else if (answer) {
     await showAsPipeline(context.app, form);
   }
@@ -171,20 +169,14 @@ function kernelsOf(app: JupyterFrontEnd): string[] {
     : [];
 }
 
-function tell({ runs, opener, trans }: ILaunchContext, begun: Begun): void {
-  const { kind, id, name } = begun;
-  runs.refresh();
-  const open = () =>
-    kind === 'sweep' ? opener.openSweep(id) : opener.openRun(id);
-  Notification.info(
-    kind === 'sweep'
-      ? trans.__('The sweep %1 has begun.', name)
-      : trans.__('%1 runs now.', name),
-    {
-      autoClose: 6000,
-      actions: [{ label: trans.__('Open'), callback: () => void open() }]
-    }
-  );
+/** Show it, unless its editor is in sight, which shows it by itself. */
+async function show(
+  { opener, documents }: ILaunchContext,
+  begun: Begun,
+  path: string | null
+): Promise<void> {
+  const editor = path && isPipeline(path) ? documents.findWidget(path) : null;
+  await opener.showBegun(begun, { isShown: editor?.isVisible });
 }
 
 /** Keep what the form says as a file next to the source, and open it. */

@@ -2,27 +2,23 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { Notification } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { IRunsModel, IRunsOpener } from '../tokens';
-import { isBad } from '../ui/states';
+import { IRunStore, IRunsOpener } from '../tokens';
 import type { Ending } from './endings';
 import { Endings } from './endings';
-import { translateSettings } from './settings';
-
-const SETTINGS = 'jupyterlab-convect:plugin';
+import { SETTINGS, translateSettings } from './settings';
 
 export const notifications: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:notifications',
   description: 'Says when a run or a sweep ends, and why it failed.',
   autoStart: true,
-  requires: [IRunsModel, IRunsOpener],
+  requires: [IRunStore, IRunsOpener],
   optional: [ISettingRegistry, ITranslator],
   activate: (
     _: JupyterFrontEnd,
-    runs: IRunsModel,
+    runs: IRunStore,
     opener: IRunsOpener,
     registry: ISettingRegistry | null,
     translator: ITranslator | null
@@ -47,22 +43,29 @@ export const notifications: JupyterFrontEndPlugin<void> = {
     );
 
     const say = async (ending: Ending): Promise<void> => {
-      const { state, kind, id } = ending;
+      const { state, kind, id, failed } = ending;
       const { detail, headline, message } = await import('./telling');
+      const { notice, withdrawNotice } = await import('./notices');
+      const isOnScreen = runs.isOnScreen(id);
       const open = () =>
         void (kind === 'sweep' ? opener.openSweep(id) : opener.openRun(id));
-      if (inLab) {
-        const type = isBad(state)
-          ? 'error'
-          : state === 'cancelled'
-            ? 'warning'
-            : 'success';
-        Notification.emit(message(ending, trans), type, {
-          autoClose: isBad(state) ? 15000 : 6000,
-          actions: [{ label: trans.__('Open'), callback: open }]
-        });
+      if (isOnScreen || !inLab) {
+        withdrawNotice(id);
+      } else {
+        const isWell = state === 'succeeded' || state === 'cached';
+        notice(
+          id,
+          message(ending, trans),
+          failed > 0 ? 'error' : isWell ? 'success' : 'info',
+          { label: trans.__('Open'), callback: open }
+        );
       }
-      if (inBrowser && window.Notification?.permission === 'granted') {
+      const isSeen = isOnScreen && document.visibilityState === 'visible';
+      if (
+        !isSeen &&
+        inBrowser &&
+        window.Notification?.permission === 'granted'
+      ) {
         const shown = new window.Notification(headline(ending, trans), {
           body: detail(ending),
           tag: id

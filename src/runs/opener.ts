@@ -3,27 +3,38 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ILayoutRestorer, IRouter } from '@jupyterlab/application';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import type { Widget } from '@lumino/widgets';
 
 import { CommandIDs } from '../commands';
-import { IPlanViewFactory, IRunsModel, IRunsOpener } from '../tokens';
+import type { IBegun } from '../tokens';
+import { IPlanViewFactory, IRunStore, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
 import { LINK, SWEEP_LINK } from './links';
-import { PageKind } from './pagekind';
+import { beside, PageKind } from './pagekind';
+import { SETTINGS } from './settings';
 
 export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
   id: 'jupyterlab-convect:opener',
   description: 'Opens the pages of runs and sweeps, and compares runs.',
   autoStart: true,
-  requires: [IRunsModel],
-  optional: [IPlanViewFactory, ILayoutRestorer, IRouter, ITranslator],
+  requires: [IRunStore],
+  optional: [
+    IPlanViewFactory,
+    ILayoutRestorer,
+    IRouter,
+    ISettingRegistry,
+    ITranslator
+  ],
   provides: IRunsOpener,
   activate: (
     app: JupyterFrontEnd,
-    runs: IRunsModel,
+    runs: IRunStore,
     planViews: IPlanViewFactory | null,
     restorer: ILayoutRestorer | null,
     router: IRouter | null,
+    registry: ISettingRegistry | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
@@ -39,10 +50,50 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
     });
     const comparePages = new PageKind(shell, 'compare', async ids => {
       const { CompareModel, ComparePage } = await import('./compare');
-      return new ComparePage(new CompareModel(runs, ids.split(',')), options);
+      const model = new CompareModel(runs, ids.split(','));
+      return new ComparePage(model, options);
+    });
+    // What is added and taken away is there again after a reload.
+    comparePages.tracker.widgetAdded.connect((_, page) => {
+      page.content.model.changed.connect(
+        () => void comparePages.tracker.save(page)
+      );
     });
 
+    const opensOnRun = async (): Promise<boolean> => {
+      const settings = await registry?.load(SETTINGS).catch(() => null);
+      return settings?.get('openOnRun').composite !== false;
+    };
+    const place = () => {
+      const pages: Widget[] = [];
+      runPages.tracker.forEach(page => pages.push(page));
+      sweepPages.tracker.forEach(page => pages.push(page));
+      return beside(shell, pages);
+    };
+    const noticeBegun = async ({ kind, id, name }: IBegun): Promise<void> => {
+      const { notice } = await import('./notices');
+      const message =
+        kind === 'sweep'
+          ? trans.__('The sweep %1 has begun.', name)
+          : trans.__('%1 runs now.', name);
+      const callback = () =>
+        void (kind === 'sweep' ? sweepPages.open(id) : runPages.open(id));
+      notice(id, message, 'info', { label: trans.__('Open'), callback });
+    };
+
     const service: IRunsOpener = {
+      showBegun: async (begun, { isShown } = {}) => {
+        if (isShown && begun.kind === 'run') {
+          return;
+        }
+        if (!(await opensOnRun())) {
+          await noticeBegun(begun);
+        } else if (begun.kind === 'sweep') {
+          await sweepPages.open(begun.id, place());
+        } else {
+          await runPages.open(begun.id, place());
+        }
+      },
       openRun: async (id, at) => {
         const page = await runPages.open(id);
         if (at) {
@@ -121,7 +172,7 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
       });
       void restorer.restore(comparePages.tracker, {
         command: CommandIDs.compareRuns,
-        args: page => ({ runs: comparePages.idOf(page).split(',') }),
+        args: page => ({ runs: page.content.model.ids }),
         name: page => comparePages.idOf(page)
       });
     }

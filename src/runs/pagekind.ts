@@ -1,6 +1,10 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import type { Widget } from '@lumino/widgets';
+
+/** Less than that is too little for two documents side by side. */
+const WIDE = 1200;
 
 /** Pages of one kind in the main area, one for each id, made when it is first opened. */
 export class PageKind<T extends Widget> {
@@ -14,10 +18,10 @@ export class PageKind<T extends Widget> {
 
   readonly tracker: WidgetTracker<MainAreaWidget<T>>;
 
-  async open(id: string): Promise<T> {
+  async open(id: string, options?: DocumentRegistry.IOpenOptions): Promise<T> {
     let opened = this._pages.get(id);
     if (!opened) {
-      opened = this.create(id);
+      opened = this.create(id, options);
       this._pages.set(id, opened);
       opened.catch(() => this._pages.delete(id));
     }
@@ -30,7 +34,10 @@ export class PageKind<T extends Widget> {
     return this._ids.get(page) ?? '';
   }
 
-  private async create(id: string): Promise<MainAreaWidget<T>> {
+  private async create(
+    id: string,
+    options?: DocumentRegistry.IOpenOptions
+  ): Promise<MainAreaWidget<T>> {
     const content = await this.make(id);
     const page = new MainAreaWidget({ content });
     // What can be done is in the page itself.
@@ -38,11 +45,29 @@ export class PageKind<T extends Widget> {
     page.id = `jp-convect-${this.kind}-${id.replace(/[^\w-]/g, '-')}`;
     page.disposed.connect(() => this._pages.delete(id));
     this._ids.set(page, id);
-    this.shell.add(page, 'main', { type: 'Convect' });
+    this.shell.add(page, 'main', { type: 'Convect', ...options });
     await this.tracker.add(page);
     return page;
   }
 
   private _ids = new WeakMap<MainAreaWidget<T>, string>();
   private _pages = new Map<string, Promise<MainAreaWidget<T>>>();
+}
+
+/**
+ * Where a page goes that is opened beside what is looked at: behind another one of
+ * ours that is in sight, else to the right, where there is room for both.
+ */
+export function beside(
+  shell: JupyterFrontEnd.IShell,
+  pages: readonly Widget[]
+): DocumentRegistry.IOpenOptions {
+  const visible = pages.find(page => page.isVisible);
+  const current = shell.currentWidget;
+  if (visible) {
+    return { mode: 'tab-after', ref: visible.id };
+  }
+  return current && window.innerWidth >= WIDE
+    ? { mode: 'split-right', ref: current.id }
+    : {};
 }

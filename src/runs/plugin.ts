@@ -9,29 +9,29 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { CATEGORY, CommandIDs } from '../commands';
 import { convectIcon } from '../icons';
-import { IConvectApi, IRunsModel } from '../tokens';
-import { RunsModel } from './model';
+import { IConvectApi, IRunStore } from '../tokens';
+import { RunStore } from './store';
 import { RunsPanel } from './panel';
 
-export const runsModel: JupyterFrontEndPlugin<IRunsModel> = {
-  id: 'jupyterlab-convect:runs-model',
-  description: 'Knows what runs now, over all runtimes.',
+export const runStore: JupyterFrontEndPlugin<IRunStore> = {
+  id: 'jupyterlab-convect:run-store',
+  description: 'The one copy of every run, over all runtimes.',
   autoStart: true,
   requires: [IConvectApi],
-  provides: IRunsModel,
+  provides: IRunStore,
   activate: (app: JupyterFrontEnd, api: IConvectApi) =>
-    new RunsModel(api, app.serviceManager.events)
+    new RunStore(api, app.serviceManager.events)
 };
 
 export const panel: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:plugin',
   description: 'Lists the runs of every runtime in the left side bar.',
   autoStart: true,
-  requires: [IRunsModel],
+  requires: [IRunStore],
   optional: [ICommandPalette, ILauncher, ILayoutRestorer, ITranslator],
   activate: (
     app: JupyterFrontEnd,
-    runs: IRunsModel,
+    runs: IRunStore,
     palette: ICommandPalette | null,
     launcher: ILauncher | null,
     restorer: ILayoutRestorer | null,

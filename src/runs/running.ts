@@ -8,7 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { sentenceOf } from '../api';
 import { convectIcon } from '../icons';
-import { IRunsModel, IRunsOpener } from '../tokens';
+import { IRunStore, IRunsOpener } from '../tokens';
 import { formatParameters } from '../ui/format';
 import { stateLabel } from '../ui/states';
 
@@ -17,21 +17,20 @@ export const running: JupyterFrontEndPlugin<void> = {
   description:
     'Lists what runs now in the Running panel, with a way to stop it.',
   autoStart: true,
-  requires: [IRunsModel, IRunsOpener],
+  requires: [IRunStore, IRunsOpener],
   // Jupyter Notebook has no such panel on some of its pages.
   optional: [IRunningSessionManagers, ITranslator],
   activate: (
     _: JupyterFrontEnd,
-    runs: IRunsModel,
+    runs: IRunStore,
     opener: IRunsOpener,
     managers: IRunningSessionManagers | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
-    const stop = (id: string) => {
-      runs.api.stopRun(id).then(
-        () => runs.refresh(),
-        error => Notification.error(sentenceOf(error), { autoClose: 8000 })
+    const attempt = (work: Promise<void>) => {
+      work.catch(error =>
+        Notification.error(sentenceOf(error), { autoClose: 8000 })
       );
     };
     managers?.add({
@@ -43,9 +42,9 @@ export const running: JupyterFrontEndPlugin<void> = {
           detail: () => stateLabel(trans, run.state),
           icon: () => convectIcon,
           open: () => void opener.openRun(run.id),
-          shutdown: () => stop(run.id)
+          shutdown: () => attempt(runs.api.stopRun(run.id))
         })),
-      shutdownAll: () => runs.live.forEach(run => stop(run.id)),
+      shutdownAll: () => attempt(runs.stopAll()),
       refreshRunning: () => runs.refresh(),
       runningChanged: runs.changed,
       shutdownLabel: trans.__('Stop'),

@@ -1,6 +1,8 @@
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+export const SETTINGS = 'jupyterlab-convect:plugin';
+
 /**
  * Say the words of our settings in the language of the page. JupyterLab itself
  * takes them only from its own language packs.
@@ -10,6 +12,12 @@ export function translateSettings(
   trans: TranslationBundle
 ): void {
   const words: Record<string, [title: string, description: string]> = {
+    openOnRun: [
+      trans.__('Show a run when it begins'),
+      trans.__(
+        'Its page opens beside the notebook. A pipeline shows it in its editor.'
+      )
+    ],
     notifyInLab: [
       trans.__('Say in JupyterLab when a run ends'),
       trans.__('With what failed and the last lines of its log.')

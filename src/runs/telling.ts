@@ -10,7 +10,16 @@ const LONGEST_REASON = 60;
 
 /** What happened, in a sentence. */
 export function headline(ending: Ending, trans: TranslationBundle): string {
-  const { state, name, step } = ending;
+  const { kind, state, name, step, failed, total } = ending;
+  if (kind === 'sweep' && failed > 0) {
+    return trans._n(
+      '%3: %2 of %1 run failed.',
+      '%3: %2 of %1 runs failed.',
+      total,
+      failed,
+      name
+    );
+  }
   if (isBad(state)) {
     return step
       ? trans.__('%1 failed in %2.', name, step)

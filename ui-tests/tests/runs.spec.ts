@@ -55,11 +55,14 @@ test('a failing notebook says why and opens at its cell', async ({
       '@jupyterlab/apputils-extension:settings'
     );
     await settings!.set('jupyterlab-convect:plugin', 'notifyInBrowser', true);
+    await settings!.set('jupyterlab-convect:plugin', 'openOnRun', false);
   });
   await pressRun(await runAsPipeline(page, path));
-  await expect(
-    page.getByRole('alert').filter({ hasText: 'failing failed.' })
-  ).toContainText('ValueError: no such customer');
+  // One notice: that of the start makes way for that of the end.
+  const notices = page.getByRole('alert').filter({ hasText: 'failing' });
+  await expect(notices).toContainText(
+    /failing failed\..*ValueError: no such customer/
+  );
   expect(
     await page.evaluate(() => (window as unknown as { shown: string[] }).shown)
   ).toEqual([expect.stringContaining('ValueError: no such customer')]);
@@ -79,6 +82,32 @@ test('a failing notebook says why and opens at its cell', async ({
     executed.locator('.jp-Cell.jp-mod-active').getByText('no such customer').first()
   ).toBeInViewport();
   expect(await page.evaluate(() => 'harmed' in window)).toBe(false);
+});
+
+test('a run from a terminal is shown as it goes, and its failure is told', async ({
+  page,
+  tmpPath
+}) => {
+  await upload(page, `${tmpPath}/long.ipynb`, notebook('import time; time.sleep(600)'));
+  await upload(page, `${tmpPath}/short.ipynb`, notebook('raise ValueError("no luck")'));
+  const panel = await showRuns(page);
+  await execute(page, 'terminal:create-new', {});
+  await page.locator('.jp-Terminal:visible').waitFor();
+  await page.keyboard.type(`convect run ${tmpPath}/long.ipynb\n`);
+  const long = panel.getByRole('option', { name: 'long' });
+  await expect(long.getByRole('img', { name: 'Running' })).toBeVisible();
+  await long.hover();
+  await long.getByRole('button', { name: 'Stop long' }).click();
+  await expect(long.getByRole('img', { name: 'Cancelled' })).toBeVisible();
+
+  await page.locator('.jp-Terminal:visible').click();
+  await page.keyboard.type(`convect run ${tmpPath}/short.ipynb\n`);
+  await expect(
+    page.getByRole('alert').filter({ hasText: 'short failed.' })
+  ).toContainText('ValueError: no luck');
+  await expect(
+    panel.getByRole('option', { name: 'short' }).getByRole('img', { name: 'Failed' })
+  ).toBeVisible();
 });
 
 test('a run is watched, stopped, run again and deleted', async ({

@@ -1,120 +1,84 @@
-import { Signal } from '@lumino/signaling';
-
-import type { IRunEvent, IRunSummary, State } from '../../api';
+import { until } from '../../__tests__/until';
+import type { State } from '../../api';
 import type { Ending } from '../endings';
 import { Endings } from '../endings';
-import type { RunsModel } from '../model';
+import { FakeServer } from './server';
 
-/** Runs whose states are set by the test, and what is told of their ends. */
-class World {
-  constructor() {
-    const model = {
-      api: {
-        run: async (id: string) => this.view(id),
-        sweep: async (id: string) => ({
-          name: id,
-          runs: Object.keys(this.states)
-            .filter(run => this.sweepOf(run) === id)
-            .map(run => this.view(run))
-        }),
-        logEnd: async () => ({
-          text: 'one\ntwo\n\x1b[31mthree\x1b[0m\nfour\n',
-          offset: 20,
-          complete: true
-        })
-      },
-      live: [] as IRunSummary[],
-      runChanged: new Signal<object, IRunEvent>(this),
-      changed: new Signal<object, void>(this)
-    };
-    this.model = model;
-    new Endings(model as unknown as RunsModel).ended.connect((_, ending) => {
-      this.told.push(ending);
-    }, this);
-  }
-
-  readonly told: Ending[] = [];
-  states: Record<string, State> = {};
-
-  async change(id: string, state: State): Promise<void> {
-    this.states[id] = state;
-    this.model.runChanged.emit({ run: id, seq: 1, state });
-    await new Promise(resolve => setTimeout(resolve, 0));
-  }
-
-  /** The list of live runs, as the slow question finds it. */
-  async heal(): Promise<void> {
-    this.model.live = Object.keys(this.states)
-      .filter(id => this.states[id] === 'running')
-      .map(id => this.view(id));
-    this.model.changed.emit();
-    await new Promise(resolve => setTimeout(resolve, 0));
-  }
-
-  private sweepOf(id: string): string | null {
-    return id.includes('/') ? id.split('/')[0] : null;
-  }
-
-  private view(id: string): IRunSummary {
-    const state = this.states[id];
-    const step = { id: 's', state, reason: 'It broke.', attempts: [{}] };
-    return {
-      id,
-      name: id,
-      state,
-      reason: 's failed: It broke.',
-      sweep: this.sweepOf(id),
-      plan: { steps: [{ id: 's' }] },
-      steps: { s: step }
-    } as unknown as IRunSummary;
-  }
-
-  private model: {
-    live: IRunSummary[];
-    runChanged: Signal<object, IRunEvent>;
-    changed: Signal<object, void>;
-  };
+/** What is told of the ends of runs, in the order in which it is told. */
+function listen(server: FakeServer): Ending[] {
+  const told: Ending[] = [];
+  new Endings(server.store).ended.connect((_, ending) => {
+    told.push(ending);
+  }, server);
+  return told;
 }
+
+const soon = () => ({ ended: Date.now() / 1000 + 1 });
 
 describe('Endings', () => {
   it('tells the end of what was seen going on, once', async () => {
-    const world = new World();
-    await world.change('a', 'running');
-    await world.change('a', 'succeeded');
-    await world.change('a', 'succeeded');
-    await world.change('old', 'succeeded');
-    expect(world.told).toMatchObject([{ id: 'a', state: 'succeeded' }]);
+    const server = new FakeServer();
+    const told = listen(server);
+    server.change('a', 'running');
+    await until(() => server.store.isLive('a'));
+    server.change('a', 'succeeded', soon());
+    await until(() => told.length > 0);
+    server.change('a', 'succeeded', { name: 'renamed' });
+    server.change('b', 'succeeded', { ended: 1 });
+    server.change('c', 'succeeded', soon());
+    await until(() => told.length > 1);
+    expect(told).toMatchObject([
+      { id: 'a', state: 'succeeded' },
+      { id: 'c', state: 'succeeded' }
+    ]);
+    server.store.dispose();
   });
 
-  it('says why it failed, with the last lines, without colours', async () => {
-    const world = new World();
-    await world.change('a', 'running');
-    await world.change('a', 'failed');
-    expect(world.told[0]).toMatchObject({
+  it('tells the failure of a run that nobody saw going on', async () => {
+    const server = new FakeServer();
+    const told = listen(server);
+    server.change('short', 'failed', { ...soon(), reason: 'It broke.' });
+    await until(() => told.length > 0);
+    expect(told[0]).toMatchObject({
+      id: 'short',
       step: null,
       reason: 'It broke.',
       lines: ['two', 'three', 'four']
     });
+    server.store.dispose();
   });
 
   it('finds out by asking when an event was missed', async () => {
-    const world = new World();
-    world.states.a = 'running';
-    await world.heal();
-    world.states.a = 'cancelled';
-    await world.heal();
-    expect(world.told).toMatchObject([{ id: 'a', state: 'cancelled' }]);
+    const server = new FakeServer();
+    const told = listen(server);
+    server.put('a', 'running');
+    server.store.refresh();
+    await until(() => server.store.isLive('a'));
+    server.put('a', 'cancelled');
+    server.store.refresh();
+    await until(() => told.length > 0);
+    expect(told).toMatchObject([{ id: 'a', state: 'cancelled' }]);
+    server.store.dispose();
   });
 
-  it('tells a sweep when its last run has ended', async () => {
-    const world = new World();
-    await world.change('sweep/1', 'running');
-    await world.change('sweep/2', 'running');
-    await world.change('sweep/1', 'failed');
-    expect(world.told).toEqual([]);
-    await world.change('sweep/2', 'succeeded');
-    expect(world.told).toMatchObject([
-      { kind: 'sweep', id: 'sweep', state: 'succeeded' }
+  it('tells a sweep when it has ended, as it ended, with what failed', async () => {
+    const server = new FakeServer();
+    const told = listen(server);
+    const sweep = (state: State, counts: object) => {
+      const facts = { id: 's', name: 's', total: 3, ended: null };
+      server.sweeps = [{ ...facts, state, counts } as never];
+      server.store.refreshSweeps();
+    };
+    sweep('running', { running: 2, failed: 1 });
+    await until(() => server.store.sweeps?.[0].state === 'running');
+    server.change('s1', 'failed', { sweep: 's', ...soon() });
+    await until(() => server.store.summary('s1') !== undefined);
+    expect(told).toEqual([]);
+    sweep('failed', { failed: 2, succeeded: 1 });
+    await until(() => told.length > 0);
+    expect(told).toMatchObject([
+      { kind: 'sweep', id: 's', state: 'failed', failed: 2, total: 3 }
     ]);
+    server.store.dispose();
   });
 });

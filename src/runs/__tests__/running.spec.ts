@@ -1,12 +1,12 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { IRunningSessionManagers } from '@jupyterlab/running';
 
-import type { IRunsModel, IRunsOpener } from '../../tokens';
+import type { IRunStore, IRunsOpener } from '../../tokens';
 import { running } from '../running';
 
 describe('the list of what runs', () => {
   const app = {} as JupyterFrontEnd;
-  const runs = { live: [], changed: {} } as unknown as IRunsModel;
+  const runs = { live: [], changed: {} } as unknown as IRunStore;
   const opener = {} as IRunsOpener;
 
   it('activates on a page without a Running panel', () => {

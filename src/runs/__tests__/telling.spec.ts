@@ -12,7 +12,9 @@ const ending: Ending = {
   state: 'failed',
   step: 'train',
   reason: 'Cell 3 raised ValueError: bad value',
-  lines: ['epoch 1', 'epoch 2']
+  lines: ['epoch 1', 'epoch 2'],
+  failed: 1,
+  total: 1
 };
 
 describe('what is told of an end', () => {
@@ -33,6 +35,19 @@ describe('what is told of an end', () => {
     expect(text).toMatch(/^churn failed in train\. r+…\n/);
     expect(text.endsWith('the last line')).toBe(true);
     expect(detail(long)).toContain('r'.repeat(500));
+  });
+
+  it('says how many runs of a sweep failed', () => {
+    const sweep: Ending = {
+      ...ending,
+      kind: 'sweep',
+      step: null,
+      reason: null,
+      lines: [],
+      failed: 3,
+      total: 9
+    };
+    expect(message(sweep, trans)).toBe('churn: 3 of 9 runs failed.');
   });
 
   it('is short when all went well', () => {

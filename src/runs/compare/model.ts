@@ -1,78 +1,86 @@
 import type { ConvectApi, IRunSummary, IRunView } from '../../api';
-import { Coalesced } from '../../ui/coalesce';
 import { Observable } from '../../ui/observable';
-import type { RunsModel } from '../model';
+import type { RunStore, WatchedRun } from '../store';
+import { FilteredRuns } from '../filtered';
+
+/** How many runs are offered to be added. */
+const OFFERED = 50;
 
 /** Runs side by side; more can be added and taken away. */
 export class CompareModel extends Observable {
   constructor(
-    readonly runs: RunsModel,
+    readonly runs: RunStore,
     ids: readonly string[]
   ) {
     super();
-    this._ids = [...new Set(ids)];
-    this._load = new Coalesced(() => this.load(), 500);
-    runs.runChanged.connect(this.onRun, this);
-    this._load.request();
+    ids.forEach(id => this.add(id));
   }
 
   get api(): ConvectApi {
     return this.runs.api;
   }
 
+  /** What is compared; what is opened again after a reload. */
+  get ids(): string[] {
+    return this._watched.map(({ id }) => id);
+  }
+
   get views(): readonly IRunView[] {
-    return this._views;
+    return this._watched.flatMap(({ view }) => view ?? []);
   }
 
   get error(): unknown {
-    return this._error;
+    return this._watched.find(({ error }) => error)?.error ?? null;
   }
 
-  /** Recent runs that could be added: those of the same file first. */
+  /** Recent runs of the same file that could be added. */
   get others(): readonly IRunSummary[] {
-    return this._others.filter(({ id }) => !this._ids.includes(id));
+    const ids = this.ids;
+    const found = this._others?.first(OFFERED) ?? [];
+    return found.filter(({ id }) => !ids.includes(id));
   }
 
   add(id: string): void {
-    this._ids = [...this._ids, id];
-    this._load.request();
-  }
-
-  remove(id: string): void {
-    this._ids = this._ids.filter(other => other !== id);
-    this._views = this._views.filter(view => view.id !== id);
-    this.touch();
-  }
-
-  override dispose(): void {
-    this._load.dispose();
-    super.dispose();
-  }
-
-  private onRun(_: RunsModel, { run }: { run: string }): void {
-    if (this._ids.includes(run)) {
-      this._load.request();
+    if (!this.ids.includes(id)) {
+      const watched = this.runs.watch(id);
+      watched.changed.connect(this.onRun, this);
+      this._watched.push(watched);
+      this.touch();
     }
   }
 
-  private async load(): Promise<void> {
-    const answers = await Promise.allSettled(
-      this._ids.map(id => this.api.run(id))
-    );
-    this._views = answers
-      .filter(answer => answer.status === 'fulfilled')
-      .map(answer => answer.value);
-    const failed = answers.find(answer => answer.status === 'rejected');
-    this._error = failed ? failed.reason : null;
-    this.touch();
-    const path = this._views[0]?.path ?? undefined;
-    this._others = (await this.api.listRuns({ path, limit: 50 })).runs;
+  remove(id: string): void {
+    const watched = this._watched.find(each => each.id === id);
+    if (watched) {
+      this._watched = this._watched.filter(each => each !== watched);
+      this.release(watched);
+      this.touch();
+    }
+  }
+
+  override dispose(): void {
+    if (!this.isDisposed) {
+      this._watched.forEach(watched => this.release(watched));
+      this._others?.dispose();
+      super.dispose();
+    }
+  }
+
+  private onRun(): void {
+    const [first] = this.views;
+    if (first && !this._others) {
+      const path = first.path ?? '';
+      this._others = new FilteredRuns(this.runs, { path });
+      this._others.changed.connect(this.touch, this);
+    }
     this.touch();
   }
 
-  private _error: unknown = null;
-  private _ids: string[];
-  private _load: Coalesced;
-  private _others: IRunSummary[] = [];
-  private _views: IRunView[] = [];
+  private release(watched: WatchedRun): void {
+    watched.changed.disconnect(this.onRun, this);
+    watched.release();
+  }
+
+  private _others: FilteredRuns | null = null;
+  private _watched: WatchedRun[] = [];
 }

@@ -6,9 +6,9 @@ import type {
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { ICodeCellModel } from '@jupyterlab/cells';
 
-import type { IAttemptKey, IRunEvent } from '../../api';
+import type { IAttemptKey } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
-import type { RunsModel } from '../model';
+import type { IRunChange, RunStore } from '../store';
 import { readOnly } from './content';
 
 /**
@@ -18,7 +18,7 @@ import { readOnly } from './content';
 export function follow(
   panel: NotebookPanel,
   key: IAttemptKey,
-  runs: RunsModel
+  runs: RunStore
 ): void {
   const shown = new Map<number, string>();
   const refresh = new Coalesced(async () => {
@@ -31,24 +31,28 @@ export function follow(
       return; // It is not there yet, or the server does not answer: the next event tells.
     }
   }, 1000);
-  const onRun = (_: RunsModel, { run }: IRunEvent) => {
-    if (run === key.run) {
+  let isStale = true;
+  const onRuns = (_: RunStore, changes: readonly IRunChange[]) => {
+    if (changes.some(({ id }) => id === key.run)) {
+      isStale = true;
+      look();
+    }
+  };
+  const look = () => {
+    if (panel.isVisible && (isStale || runs.isLive(key.run))) {
+      isStale = false;
       refresh.request();
     }
   };
   // The notebook is saved while a cell runs, which is no change of the run.
-  const timer = window.setInterval(() => {
-    if (panel.isVisible && runs.live.some(({ id }) => id === key.run)) {
-      refresh.request();
-    }
-  }, 2000);
-  runs.runChanged.connect(onRun);
+  const timer = window.setInterval(look, 2000);
+  runs.runsChanged.connect(onRuns);
   panel.disposed.connect(() => {
     window.clearInterval(timer);
-    runs.runChanged.disconnect(onRun);
+    runs.runsChanged.disconnect(onRuns);
     refresh.dispose();
   });
-  refresh.request();
+  look();
 }
 
 function update(

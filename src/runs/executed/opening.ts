@@ -4,7 +4,7 @@ import { NotebookPanel } from '@jupyterlab/notebook';
 
 import type { ConvectApi, IAttemptKey } from '../../api';
 import { convectIcon } from '../../icons';
-import type { RunsModel } from '../model';
+import type { RunStore } from '../store';
 import { mostTelling } from '../page/model';
 import { FACTORY, pathOf } from './drive';
 import { failedCell, follow } from './live';
@@ -39,7 +39,7 @@ const followed = new WeakSet<NotebookPanel>();
 /** Open an executed notebook, at its failing cell unless another one is named. */
 export async function openExecuted(
   wanted: IWanted,
-  runs: RunsModel,
+  runs: RunStore,
   documents: IDocumentManager
 ): Promise<void> {
   const { key, name } = await locate(runs.api, wanted);

@@ -15,7 +15,7 @@ import type { IAttemptKey } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
-import { IConvectApi, IRunsModel, IRunsOpener } from '../../tokens';
+import { IConvectApi, IRunStore, IRunsOpener } from '../../tokens';
 import { runsMeant } from '../context';
 import { PageKind } from '../pagekind';
 import { ExecutedDrive, FACTORY, keyOf, pathOfFile } from './drive';
@@ -31,7 +31,7 @@ export const executed: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [
     IConvectApi,
-    IRunsModel,
+    IRunStore,
     IRunsOpener,
     IDocumentManager,
     NotebookPanel.IContentFactory,
@@ -42,7 +42,7 @@ export const executed: JupyterFrontEndPlugin<void> = {
   activate: (
     app: JupyterFrontEnd,
     api: IConvectApi,
-    runs: IRunsModel,
+    runs: IRunStore,
     opener: IRunsOpener,
     documents: IDocumentManager,
     contentFactory: NotebookPanel.IContentFactory,

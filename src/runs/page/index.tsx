@@ -1,4 +1,5 @@
 import type { CommandRegistry } from '@lumino/commands';
+import type { IDisposable } from '@lumino/disposable';
 import * as React from 'react';
 
 import type { IPlanViewFactory } from '../../tokens';
@@ -20,10 +21,17 @@ export class RunPage extends Page<RunModel> {
     this.commands = options.commands;
     this.planViews = options.planViews;
     this.title.label = options.trans.__('Run');
+    this.shown = model.runs.shows(model.id, () => this.isVisible);
+  }
+
+  override dispose(): void {
+    this.shown.dispose();
+    super.dispose();
   }
 
   private readonly commands: CommandRegistry;
   private readonly planViews: IPlanViewFactory | null;
+  private readonly shown: IDisposable;
 
   protected get name(): string | null {
     return this.model.view?.name ?? null;

@@ -1,28 +1,19 @@
-import type {
-  ConvectApi,
-  IAttemptKey,
-  IRunEvent,
-  IRunView,
-  IStep
-} from '../../api';
-import { Coalesced } from '../../ui/coalesce';
+import type { ConvectApi, IAttemptKey, IRunView, IStep } from '../../api';
 import { Observable } from '../../ui/observable';
-import { isBad, isLive } from '../../ui/states';
-import type { RunsModel } from '../model';
+import { isBad } from '../../ui/states';
+import type { RunStore, WatchedRun } from '../store';
 
 export type Tab = 'log' | 'cells' | 'values' | 'metrics' | 'files' | 'details';
 
-/** One run, kept up to date while it is looked at, and what of it is looked at. */
+/** What of a run is looked at. */
 export class RunModel extends Observable {
   constructor(
-    readonly runs: RunsModel,
+    readonly runs: RunStore,
     readonly id: string
   ) {
     super();
-    this._load = new Coalesced(() => this.load(), 250);
-    runs.runChanged.connect(this.onRun, this);
-    runs.healing.connect(this.onHealing, this);
-    this._load.request();
+    this._run = runs.watch(id);
+    this._run.changed.connect(this.touch, this);
   }
 
   get api(): ConvectApi {
@@ -31,24 +22,24 @@ export class RunModel extends Observable {
 
   /** Null until the server has answered. */
   get view(): IRunView | null {
-    return this._view;
+    return this._run.view;
   }
 
   get error(): unknown {
-    return this._error;
+    return this._run.error;
   }
 
   get isDeleted(): boolean {
-    return this._isDeleted;
+    return this._run.isDeleted;
   }
 
   /** The step that is looked at. */
   get step(): IStep | null {
-    if (!this._view) {
+    if (!this.view) {
       return null;
     }
-    const { steps } = this._view;
-    return steps[this._step ?? ''] ?? steps[mostTelling(this._view)] ?? null;
+    const { steps } = this.view;
+    return steps[this._step ?? ''] ?? steps[mostTelling(this.view)] ?? null;
   }
 
   get attempt(): number {
@@ -79,45 +70,17 @@ export class RunModel extends Observable {
   }
 
   override dispose(): void {
-    this._load.dispose();
-    super.dispose();
-  }
-
-  private onRun(_: RunsModel, event: IRunEvent): void {
-    if (event.run !== this.id) {
-      return;
+    if (!this.isDisposed) {
+      this._run.changed.disconnect(this.touch, this);
+      this._run.release();
+      super.dispose();
     }
-    if (event.state === 'deleted') {
-      this._isDeleted = true;
-      this.touch();
-    } else {
-      this._load.request();
-    }
-  }
-
-  private onHealing(): void {
-    if (!this._view || isLive(this._view.state) || this._error) {
-      this._load.request();
-    }
-  }
-
-  private async load(): Promise<void> {
-    try {
-      this._view = await this.api.run(this.id);
-      this._error = null;
-    } catch (error) {
-      this._error = error;
-    }
-    this.touch();
   }
 
   private _attempt: number | undefined;
-  private _error: unknown = null;
-  private _isDeleted = false;
-  private _load: Coalesced;
+  private _run: WatchedRun;
   private _step: string | undefined;
   private _tab: Tab | null = null;
-  private _view: IRunView | null = null;
 }
 
 /** The step to show first: one that failed, one that runs, the last one that began. */

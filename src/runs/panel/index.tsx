@@ -6,14 +6,14 @@ import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
-import type { RunsModel } from '../model';
+import type { RunStore } from '../store';
 import type * as Content from './content';
 import type { PanelModel } from './model';
 
 /** The runs of every runtime, in the side bar. It loads nothing before it is first shown. */
 export class RunsPanel extends ReactWidget {
   constructor(
-    private readonly runs: RunsModel,
+    private readonly runs: RunStore,
     private readonly commands: CommandRegistry,
     private readonly trans: TranslationBundle
   ) {
@@ -29,6 +29,11 @@ export class RunsPanel extends ReactWidget {
   protected override onBeforeShow(msg: Message): void {
     super.onBeforeShow(msg);
     void this.load();
+  }
+
+  protected override onAfterHide(msg: Message): void {
+    super.onAfterHide(msg);
+    this._model?.setVisible(false);
   }
 
   protected override render(): JSX.Element | null {
@@ -54,8 +59,8 @@ export class RunsPanel extends ReactWidget {
   private async load(): Promise<void> {
     this._content ??= await import('./content');
     if (!this.isDisposed) {
+      this._model?.setVisible(true);
       this._model ??= new this._content.PanelModel(this.runs);
-      this._model.refresh();
       this.update();
     }
   }

@@ -10,7 +10,6 @@ import type { Execute } from './rows';
 import { RunRow, SweepRow } from './rows';
 
 const ROW = 44;
-const HEADING = 26;
 
 /** Any number of runs, of which only those in sight are drawn. */
 export function RunList(props: {
@@ -24,11 +23,9 @@ export function RunList(props: {
   const virtualizer = useVirtualizer({
     count: model.rowCount,
     getScrollElement: () => scroller.current,
-    estimateSize: index =>
-      index < model.headCount ? heightOf(model.row(index)) : ROW,
+    estimateSize: () => ROW,
     overscan: 8
   });
-  React.useEffect(() => virtualizer.measure(), [virtualizer, model.headCount]);
   const items = virtualizer.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items[items.length - 1]?.index ?? 0;
@@ -44,8 +41,6 @@ export function RunList(props: {
       }
     } else if (row.kind === 'sweep') {
       execute(CommandIDs.openSweep, { sweep: row.sweep.id });
-    } else if (row.kind === 'more') {
-      model.showAllSweeps();
     }
   };
 
@@ -100,6 +95,8 @@ export function RunList(props: {
       open(row);
     } else if (event.key === ' ' && row?.kind === 'run') {
       model.select(row.run.id, 'toggle');
+    } else if (event.key === 'a' && (event.ctrlKey || event.metaKey)) {
+      model.selectAll();
     } else if (event.key === 'Escape' && model.selection.size > 0) {
       model.clearSelection();
     } else if (event.key === 'Delete' && row?.kind === 'run') {
@@ -146,7 +143,7 @@ export function RunList(props: {
                 height: item.size,
                 transform: `translateY(${item.start}px)`
               }}
-              role={isHeading(row) ? 'presentation' : 'option'}
+              role="option"
               aria-selected={
                 row.kind === 'run' ? model.selection.has(row.run.id) : undefined
               }
@@ -185,7 +182,6 @@ function RowContent(props: {
   removeSweep: (id: string) => void;
 }): JSX.Element | null {
   const { row, model, execute, removeSweep } = props;
-  const trans = useTrans();
   const toggle = React.useCallback(
     (id: string) => model.toggleSweep(id),
     [model]
@@ -195,12 +191,6 @@ function RowContent(props: {
     [model]
   );
   switch (row.kind) {
-    case 'sweeps':
-      return <>{trans.__('Sweeps')}</>;
-    case 'runs':
-      return <>{trans.__('Runs')}</>;
-    case 'more':
-      return <>{trans._n('%1 more sweep', '%1 more sweeps', row.hidden)}</>;
     case 'sweep':
       return (
         <SweepRow
@@ -247,16 +237,6 @@ function useSteadyScroll(
 
 function expands(key: string, expanded: boolean): boolean {
   return expanded ? key === 'ArrowLeft' : key === 'ArrowRight';
-}
-
-function heightOf(row: Row): number {
-  return row.kind === 'run' || row.kind === 'loading' || row.kind === 'sweep'
-    ? ROW
-    : HEADING;
-}
-
-function isHeading(row: Row): boolean {
-  return row.kind === 'sweeps' || row.kind === 'runs';
 }
 
 function rowId(key: string): string {

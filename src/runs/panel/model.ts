@@ -1,45 +1,52 @@
 import { Notification } from '@jupyterlab/apputils';
 
-import type { IRunEvent, IRunSummary, ISweepSummary } from '../../api';
+import type { IRunSummary, ISweepSummary } from '../../api';
 import { sentenceOf } from '../../api';
-import { Coalesced } from '../../ui/coalesce';
 import { Observable } from '../../ui/observable';
 import { isLive } from '../../ui/states';
-import type { RunsModel } from '../model';
-import type { IRunFilter } from '../pages';
-import { RunPages } from '../pages';
-
-/** How many sweeps are shown before somebody asks for all. */
-const FEW_SWEEPS = 5;
+import type { IRunFilter } from '../filtered';
+import { FilteredRuns } from '../filtered';
+import type { IRunChange, RunStore } from '../store';
 
 /** One line of the list. */
 export type Row =
-  | { kind: 'sweeps' }
   | { kind: 'sweep'; sweep: ISweepSummary; expanded: boolean }
-  | { kind: 'more'; hidden: number }
-  | { kind: 'runs' }
   | { kind: 'run'; run: IRunSummary; nested: boolean }
   | { kind: 'loading'; index: number };
 
+/** A sweep among the runs, with its own runs below it when it is unfolded. */
+interface IGroup {
+  sweep: ISweepSummary;
+  /** How many runs that belong to no sweep stand above it. */
+  place: number;
+  /** The line that it is on. */
+  line: number;
+  runs: FilteredRuns | undefined;
+}
+
 /**
- * What the panel shows: sweeps, each of which can be opened to its runs, and
- * below them all runs that belong to none. A search looks through all runs.
+ * What the panel shows: runs and sweeps by time, the newest first; each sweep can
+ * be unfolded to its runs. A search or a filter looks through all runs.
  */
 export class PanelModel extends Observable {
-  constructor(readonly runs: RunsModel) {
+  constructor(readonly runs: RunStore) {
     super();
-    this.pages = new RunPages(runs.api);
-    this.pages.setFilter({ grouped: true });
-    this.pages.changed.connect(this.touch, this);
-    this._refreshSweeps = new Coalesced(() => this.loadSweeps(), 500);
-    runs.runChanged.connect(this.onRun, this);
-    runs.sweepChanged.connect(this._refreshSweeps.request, this._refreshSweeps);
-    runs.healing.connect(this.refresh, this);
+    this.list = new FilteredRuns(runs, { sweep: 'none' });
+    this.list.changed.connect(this.touch, this);
+    runs.runsChanged.connect(this.onRuns, this);
     runs.changed.connect(this.touch, this);
-    this._refreshSweeps.request();
+    runs.refreshSweeps();
   }
 
-  readonly pages: RunPages;
+  /** The runs that belong to no sweep, or all that the filter lets through. */
+  readonly list: FilteredRuns;
+
+  /** Somebody looks at the panel. */
+  setVisible(isVisible: boolean): void {
+    for (const list of [this.list, ...this._unfolded.values()]) {
+      list.isPaused = !isVisible;
+    }
+  }
 
   /** Runs that are marked, for what is done to several at once. */
   get selection(): ReadonlySet<string> {
@@ -48,28 +55,31 @@ export class PanelModel extends Observable {
 
   /** The line that the keyboard is on. */
   get cursor(): number {
-    return this.passHeadings(Math.min(this._cursor, this.rowCount - 1), 1);
+    return Math.max(0, Math.min(this._cursor, this.rowCount - 1));
   }
 
   get rowCount(): number {
-    return this.head.length + this.pages.total;
-  }
-
-  /** How many lines stand above the runs that belong to no sweep. */
-  get headCount(): number {
-    return this.head.length;
+    return this.groups.reduce(
+      (sum, { runs }) => sum + 1 + (runs?.total ?? 0),
+      this.list.total
+    );
   }
 
   row(index: number): Row {
-    const head = this.head;
-    if (index < head.length) {
-      return head[index];
+    const group = this.groupAt(index);
+    const line = index - (group?.line ?? 0);
+    if (group && line === 0) {
+      const { sweep, runs } = group;
+      return { kind: 'sweep', sweep, expanded: runs !== undefined };
     }
-    const place = index - head.length;
-    const run = this.pages.at(place);
+    const inside = group?.runs?.total ?? 0;
+    const isNested = group !== undefined && line <= inside;
+    const run = isNested
+      ? group.runs?.at(line - 1)
+      : this.list.at(this.placeOf(index, group));
     return run
-      ? { kind: 'run', run, nested: false }
-      : { kind: 'loading', index: place };
+      ? { kind: 'run', run, nested: isNested }
+      : { kind: 'loading', index };
   }
 
   /** A name for the line that stays the same while the list changes around it. */
@@ -87,34 +97,55 @@ export class PanelModel extends Observable {
 
   /** Where a line is now, -1 when it is not loaded. */
   indexOf(key: string): number {
-    const head = this.head;
-    const inHead = head.findIndex((_, index) => this.key(index) === key);
-    if (inHead >= 0 || !key.startsWith('run ')) {
-      return inHead;
+    const id = key.slice(key.indexOf(' ') + 1);
+    if (key.startsWith('sweep ')) {
+      return this.groups.find(({ sweep }) => sweep.id === id)?.line ?? -1;
     }
-    const place = this.pages.indexOf(key.slice(4));
-    return place < 0 ? -1 : place + head.length;
+    for (const { runs, line } of this.groups) {
+      const inside = runs?.indexOf(id) ?? -1;
+      if (inside >= 0) {
+        return line + 1 + inside;
+      }
+    }
+    const place = this.list.indexOf(id);
+    return place < 0
+      ? -1
+      : this.groups
+          .filter(group => group.place <= place)
+          .reduce((sum, { runs }) => sum + 1 + (runs?.total ?? 0), place);
   }
 
   /** Say which lines are looked at. */
   show(first: number, last: number): void {
-    this.pages.show(first - this.head.length, last - this.head.length);
+    const [top, bottom] = [first, last].map(index =>
+      this.placeOf(index, this.groupAt(index))
+    );
+    this.list.show(top, bottom);
+    for (const { runs, line } of this.groups) {
+      const [from, to] = [first - line - 1, last - line - 1];
+      if (runs && to >= 0 && from < runs.total) {
+        runs.show(from, Math.min(to, runs.total - 1));
+      }
+    }
   }
 
   setFilter(change: Partial<IRunFilter>): void {
-    const filter = { ...this.pages.filter, ...change };
-    const grouped = !filter.text && !filter.runtime;
+    const { text, states, runtime } = { ...this.list.filter, ...change };
+    const isFiltered = text !== '' || runtime !== '' || states.length > 0;
     this._selection = new Set();
     this._cursor = 0;
-    this.pages.setFilter({ ...change, grouped });
+    this.list.setFilter({ ...change, sweep: isFiltered ? '' : 'none' });
   }
 
   toggleSweep(id: string): void {
-    if (this._expanded.has(id)) {
-      this._expanded.delete(id);
+    const unfolded = this._unfolded.get(id);
+    if (unfolded) {
+      unfolded.dispose();
+      this._unfolded.delete(id);
     } else {
-      this._expanded.set(id, []);
-      this._refreshSweeps.request();
+      const runs = new FilteredRuns(this.runs, { sweep: id });
+      runs.changed.connect(this.touch, this);
+      this._unfolded.set(id, runs);
     }
     this.touch();
   }
@@ -125,24 +156,17 @@ export class PanelModel extends Observable {
     } catch (error) {
       Notification.error(sentenceOf(error), { autoClose: 8000 });
     }
-    this._refreshSweeps.request();
-  }
-
-  showAllSweeps(): void {
-    this._allSweeps = true;
-    this.touch();
+    this.runs.refreshSweeps();
   }
 
   moveTo(index: number): void {
-    const place = Math.max(0, Math.min(index, this.rowCount - 1));
-    this._cursor = this.passHeadings(place, index < this._cursor ? -1 : 1);
+    this._cursor = Math.max(0, Math.min(index, this.rowCount - 1));
     this.touch();
   }
 
   /** All runs that a sweep has made. */
   async runsOf(sweep: string): Promise<string[]> {
-    const { runs } = await this.runs.api.listRuns({ sweep, limit: 1000 });
-    return runs.map(({ id }) => id);
+    return (await this.runs.all({ sweep })).map(({ id }) => id);
   }
 
   select(id: string, mode: 'only' | 'toggle'): void {
@@ -159,6 +183,43 @@ export class PanelModel extends Observable {
   /** Mark all runs from the line that the keyboard is on to another one, as far as they are loaded. */
   selectTo(index: number): void {
     const [first, last] = [this.cursor, index].sort((a, b) => a - b);
+    this.mark(first, last);
+  }
+
+  selectAll(): void {
+    this.mark(0, this.rowCount - 1);
+  }
+
+  clearSelection(): void {
+    this._selection = new Set();
+    this.touch();
+  }
+
+  override dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    this.runs.runsChanged.disconnect(this.onRuns, this);
+    this.runs.changed.disconnect(this.touch, this);
+    this.list.dispose();
+    this._unfolded.forEach(runs => runs.dispose());
+    super.dispose();
+  }
+
+  protected override touch(): void {
+    this._groups = null;
+    super.touch();
+  }
+
+  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
+    for (const { id, after } of changes) {
+      if (!after) {
+        this._selection.delete(id);
+      }
+    }
+  }
+
+  private mark(first: number, last: number): void {
     const selection = new Set(this._selection);
     for (let place = first; place <= last; place += 1) {
       const row = this.row(place);
@@ -170,108 +231,56 @@ export class PanelModel extends Observable {
     this.touch();
   }
 
-  clearSelection(): void {
-    this._selection = new Set();
-    this.touch();
+  /** The sweeps that are shown, from top to bottom. */
+  private get groups(): readonly IGroup[] {
+    return (this._groups ??= this.makeGroups());
   }
 
-  refresh(): void {
-    this.pages.refresh();
-    this._refreshSweeps.request();
-  }
-
-  override dispose(): void {
-    if (this.isDisposed) {
-      return;
-    }
-    this.pages.dispose();
-    this._refreshSweeps.dispose();
-    super.dispose();
-  }
-
-  /** The next line that is no heading; the other way when there is none. */
-  private passHeadings(index: number, by: 1 | -1): number {
-    const isHeading = (place: number) =>
-      place < this.head.length &&
-      ['sweeps', 'runs'].includes(this.head[place].kind);
-    let place = index;
-    while (place >= 0 && place < this.rowCount && isHeading(place)) {
-      place += by;
-    }
-    return place < 0 && by < 0 ? this.passHeadings(0, 1) : place;
-  }
-
-  protected override touch(): void {
-    this._head = null;
-    super.touch();
-  }
-
-  /** The lines above the runs that belong to no sweep. */
-  private get head(): Row[] {
-    return (this._head ??= this.makeHead());
-  }
-
-  private makeHead(): Row[] {
-    const { filter } = this.pages;
-    if (!filter.grouped || filter.states.length > 0) {
+  private makeGroups(): IGroup[] {
+    if (this.list.filter.sweep !== 'none' || !this.list.isReady) {
       return [];
     }
-    if (this._sweeps.length === 0) {
-      return [];
-    }
-    const shown = this._allSweeps
-      ? this._sweeps
-      : this._sweeps.slice(0, FEW_SWEEPS);
-    const rows: Row[] = [{ kind: 'sweeps' }];
-    for (const sweep of shown) {
-      const runs = this._expanded.get(sweep.id);
-      rows.push({ kind: 'sweep', sweep, expanded: runs !== undefined });
-      for (const run of runs ?? []) {
-        rows.push({ kind: 'run', run, nested: true });
+    // One whose runs are all deleted has nothing left to show.
+    const sweeps = (this.runs.sweeps ?? []).filter(
+      ({ state, counts }) => isLive(state) || Object.keys(counts).length > 0
+    );
+    const places = this.list.placesOf(sweeps.map(({ id }) => id));
+    let above = 0;
+    return sweeps.map((sweep, index) => {
+      const runs = this._unfolded.get(sweep.id);
+      const place = places[index];
+      const line = place + above;
+      above += 1 + (runs?.total ?? 0);
+      return { sweep, place, line, runs };
+    });
+  }
+
+  /** The last sweep on this line or above it. */
+  private groupAt(index: number): IGroup | undefined {
+    const { groups } = this;
+    let [low, high] = [0, groups.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (groups[middle].line <= index) {
+        low = middle + 1;
+      } else {
+        high = middle;
       }
     }
-    const hidden = this._sweeps.length - shown.length;
-    if (hidden > 0) {
-      rows.push({ kind: 'more', hidden });
-    }
-    rows.push({ kind: 'runs' });
-    return rows;
+    return groups[low - 1];
   }
 
-  private onRun(_: RunsModel, event: IRunEvent): void {
-    if (event.state === 'deleted') {
-      this._selection.delete(event.run);
+  /** The place in the list of runs of a line below a sweep and its runs. */
+  private placeOf(index: number, group: IGroup | undefined): number {
+    if (!group) {
+      return index;
     }
-    this.pages.refresh();
-    if (this._expanded.size > 0) {
-      this._refreshSweeps.request();
-    }
+    const below = index - group.line - 1 - (group.runs?.total ?? 0);
+    return group.place + Math.max(0, below);
   }
 
-  private async loadSweeps(): Promise<void> {
-    try {
-      const sweeps = await this.runs.api.sweeps();
-      // One whose runs are all deleted has nothing left to show.
-      this._sweeps = sweeps.filter(
-        ({ state, counts }) => isLive(state) || Object.keys(counts).length > 0
-      );
-      for (const id of this._expanded.keys()) {
-        const { runs } = await this.runs.api.sweep(id);
-        if (this._expanded.has(id)) {
-          this._expanded.set(id, runs);
-        }
-      }
-    } catch {
-      return; // The runs model says that the server does not answer.
-    }
-    this.touch();
-  }
-
-  private _allSweeps = false;
   private _cursor = 0;
-  private _expanded = new Map<string, IRunSummary[]>();
-  private _head: Row[] | null = null;
-  private _refreshSweeps: Coalesced;
+  private _groups: readonly IGroup[] | null = null;
   private _selection = new Set<string>();
-  private _sweeps: ISweepSummary[] = [];
+  private _unfolded = new Map<string, FilteredRuns>();
 }

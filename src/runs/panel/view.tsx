@@ -25,7 +25,7 @@ export function RunsView(props: {
   const { execute } = props;
   const model = useModel(props.model);
   const trans = useTrans();
-  const { filter, total, isReady, error } = model.pages;
+  const { filter, total, isReady, error } = model.list;
   const filtered =
     filter.text !== '' || filter.states.length > 0 || filter.runtime !== '';
   const rows = model.rowCount;
@@ -73,12 +73,12 @@ export function RunsView(props: {
 
 function Filters({ model }: { model: PanelModel }): JSX.Element {
   const trans = useTrans();
-  const { filter, counts } = model.pages;
+  const { filter, counts } = model.list;
   const [text, setText] = React.useState(filter.text);
   const [runtimes, setRuntimes] = React.useState<string[]>([]);
   React.useEffect(() => {
     const timer = window.setTimeout(() => {
-      if (text !== model.pages.filter.text) {
+      if (text !== model.list.filter.text) {
         model.setFilter({ text });
       }
     }, 200);

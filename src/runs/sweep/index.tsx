@@ -1,3 +1,4 @@
+import type { IDisposable } from '@lumino/disposable';
 import * as React from 'react';
 
 import '../../../style/sweep.css';
@@ -15,6 +16,14 @@ export class SweepPage extends Page<SweepModel> {
     super(model, options);
     this.addClass('jp-ConvectRuns-sweep');
     this.title.label = options.trans.__('Sweep');
+    this.shown = model.runs.shows(model.id, () => this.isVisible);
+  }
+
+  private readonly shown: IDisposable;
+
+  override dispose(): void {
+    this.shown.dispose();
+    super.dispose();
   }
 
   protected get name(): string | null {

@@ -2,20 +2,20 @@ import type { ConvectApi, IRunSummary, ISweepView } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
 import { Observable } from '../../ui/observable';
 import { isLive } from '../../ui/states';
-import type { RunsModel } from '../model';
+import type { IRunChange, RunStore } from '../store';
 import type { IColumn, ISort } from './table';
 import { columnsOf, filtered, parseFilter, sorted } from './table';
 
 /** One sweep, kept up to date while it is looked at, and how it is looked at. */
 export class SweepModel extends Observable {
   constructor(
-    readonly runs: RunsModel,
+    readonly runs: RunStore,
     readonly id: string
   ) {
     super();
-    this._load = new Coalesced(() => this.load(), 500);
-    runs.sweepChanged.connect(this.onSweep, this);
-    runs.runChanged.connect(this.onRun, this);
+    this._load = new Coalesced(() => this.load(), 2000);
+    runs.sweepsChanged.connect(this.onSweeps, this);
+    runs.runsChanged.connect(this.onRuns, this);
     runs.healing.connect(this.onHealing, this);
     this._load.request();
   }
@@ -118,20 +118,50 @@ export class SweepModel extends Observable {
   }
 
   override dispose(): void {
-    this._load.dispose();
-    super.dispose();
-  }
-
-  private onSweep(_: RunsModel, sweep: string): void {
-    if (sweep === this.id) {
-      this._load.request();
+    if (!this.isDisposed) {
+      this.runs.sweepsChanged.disconnect(this.onSweeps, this);
+      this.runs.runsChanged.disconnect(this.onRuns, this);
+      this.runs.healing.disconnect(this.onHealing, this);
+      this._load.dispose();
+      super.dispose();
     }
   }
 
-  private onRun(_: RunsModel, { run }: { run: string }): void {
-    if (this._view?.runs.some(({ id }) => id === run)) {
-      this._load.request();
+  /** The state, the counts and the best of it; all of it when it has other runs than are known. */
+  private onSweeps(): void {
+    const found = this.runs.sweeps?.find(({ id }) => id === this.id);
+    if (found && this._view) {
+      const made = Object.values(found.counts).reduce((sum, n) => sum + n, 0);
+      if (made !== this._view.runs.length) {
+        this._load.request();
+      }
+      this._view = { ...this._view, ...found };
+      this.arrange();
     }
+  }
+
+  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
+    const ours = changes.filter(
+      ({ before, after }) => (after ?? before)?.sweep === this.id
+    );
+    if (!this._view || ours.length === 0) {
+      return;
+    }
+    const places = new Map(
+      this._view.runs.map((run, index) => [run.id, index])
+    );
+    const runs = [...this._view.runs];
+    for (const { id, after } of ours) {
+      const place = places.get(id);
+      if (place === undefined || !after) {
+        this._load.request();
+      } else {
+        runs[place] = after;
+      }
+    }
+    this._view = { ...this._view, runs };
+    this._columns = columnsOf(this._view);
+    this.arrange();
   }
 
   private onHealing(): void {
@@ -142,7 +172,10 @@ export class SweepModel extends Observable {
 
   private async load(): Promise<void> {
     try {
-      this._view = await this.api.sweep(this.id);
+      const view = await this.api.sweep(this.id);
+      this.runs.take(view.runs, this.runs.counts);
+      const newest = view.runs.map(run => this.runs.summary(run.id) ?? run);
+      this._view = { ...view, runs: newest };
       this._columns = columnsOf(this._view);
       this._error = null;
     } catch (error) {

@@ -1,113 +1,107 @@
-import { Signal } from '@lumino/signaling';
-
 import { until } from '../../../__tests__/until';
-import type { IRunQuery, IRunSummary, ISweepSummary } from '../../../api';
-import type { RunsModel } from '../../model';
+import { FakeServer } from '../../__tests__/server';
 import { PanelModel } from '../model';
 
-const run = (id: string, sweep: string | null = null) =>
-  ({ id, name: id, state: 'succeeded', sweep }) as IRunSummary;
-
-const sweep = (id: string, counts: ISweepSummary['counts']) =>
-  ({ id, name: id, state: 'succeeded', counts, total: 2 }) as ISweepSummary;
-
-/** A panel over these runs and sweeps, when all of it is loaded. */
+/** A panel over these runs and sweeps, when all of it is loaded; ids sort by time. */
 async function panelOf(
-  runs: IRunSummary[],
-  sweeps: ISweepSummary[] = []
-): Promise<PanelModel> {
-  const alone = runs.filter(each => !each.sweep);
-  const source = {
-    api: {
-      listRuns: async ({ sweep, limit = 100, offset = 0 }: IRunQuery) => {
-        const found =
-          sweep === 'none' ? alone : runs.filter(each => each.sweep === sweep);
-        return {
-          runs: found.slice(offset, offset + limit),
-          total: found.length,
-          counts: {}
-        };
-      },
-      sweeps: async () => sweeps,
-      sweep: async (id: string) => ({
-        runs: runs.filter(each => each.sweep === id)
-      })
-    }
-  };
-  for (const name of ['runChanged', 'sweepChanged', 'healing', 'changed']) {
-    Object.assign(source, { [name]: new Signal(source) });
-  }
-  const panel = new PanelModel(source as unknown as RunsModel);
-  let changes = 0;
-  panel.changed.connect(() => (changes += 1));
-  await until(() => panel.pages.isReady && changes > 1);
-  return panel;
+  fill: (server: FakeServer) => void
+): Promise<{ panel: PanelModel; server: FakeServer }> {
+  const server = new FakeServer();
+  fill(server);
+  const panel = new PanelModel(server.store);
+  await until(() => panel.list.isReady && server.store.sweeps !== null);
+  return { panel, server };
 }
 
-function kinds(panel: PanelModel): string[] {
-  return Array.from(
-    { length: panel.rowCount },
-    (_, index) => panel.row(index).kind
-  );
+const sweep = (id: string, counts: object) =>
+  ({ id, name: id, state: 'succeeded', counts, total: 2 }) as never;
+
+const keys = (panel: PanelModel) =>
+  Array.from({ length: panel.rowCount }, (_, index) => panel.key(index));
+
+function close(panel: PanelModel, server: FakeServer): void {
+  panel.dispose();
+  server.store.dispose();
 }
 
 describe('PanelModel', () => {
-  it('groups sweeps above the runs that belong to none', async () => {
-    const panel = await panelOf(
-      [run('a'), run('b'), run('c', 's')],
-      [sweep('s', { succeeded: 1 })]
-    );
-    expect(kinds(panel)).toEqual(['sweeps', 'sweep', 'runs', 'run', 'run']);
-    panel.toggleSweep('s');
-    await until(() => kinds(panel)[2] === 'run');
-    expect(await panel.runsOf('s')).toEqual(['c']);
-    panel.dispose();
+  it('shows sweeps in their place in time, and their runs below them', async () => {
+    const { panel, server } = await panelOf(server => {
+      server.put('a', 'succeeded');
+      server.put('c', 'failed', { sweep: 'b' });
+      server.put('d', 'succeeded');
+      server.sweeps = [sweep('b', { failed: 1 })];
+    });
+    expect(keys(panel)).toEqual(['run d', 'sweep b', 'run a']);
+    panel.toggleSweep('b');
+    await until(() => panel.rowCount === 4);
+    expect(keys(panel)).toEqual(['run d', 'sweep b', 'run c', 'run a']);
+    expect(keys(panel).map(key => panel.indexOf(key))).toEqual([0, 1, 2, 3]);
+    expect(panel.row(2)).toMatchObject({ kind: 'run', nested: true });
+    expect(await panel.runsOf('b')).toEqual(['c']);
+    server.change('e', 'running');
+    await until(() => panel.rowCount === 5);
+    expect(keys(panel)[0]).toBe('run e');
+    close(panel, server);
+  });
+
+  it('counts and finds what failed inside sweeps', async () => {
+    const { panel, server } = await panelOf(server => {
+      server.put('a', 'failed');
+      server.put('c', 'failed', { sweep: 'b' });
+      server.sweeps = [sweep('b', { failed: 1 })];
+    });
+    await until(() => panel.list.counts.failed === 2);
+    panel.setFilter({ states: ['failed', 'lost'] });
+    await until(() => panel.rowCount === 2 && panel.row(0).kind === 'run');
+    expect(keys(panel)).toEqual(['run c', 'run a']);
+    panel.setFilter({ states: [] });
+    await until(() => keys(panel)[0] === 'sweep b');
+    close(panel, server);
   });
 
   it('leaves out a sweep whose runs are all deleted', async () => {
-    const panel = await panelOf([run('a')], [sweep('s', {})]);
-    expect(kinds(panel)).toEqual(['run']);
-    panel.dispose();
+    const { panel, server } = await panelOf(server => {
+      server.put('a', 'succeeded');
+      server.sweeps = [sweep('s', {})];
+    });
+    expect(keys(panel)).toEqual(['run a']);
+    close(panel, server);
   });
 
-  it('never has the keyboard on a heading', async () => {
-    const panel = await panelOf(
-      [run('a'), run('b'), run('c', 's')],
-      [sweep('s', { succeeded: 1 })]
+  it('marks all runs up to a line, and all of them', async () => {
+    const { panel, server } = await panelOf(server =>
+      ['a', 'b', 'c', 'd'].forEach(id => server.put(id, 'succeeded'))
     );
-    expect(panel.cursor).toBe(1);
-    panel.moveTo(2);
-    expect(panel.cursor).toBe(3);
-    panel.moveTo(2);
-    expect(panel.cursor).toBe(1);
-    panel.moveTo(0);
-    expect(panel.cursor).toBe(1);
-    panel.moveTo(99);
-    expect(panel.cursor).toBe(4);
-    panel.dispose();
-  });
-
-  it('marks all runs up to a line', async () => {
-    const panel = await panelOf([run('a'), run('b'), run('c'), run('d')]);
-    panel.moveTo(2);
-    panel.selectTo(0);
+    panel.moveTo(3);
+    panel.selectTo(1);
     expect([...panel.selection].sort()).toEqual(['a', 'b', 'c']);
     panel.select('b', 'toggle');
     expect([...panel.selection].sort()).toEqual(['a', 'c']);
     panel.clearSelection();
     expect(panel.selection.size).toBe(0);
-    panel.dispose();
+    panel.selectAll();
+    expect(panel.selection.size).toBe(4);
+    server.delete('a');
+    expect(panel.selection.size).toBe(3);
+    close(panel, server);
   });
 
-  it('answers at once for any of very many runs', async () => {
-    const many = Array.from({ length: 100000 }, (_, i) => run(`r${i}`));
-    const panel = await panelOf(many);
-    expect(panel.rowCount).toBe(100000);
-    expect(panel.row(70000).kind).toBe('loading');
-    panel.show(70000, 70020);
-    await until(() => panel.row(70000).kind === 'run');
-    expect(panel.key(70000)).toBe('run r70000');
-    expect(panel.indexOf('run r70000')).toBe(70000);
-    panel.dispose();
+  it('asks for nothing while nobody looks', async () => {
+    const { panel, server } = await panelOf(server =>
+      server.put('a', 'failed')
+    );
+    const asked = () => server.queries.filter(({ sweep }) => sweep === 'none');
+    const before = asked().length;
+    panel.setVisible(false);
+    server.store.refresh();
+    await until(() => server.store.liveCount === 0);
+    panel.list.refresh();
+    expect(asked()).toHaveLength(before);
+    server.put('b', 'failed');
+    panel.setVisible(true);
+    await until(() => panel.rowCount === 2);
+    expect(asked()).toHaveLength(before + 1);
+    close(panel, server);
   });
 });

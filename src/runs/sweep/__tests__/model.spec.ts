@@ -1,7 +1,7 @@
 import { Signal } from '@lumino/signaling';
 
 import type { IRunSummary, ISweepView } from '../../../api';
-import type { RunsModel } from '../../model';
+import type { RunStore } from '../../store';
 import { SweepModel } from '../model';
 
 const run = (id: string, lr: number, loss: number) =>
@@ -32,10 +32,12 @@ function modelOf(marked: (string | null)[] = []): SweepModel {
           return view(select, 'a');
         }
       },
-      sweepChanged: signal(),
-      runChanged: signal(),
-      healing: signal()
-    } as unknown as RunsModel,
+      sweepsChanged: signal(),
+      runsChanged: signal(),
+      healing: signal(),
+      take: () => undefined,
+      summary: () => undefined
+    } as unknown as RunStore,
     's'
   );
 }
