@@ -91,17 +91,20 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   await upload(page, `${tmpPath}/long.ipynb`, notebook('import time; time.sleep(600)'));
   await upload(page, `${tmpPath}/short.ipynb`, notebook('raise ValueError("no luck")'));
   const panel = await showRuns(page);
-  await execute(page, 'terminal:create-new', {});
-  await page.locator('.jp-Terminal:visible').waitFor();
-  await page.keyboard.type(`convect run ${tmpPath}/long.ipynb\n`);
+  const inTerminal = (line: string) =>
+    page.evaluate(async line => {
+      const { terminals } = window.jupyterapp.serviceManager;
+      const terminal = await terminals.startNew();
+      terminal.send({ type: 'stdin', content: [`${line}\r`] });
+    }, line);
+  await inTerminal(`convect run ${tmpPath}/long.ipynb`);
   const long = panel.getByRole('option', { name: 'long' });
   await expect(long.getByRole('img', { name: 'Running' })).toBeVisible();
   await long.hover();
   await long.getByRole('button', { name: 'Stop long' }).click();
   await expect(long.getByRole('img', { name: 'Cancelled' })).toBeVisible();
 
-  await page.locator('.jp-Terminal:visible').click();
-  await page.keyboard.type(`convect run ${tmpPath}/short.ipynb\n`);
+  await inTerminal(`convect run ${tmpPath}/short.ipynb`);
   await expect(
     page.getByRole('alert').filter({ hasText: 'short failed.' })
   ).toContainText('ValueError: no luck');
