@@ -63,8 +63,9 @@ export default defineConfig([
             './commands',
             './drive',
             './endings',
-            './store',
-            './panel'
+            './model',
+            './panel',
+            './store'
           ]
         }
       ]

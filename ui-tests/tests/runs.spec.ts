@@ -1,3 +1,5 @@
+import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
+
 import {
   execute,
   expect,
@@ -18,11 +20,25 @@ interface ITerminalTab {
       buffer: {
         active: {
           length: number;
-          getLine(index: number): { translateToString(): string };
+          getLine(index: number): { translateToString(trim: boolean): string };
         };
       };
     };
   };
+}
+
+/** All that the terminals show. */
+function terminalText(page: IJupyterLabPageFixture): Promise<string> {
+  return page.evaluate(() =>
+    [...window.jupyterapp.shell.widgets('main')]
+      .map(tab => (tab as unknown as ITerminalTab).content?._term?.buffer.active)
+      .flatMap(text =>
+        Array.from({ length: text?.length ?? 0 }, (_, index) =>
+          text!.getLine(index).translateToString(true)
+        )
+      )
+      .join('')
+  );
 }
 
 test('a failing notebook says why and opens at its cell', async ({
@@ -91,20 +107,18 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   await upload(page, `${tmpPath}/long.ipynb`, notebook('import time; time.sleep(600)'));
   await upload(page, `${tmpPath}/short.ipynb`, notebook('raise ValueError("no luck")'));
   const panel = await showRuns(page);
-  const inTerminal = (line: string) =>
-    page.evaluate(async line => {
-      const { terminals } = window.jupyterapp.serviceManager;
-      const terminal = await terminals.startNew();
-      terminal.send({ type: 'stdin', content: [`${line}\r`] });
-    }, line);
-  await inTerminal(`convect run ${tmpPath}/long.ipynb`);
+  await execute(page, 'terminal:create-new', { cwd: tmpPath });
+  await page.locator('.jp-Terminal:visible').click();
+  await expect.poll(() => terminalText(page)).toMatch(/[$#] *$/);
+  await page.keyboard.type('convect run long.ipynb\n');
   const long = panel.getByRole('option', { name: 'long' });
   await expect(long.getByRole('img', { name: 'Running' })).toBeVisible();
   await long.hover();
   await long.getByRole('button', { name: 'Stop long' }).click();
   await expect(long.getByRole('img', { name: 'Cancelled' })).toBeVisible();
 
-  await inTerminal(`convect run ${tmpPath}/short.ipynb`);
+  await page.locator('.jp-Terminal:visible').click();
+  await page.keyboard.type('convect run short.ipynb\n');
   await expect(
     page.getByRole('alert').filter({ hasText: 'short failed.' })
   ).toContainText('ValueError: no luck');
@@ -159,17 +173,7 @@ test('a run is watched, stopped, run again and deleted', async ({
 
   await run.getByRole('button', { name: 'Terminal' }).click();
   await page.locator('.jp-Terminal:visible').waitFor();
-  const shown = () =>
-    page.evaluate(() =>
-      [...window.jupyterapp.shell.widgets('main')]
-        .map(tab => (tab as unknown as ITerminalTab).content?._term?.buffer.active)
-        .flatMap(text =>
-          Array.from({ length: text?.length ?? 0 }, (_, index) =>
-            text!.getLine(index).translateToString()
-          )
-        )
-        .join('')
-    );
+  const shown = () => terminalText(page);
   await expect.poll(shown).toContain(`runs shell ${id}`);
   await page.keyboard.type('echo it is $PWD\n');
   await expect.poll(shown).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
