@@ -98,20 +98,19 @@ def _lines(entry: dict[str, Json]) -> Iterator[str]:
         yield output.table(rows, ("queue", "waiting", "admitted", ""))
     if entry["holders"]:
         yield ""
+        named = ("namespace", "pod", "node") if entry["namespace"] else ("run", "step")
         rows = [
-            [
-                holder["namespace"],
-                holder["pod"],
-                holder["node"],
-                ", ".join(
-                    f"{_number(item['name'], item['amount'])} {item['name']}"
-                    for item in holder["resources"]
-                ),
-            ]
+            [*(holder[column] for column in named), _held(holder["resources"])]
             for holder in entry["holders"]
         ]
-        yield output.table(rows, ("namespace", "pod", "node", "holds"))
+        yield output.table(rows, (*named, "holds"))
     yield from entry["unknown"]
+
+
+def _held(resources: list[Json]) -> str:
+    return ", ".join(
+        f"{_number(item['name'], item['amount'])} {item['name']}" for item in resources
+    )
 
 
 def _resources(resources: list[Json]) -> str:

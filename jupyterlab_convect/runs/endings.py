@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .events import RunEnd, some_of
-from .model import Run, RunState, State, StepState
+from .events import RunEnd
+from .model import Run, RunState, State, StepState, some_of
 
 _ENDINGS: dict[State, str] = {
     "failed": "failed",

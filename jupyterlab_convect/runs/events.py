@@ -7,14 +7,13 @@ one at a time, so that following a run costs no more than what is new.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
-from .model import GOOD, AttemptState, Progress, Run, RunState, State, StepState
+from .model import GOOD, AttemptState, Progress, Run, RunState, State, StepState, some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,12 +360,3 @@ _APPLY: Mapping[type[Event], Callable[[Fold, Any], None]] = {
     AttemptEnd: Fold._attempt_end,
     StepEnd: Fold._step_end,
 }
-
-
-def some_of(names: Mapping[str, None] | list[str]) -> str:
-    """A few names, and how many more there are."""
-    first = list(itertools.islice(names, 3))
-    more = len(names) - len(first)
-    if more:
-        return f"{', '.join(first)} and {more} more"
-    return " and ".join(filter(None, (", ".join(first[:-1]), first[-1])))

@@ -6,6 +6,7 @@ happened and only grows. `RunState` is the fold of both.
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
 import time
@@ -183,6 +184,15 @@ class RunState:
     steps: dict[str, StepState] = field(default_factory=dict)
     files: Json = None
     """What came of putting the files it made into the project: `put` and `kept`."""
+
+
+def some_of(names: Mapping[str, None] | list[str]) -> str:
+    """A few names, and how many more there are."""
+    first = list(itertools.islice(names, 3))
+    more = len(names) - len(first)
+    if more:
+        return f"{', '.join(first)} and {more} more"
+    return " and ".join(filter(None, (", ".join(first[:-1]), first[-1])))
 
 
 _lock = threading.Lock()

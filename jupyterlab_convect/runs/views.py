@@ -25,8 +25,7 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
         "name": state.name or run.name,
         "path": run.plan.path or run.request.path,
         "runtime": run.runtime,
-        "state": state.state,
-        "reason": state.reason,
+        **standing(state),
         "created": run.created,
         "started": work_began(state),
         "ended": state.ended,
@@ -42,6 +41,17 @@ def summary(run: Run, state: RunState) -> dict[str, Json]:
         "progress": progress_of(state),
         "seq": state.seq,
     }
+
+
+def standing(state: RunState) -> dict[str, Json]:
+    """`state` and `reason`: a run of which nothing has begun is queued, and says why."""
+    steps = state.steps.values()
+    if state.state != "running" or any(step.state in ("starting", "running") for step in steps):
+        return {"state": state.state, "reason": state.reason}
+    queued = [step for step in steps if step.state == "queued"]
+    shown = "queued" if queued and work_began(state) is None else state.state
+    reasons = (step.reason for step in queued if step.reason)
+    return {"state": shown, "reason": state.reason or next(reasons, None)}
 
 
 def _brief(value: Json) -> Json:

@@ -227,7 +227,7 @@ export class RunStore extends Observable {
       this.forget([run]);
     } else if (watched) {
       watched.hear(seq);
-    } else if (!known || known.seq < seq || known.state !== state) {
+    } else if (!known || known.seq < seq) {
       this.ask(run, seq);
     }
   }

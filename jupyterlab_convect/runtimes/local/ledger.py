@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ...runner.identity import is_alive
+from ...runs.model import some_of
 
 TINY = 1e-6
+NOBODY: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,12 @@ class Ledger:
         holder: Mapping[str, Any],
         *,
         force: bool = False,
+        about: Mapping[str, str] = NOBODY,
     ) -> Room | str:
         """Room for `key`, or why there is none; with `force`, room in any case.
 
-        Who has room already keeps it.
+        Who has room already keeps it. `about` is the `run`, the `step` and the `name` by which
+        others are told who has it.
         """
         self._owed.discard(key)
         with self._change() as entries:
@@ -74,13 +78,15 @@ class Ledger:
                 if reason is not None:
                     return reason
                 if chosen is None:
-                    return f"Waiting for {_gpus(need.gpu)}: all are in use."
+                    who = _users(others, "gpus")
+                    return f"Waiting for {_gpus(need.gpu)}: all are in use by {who}."
             chosen = chosen or {}
             entries[key] = {
                 "cpu": need.cpu,
                 "memory": need.memory,
                 "gpus": chosen,
                 "holder": dict(holder),
+                "about": dict(about),
             }
             return Room(tuple(chosen))
 
@@ -191,14 +197,22 @@ def _lacking(need: Need, capacity: Capacity, others: list[Any]) -> str | None:
     cpu = sum(each["cpu"] for each in others)
     if cpu + need.cpu > capacity.cpu + TINY:
         unit = "CPU" if need.cpu == 1 else "CPUs"
-        return f"Waiting for {need.cpu:g} {unit}: {cpu:g} of {capacity.cpu:g} are in use."
+        who = _users(others, "cpu")
+        return f"Waiting for {need.cpu:g} {unit}: {cpu:g} of {capacity.cpu:g} are in use by {who}."
     memory = sum(each["memory"] for each in others)
     if memory + need.memory > capacity.memory + TINY:
+        who = _users(others, "memory")
         return (
             f"Waiting for {_gib(need.memory)} of memory: "
-            f"{_gib(memory)} of {_gib(capacity.memory)} are in use."
+            f"{_gib(memory)} of {_gib(capacity.memory)} are in use by {who}."
         )
     return None
+
+
+def _users(others: list[Any], what: str) -> str:
+    """Who uses it, as far as that is known."""
+    known = (each["about"]["name"] for each in others if each[what] and each.get("about"))
+    return some_of(list(dict.fromkeys(known)) or ["others"])
 
 
 def _choose_gpus(

@@ -37,6 +37,7 @@ from . import machine
 from .checks import check_plan, cpu_limit, memory_limit, need_of
 from .ledger import Capacity, Ledger
 from .machine import GpuDevice
+from .overview import overview
 from .processes import end_attempt, remove_leftovers
 from .secret_values import environment, without_secrets
 from .warm import WarmProcess
@@ -115,6 +116,10 @@ class LocalRuntime(StepRuntime):
         self.warm_up()
         return await asyncio.to_thread(lambda: check_plan(plan, self.capacity, self.devices))
 
+    async def top(self) -> dict[str, Json] | None:
+        used = await asyncio.to_thread(self.ledger.used)
+        return overview(self.capacity, self.devices, list(used.values()))
+
     def warm_up(self) -> None:
         """Have the warm processes ready for the next step; costs nothing when they are."""
         for launch in (None, own_launch()):
@@ -144,7 +149,8 @@ class LocalRuntime(StepRuntime):
         found = _identity(attempt)
         runs = found is not None and is_alive(found)
         holder = found if runs and found is not None else identify(os.getpid())
-        room = self.ledger.take(_key(attempt), need, self.capacity, holder, force=runs)
+        about = {"run": attempt.run, "step": attempt.step.id, "name": attempt.step.name}
+        room = self.ledger.take(_key(attempt), need, self.capacity, holder, force=runs, about=about)
         return room if isinstance(room, str) else None
 
     def release(self, attempt: Attempt) -> None:

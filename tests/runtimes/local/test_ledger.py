@@ -25,14 +25,25 @@ def ledger(tmp_path):
 def test_what_fits_gets_room_and_the_rest_waits_with_a_reason(ledger, me):
     assert ledger.take("a", Need(cpu=3), CAPACITY, me) == Room()
     reason = ledger.take("b", Need(cpu=2), CAPACITY, me)
-    assert reason == "Waiting for 2 CPUs: 3 of 4 are in use."
+    assert reason == "Waiting for 2 CPUs: 3 of 4 are in use by others."
     assert ledger.take("c", Need(cpu=1, memory=6 * 2**30), CAPACITY, me) == Room()
     ledger.give_back("a")
     reason = ledger.take("b", Need(cpu=2, memory=3 * 2**30), CAPACITY, me)
-    assert reason == "Waiting for 3 GiB of memory: 6 GiB of 8 GiB are in use."
+    assert reason == "Waiting for 3 GiB of memory: 6 GiB of 8 GiB are in use by others."
     ledger.give_back("c")
     ledger.give_back("c")
     assert ledger.take("b", Need(cpu=2), CAPACITY, me) == Room()
+
+
+def test_who_waits_is_told_who_has_the_room(ledger, me):
+    def take(key, need, name):
+        about = {"run": "r", "step": key, "name": name}
+        return ledger.take(key, need, CAPACITY, me, about=about)
+
+    for number, name in enumerate(("slow", "train", "slow")):
+        assert take(str(number), Need(cpu=1, gpu=number % 2), name) == Room(("0",) * (number % 2))
+    assert take("b", Need(cpu=2), "b") == "Waiting for 2 CPUs: 3 of 4 are in use by slow and train."
+    assert take("c", Need(cpu=0, gpu=2), "c") == "Waiting for 2 GPUs: all are in use by train."
 
 
 def test_small_parts_add_up_exactly(ledger, me):
@@ -46,7 +57,7 @@ def test_gpus_are_given_whole_or_in_parts(ledger, me):
     assert ledger.take("whole", Need(cpu=0, gpu=1), CAPACITY, me) == Room(("1",))
     assert ledger.take("other half", Need(cpu=0, gpu=0.5), CAPACITY, me) == Room(("0",))
     assert ledger.take("w", Need(cpu=0, gpu=1), CAPACITY, me) == (
-        "Waiting for 1 GPU: all are in use."
+        "Waiting for 1 GPU: all are in use by others."
     )
     assert ledger.take("none", Need(cpu=0), CAPACITY, me) == Room()
 
