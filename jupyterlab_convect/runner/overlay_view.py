@@ -118,7 +118,7 @@ class _Overlaid:
         (folder / "work").chmod(0o700)
         live = [path for path in live if (root / path).is_dir()]
         private = [path for path in private if (root / path).is_dir()]
-        for path in (*live, *private):
+        for path in () if is_open else (*live, *private):
             (self.upper / path).mkdir(parents=True, exist_ok=True)
         self.mounted = {*live, *private}
         folders = list(self._folders())

@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,34 +123,32 @@ class View(ABC):
 
 def live_in(outside: Outside, spec: ViewSpec) -> list[str]:
     """What stays as it is for everybody below a folder outside of the project."""
-    root = outside.path
-    shared = (*map(str, (*spec.protected, *spec.writable)), tempfile.gettempdir(), *mount_points())
-    live = set(map(Path, shared))
+    top = f"{outside.path}/"
+    shared = {*map(str, (*spec.protected, *spec.writable)), tempfile.gettempdir(), *mount_points()}
+    live = {path.removeprefix(top) for path in shared if path.startswith(top)}
     if not outside.is_link:
-        live.update(folder for folder in root.iterdir() if _is_of_programs(folder))
-    below = sorted(path for path in live if path != root and path.is_relative_to(root))
-    return [
-        path.relative_to(root).as_posix()
-        for path in below
-        if not spec.root.is_relative_to(path) and not _is_within(path, below)
-    ]
+        with os.scandir(outside.path) as entries:
+            live.update(entry.name for entry in entries if _is_of_programs(entry))
+    live.difference_update(_way(f"{spec.root}".removeprefix(top)))
+    return sorted(path for path in live if live.isdisjoint(_way(_parent(path))))
 
 
-def _is_of_programs(folder: Path) -> bool:
+def _is_of_programs(entry: os.DirEntry[str]) -> bool:
     """Whether programs and their settings are in a folder of somebody's home."""
-    return (
-        not folder.is_symlink()
-        and folder.is_dir()
-        and (
-            folder.name.startswith(".")
-            or (folder / "conda-meta").exists()
-            or (folder / "pyvenv.cfg").exists()
-        )
-    )
+    if not entry.is_dir(follow_symlinks=False):
+        return False
+    marks = (f"{entry.path}/{name}" for name in ("conda-meta", "pyvenv.cfg"))
+    return entry.name.startswith(".") or any(map(os.path.lexists, marks))
 
 
-def _is_within(path: Path, folders: Iterable[Path]) -> bool:
-    return any(path != folder and path.is_relative_to(folder) for folder in folders)
+def _way(path: str) -> list[str]:
+    """A path, and every folder on the way to it."""
+    parts = path.split("/")
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def is_below(path: str, folders: Collection[str]) -> bool:
