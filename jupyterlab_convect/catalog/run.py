@@ -236,18 +236,24 @@ def in_view(given: Mapping[str, Json], merged: Path) -> dict[str, Json]:
     """
     view = given.get("view") or {"root": given["root"], "layers": []}
 
-    def real(value: Json) -> Json:
+    def real(name: str, value: Json) -> Json:
         path = file_in(value)
         inside = None if path is None else os.path.relpath(Path(given["root"], path), view["root"])
         if inside is None or inside.startswith(".."):
             return value
-        found = _seen(inside, view["layers"], merged)
+        try:
+            found = _seen(inside, view["layers"], merged)
+        except FileNotFoundError:
+            raise ConvectError(
+                f"An earlier step deleted the file {path} for the input “{name}”."
+            ) from None
         return value if found is None else {**value, "file": str(found)}
 
-    return {name: real(value) for name, value in given["arguments"].items()}
+    return {name: real(name, value) for name, value in given["arguments"].items()}
 
 
 def _seen(path: str, layers: Sequence[Json], merged: Path) -> Path | None:
+    """Where it lies; None when no layer knows it, FileNotFoundError when a step deleted it."""
     above: list[tuple[Path, Sequence[str]]] = []
     for layer in layers:
         hidden = layer.get("deleted", ())
@@ -257,6 +263,8 @@ def _seen(path: str, layers: Sequence[Json], merged: Path) -> Path | None:
         if place.is_dir():
             above.append((place, [item for item in hidden if _below(item, path)]))
         if any(_below(path, item) for item in hidden):
+            if not above:
+                raise FileNotFoundError(path)
             break
     if len(above) < 2:
         return above[0][0] if above else None

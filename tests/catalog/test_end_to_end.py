@@ -215,3 +215,25 @@ async def test_a_failing_part_of_a_graph_is_named_and_the_rest_is_skipped(
     assert state.state == "failed"
     assert state.steps["g.once"].reason == "g.once exited with code 4: no luck"
     assert state.steps["g.again"].state == "skipped"
+
+
+async def test_a_component_does_not_find_what_an_earlier_step_deleted(
+    workspace: Workspace, tmp_path: Path, write_notebook: Callable[..., Path]
+) -> None:
+    root = tmp_path / "root"
+    write_notebook(root / "delete.ipynb", "import os; os.unlink('data.txt')")
+    (root / "data.txt").write_text("old")
+    definitions = import_all(workspace, tmp_path / "specs", COUNT)
+    digest = definitions["Count lines"]["digest"]
+    nodes = {
+        "delete": {"kind": "notebook", "path": "delete.ipynb"},
+        "count": {
+            "kind": "component",
+            "component": digest,
+            "after": ["delete"],
+            "inputs": {"text": {"file": "data.txt"}},
+        },
+    }
+    state = await run(workspace, root, nodes, definitions)
+    assert state.steps["count"].state == "failed", explain(state)
+    assert "An earlier step deleted the file data.txt" in state.steps["count"].reason

@@ -19,6 +19,7 @@ import pytest
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.run import in_view
+from jupyterlab_convect.errors import ConvectError
 
 pytestmark = pytest.mark.slow
 
@@ -347,7 +348,7 @@ def test_files_are_those_that_the_run_sees(tmp_path: Path) -> None:
         {"folder": str(made), "deleted": ["sub/data/c", "sub/gone"]},
         {"folder": str(pinned)},
     ]
-    names = ("data", "one", "two", "gone", "../../out", str(tmp_path / "elsewhere"))
+    names = ("data", "one", "two", "../../out", str(tmp_path / "elsewhere"))
     given = {
         "root": "/home/project/sub",
         "view": {"root": "/home/project", "layers": layers},
@@ -356,12 +357,15 @@ def test_files_are_those_that_the_run_sees(tmp_path: Path) -> None:
     found = in_view(given, tmp_path / "merged")
     assert found["one"] == {"file": str(pinned / "sub/one")}
     assert found["two"] == {"file": str(made / "sub/two")}
-    for name in ("gone", "../../out", str(tmp_path / "elsewhere")):
+    for name in ("../../out", str(tmp_path / "elsewhere")):
         assert found[name] == {"file": name}
     assert found["value"] == 3
     data = Path(found["data"]["file"])
     assert {file.name: file.read_text() for file in data.iterdir()} == {"a": "new", "b": "kept"}
     assert (pinned / "sub/data/c").exists()
+    given["arguments"] = {"text": {"file": "gone"}}
+    with pytest.raises(ConvectError, match="earlier step deleted the file gone for the input"):
+        in_view(given, tmp_path / "merged")
 
 
 def write_wheel(folder: Path) -> None:
