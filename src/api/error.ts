@@ -31,10 +31,17 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof ConvectError && error.isUnreachable;
 }
 
+let translate = (sentence: string): string => sentence;
+
+/** Have `sentenceOf` give what the server says in the language of the page. */
+export function translateSentences(how: (sentence: string) => string): void {
+  translate = how;
+}
+
 /** The sentence to show for any error, with its hint. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ConvectError && error.hint) {
-    return `${error.message} ${error.hint}`;
+    return `${translate(error.message)} ${translate(error.hint)}`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return translate(error instanceof Error ? error.message : String(error));
 }

@@ -38,6 +38,9 @@ export const panel: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    if (translator && !translator.languageCode.startsWith('en')) {
+      void import('../ui/answers').then(({ speak }) => speak(trans));
+    }
     const widget = new RunsPanel(runs, app.commands, trans);
     widget.id = 'jp-convect-runs';
     widget.title.icon = convectIcon;

@@ -136,7 +136,6 @@ const SENTENCES = [
   trans.__('Watching %1 in namespace %2'),
   trans.__('Watching step %1 of run %2'),
   trans.__('Reading the log of container %1 in pod %2'),
-  trans.__('Its results could not be copied back. %1'),
   trans.__('There are %1 more differences.'),
   trans.__('There is 1 more difference.'),
   trans.__('Stop it first.'),
@@ -157,10 +156,7 @@ const SENTENCES = [
   trans.__('somebody deleted it after the run was submitted'),
   trans.__('something in it changed after the run was submitted'),
   trans.__('it is not kept with the run any more'),
-  trans.__('it cannot be written: %1'),
-  trans.__(
-    'The folder %1 is too large to copy for a run: it has more than %2 files or %3.'
-  )
+  trans.__('it cannot be written: %1')
 ];
 
 /** Sentences that end in another one. */
@@ -168,7 +164,9 @@ const WRAPPERS = [
   trans.__('Attempt %1 of %2 failed: %3 The next one starts in %4 s.'),
   trans.__('All %1 attempts failed. The last: %2'),
   trans.__('%1 failed: %2'),
-  trans.__('%1 was lost: %2')
+  trans.__('%1 was lost: %2'),
+  trans.__('Its results could not be copied back. %1'),
+  trans.__('%1 It is being stopped.')
 ];
 
 /** A pattern of what may stand in the places, and which place each group is. */
@@ -181,6 +179,15 @@ interface IPattern {
 
 let patterns: IPattern[] | null = null;
 
+/** More sentences that the server says. */
+let learnt: readonly string[] = [];
+
+/** Know these sentences, too. */
+export function learn(sentences: readonly string[]): void {
+  learnt = sentences;
+  patterns = null;
+}
+
 /**
  * What the server says, in the language of the page. What is not known stays as
  * it is, and so do names and the words of programs within a sentence.
@@ -188,7 +195,8 @@ let patterns: IPattern[] | null = null;
 export function translated(text: string, bundle: TranslationBundle): string {
   patterns ??= [
     ...SENTENCES.map(sentence => patternOf(sentence, false)),
-    ...WRAPPERS.map(sentence => patternOf(sentence, true))
+    ...WRAPPERS.map(sentence => patternOf(sentence, true)),
+    ...learnt.map(sentence => patternOf(sentence, false))
   ];
   for (const { sentence, pattern, places, wraps } of patterns) {
     const found = pattern.exec(text);

@@ -4,6 +4,8 @@ import { join } from 'path';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Gettext } from '@jupyterlab/translation/lib/gettext';
 
+import { ConvectError, sentenceOf, translateSentences } from '../../api';
+import { speak } from '../answers';
 import { reasonOf, translated } from '../sentences';
 
 const file = join(
@@ -73,5 +75,39 @@ describe('what the server says', () => {
       'train 失败：已停止。'
     );
     expect(reasonOf({ reason: null, steps_total: 1 }, trans)).toBeNull();
+  });
+});
+
+describe('what the server answers', () => {
+  afterAll(() => translateSentences(sentence => sentence));
+
+  it('is said in the language of the page, sentence and hint', () => {
+    const refused = new ConvectError(
+      'http://10.0.0.1/x is an internal address, which catalogs must not read.',
+      422,
+      'refused',
+      'An administrator can open it with c.Convect.catalog_hosts.'
+    );
+    expect(sentenceOf(refused)).toContain('is an internal address');
+    speak(chinese());
+    expect(sentenceOf(refused)).toBe(
+      'http://10.0.0.1/x 是内部地址，目录不得读取。 管理员可以用 c.Convect.catalog_hosts 放行。'
+    );
+  });
+
+  it.each([
+    [
+      'The file a.txt for the input “text” is not there.',
+      '输入“text”的文件 a.txt 不存在。'
+    ],
+    [
+      'Its results could not be copied back. You are not allowed to read logs in namespace ana: no.',
+      '无法取回其结果。您无权在命名空间 ana 中执行此操作（read logs）：no。'
+    ],
+    ['Something that nobody translated.', 'Something that nobody translated.']
+  ])('says %s', (said, expected) => {
+    const trans = chinese();
+    speak(trans);
+    expect(translated(said, trans)).toBe(expected);
   });
 });
