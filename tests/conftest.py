@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from typing import Any
 
 import ipykernel
 import pytest
+import waiting
 from jupyter_server.serverapp import ServerApp
 from openapi_core import OpenAPI
 from openapi_core.exceptions import OpenAPIError
@@ -136,40 +136,14 @@ async def server(jp_serverapp: ServerApp, http_server: Any) -> AsyncIterator[Ser
     ServerApp.clear_instance()
 
 
-PATIENCE = 120.0
-"""Seconds until a test gives up on something that takes a second or two on a machine at rest."""
-
-
 @pytest.fixture(scope="session")
 def until() -> Callable[..., Any]:
-    """Wait until something holds, and give it back; for tests without an event loop."""
-
-    def wait(holds: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
-        deadline = time.monotonic() + seconds
-        while not (found := holds()):
-            assert time.monotonic() < deadline, f"{what} never came true"
-            time.sleep(0.02)
-        return found
-
-    return wait
+    return waiting.until
 
 
 @pytest.fixture(scope="session")
 def eventually() -> Callable[..., Any]:
-    """The same on an event loop; what holds may have to be awaited."""
-
-    async def wait(holds: Callable[[], Any], what: str = "it", seconds: float = PATIENCE) -> Any:
-        deadline = time.monotonic() + seconds
-        while True:
-            found = holds()
-            if inspect.isawaitable(found):
-                found = await found
-            if found:
-                return found
-            assert time.monotonic() < deadline, f"{what} never came true"
-            await asyncio.sleep(0.02)
-
-    return wait
+    return waiting.eventually
 
 
 class OtherPython:
@@ -229,7 +203,7 @@ class Api:
         self._check(verb, path, response)
         return response.code, json.loads(response.body) if response.body else None
 
-    async def ended(self, run_id: str, seconds: float = 60) -> Any:
+    async def ended(self, run_id: str, seconds: float = waiting.PATIENCE) -> Any:
         """The run when it has ended."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

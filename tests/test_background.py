@@ -8,6 +8,7 @@ import logging
 import threading
 
 import pytest
+from waiting import eventually
 
 from jupyterlab_convect.background import MOST, Health, forever, forever_in_thread
 from jupyterlab_convect.errors import ConvectError
@@ -87,8 +88,7 @@ async def test_it_can_be_cancelled_while_it_waits_to_try_again() -> None:
         raise ValueError
 
     task = asyncio.create_task(forever("Counting sheep", work, health))
-    while not health.troubles():
-        await asyncio.sleep(0)
+    await eventually(health.troubles)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -4,11 +4,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from jupyterlab_convect import client
 from jupyterlab_convect.errors import ConvectError
@@ -161,10 +161,7 @@ def test_a_sweep_outlives_it_with_the_runs_that_wait_for_their_turn(train: str) 
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ):
-        deadline = time.monotonic() + 60
-        while not (len(runs := client.runs()) == 3 and all(run.succeeded for run in runs)):
-            assert time.monotonic() < deadline, runs
-            time.sleep(0.05)
+        until(lambda: [run.succeeded for run in client.runs()] == [True] * 3, "all succeeded")
 
 
 def test_a_file_beside_the_working_folder(train: str, folder: Path) -> None:

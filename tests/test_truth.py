@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from traitlets.config import Config
+from waiting import eventually
 
 from jupyterlab_convect.cli.shell import running_attempt
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.runs.made import describe, put_when_asked
-from jupyterlab_convect.runs.model import Request, Run, RunState, Selection
+from jupyterlab_convect.runs.model import Request, Run, RunState, Selection, StepState
 from jupyterlab_convect.runtimes.base import StepRuntime
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
@@ -546,13 +547,14 @@ async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(
     waits = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(.01)"
     (project / "read.py").write_text(f"{waits}\n{READ}\npathlib.Path('log').unlink()")
     first = await start(workspace, request(project, parameters={"x": 1}))
-    while workspace.store.read(first.id).state.steps["read"].state != "running":
-        await asyncio.sleep(0.02)
+
+    def step(run: Run, name: str) -> StepState:
+        return workspace.store.read(run.id).state.steps[name]
+
+    await eventually(lambda: step(first, "read").state == "running", "the first runs")
     second = await start(workspace, request(project, parameters={"x": 2}))
-    while workspace.store.read(second.id).state.steps["make"].state != "queued":
-        await asyncio.sleep(0.02)
-    while not (reason := workspace.store.read(second.id).state.steps["make"].reason):
-        await asyncio.sleep(0.02)
+    await eventually(lambda: step(second, "make").state == "queued", "the second waits")
+    reason = await eventually(lambda: step(second, "make").reason, "it says why")
     assert f"Waiting for its turn: run {first.id} works in {project}" in reason
     gate.touch()
     for run, expected in ((first, 17), (second, 27)):

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
@@ -200,10 +200,8 @@ def test_it_can_be_stopped(component: Make, tmp_path: Path, attempt_at: Any) -> 
     attempt = attempt_at(tmp_path, made)
     attempt.approvals.give(made)
     process = attempt.start()
-    deadline = time.monotonic() + 60
-    while "started" not in (attempt.log if (attempt.folder / "log.txt").exists() else ""):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    log = attempt.folder / "log.txt"
+    until(lambda: log.exists() and "started" in attempt.log, "it started")
     process.send_signal(signal.SIGTERM)
     process.wait(60)
     assert attempt.outcome["state"] == "cancelled"

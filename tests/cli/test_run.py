@@ -4,12 +4,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from jupyterlab_convect.cli import main
 
@@ -194,10 +194,8 @@ def test_a_detached_run_goes_on_without_the_terminal(
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     run_id = out.strip()
-    deadline = time.monotonic() + 60
-    while (run := only_run(capsys))["ended"] is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: only_run(capsys)["ended"], "it ended")
+    run = only_run(capsys)
     assert (run["id"], run["state"]) == (run_id, "succeeded")
 
 
@@ -226,10 +224,8 @@ def test_a_closed_terminal_leaves_the_run_to_others(
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
     go_on.touch()
-    deadline = time.monotonic() + 60
-    while (run := only_run(capsys))["ended"] is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: only_run(capsys)["ended"], "it ended")
+    run = only_run(capsys)
     assert run["state"] == "succeeded"
     assert len(run["steps"]["wait"]["attempts"]) == 1
 

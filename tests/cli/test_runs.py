@@ -14,6 +14,7 @@ from typing import Any
 
 import ipykernel
 import pytest
+from waiting import until
 
 from jupyterlab_convect.cli import main
 from jupyterlab_convect.cli.runs import size, when
@@ -56,10 +57,7 @@ def three(made: Path, work: Path) -> list[str]:
 
 def recorded(runs: Path, run_id: str) -> None:
     """Wait for the record of the environment, which comes after the end."""
-    deadline = time.monotonic() + 60
-    while not (runs / run_id / "steps" / "step" / "1" / "environment.json").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until((runs / run_id / "steps" / "step" / "1" / "environment.json").exists, "it was recorded")
 
 
 def test_the_environment_is_listed_and_compared(
@@ -254,9 +252,8 @@ def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
     write_notebook(work / "a.ipynb", waits, "print('done')")
     code = "import sys; from jupyterlab_convect.cli import main; sys.exit(main())"
     process = subprocess.Popen([sys.executable, "-c", code, "run", "a.ipynb"])
-    while not list(Path(os.environ["CONVECT_RUNS_DIR"]).glob("2*/steps/a/*/runner.json")):
-        assert process.poll() is None
-        time.sleep(0.01)
+    found = Path(os.environ["CONVECT_RUNS_DIR"]).glob
+    until(lambda: list(found("2*/steps/a/*/runner.json")), "the step was started")
     process.kill()
     process.wait()
 
@@ -268,13 +265,9 @@ def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
 
     run, said = look()
     assert (run["state"], "another process goes on" in said) == ("running", True)
-    deadline = time.monotonic() + 60
-    while "another process goes on" in look()[1]:  # It has not begun yet.
-        assert time.monotonic() < deadline
+    until(lambda: "another process goes on" not in look()[1], "another process drives it")
     go_on.touch()
-    while look()[0]["state"] != "succeeded":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: look()[0]["state"] == "succeeded", "it succeeded")
 
 
 def test_the_files_of_a_run_are_listed_and_put(

@@ -3,11 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 Convect = Callable[..., tuple[int, str, str]]
 
@@ -28,10 +28,7 @@ def running(work: Path, convect: Convect, signals: Path) -> str:
     )
     code, out, err = convect("run", "a.py", "--detach")
     assert code == 0, err
-    deadline = time.monotonic() + 60
-    while not (signals / "up").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until((signals / "up").exists, "the step runs")
     return out.split()[-1]
 
 
@@ -39,20 +36,19 @@ def running(work: Path, convect: Convect, signals: Path) -> str:
 def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect, signals: Path) -> None:
     program = Path(sys.executable).with_name("convect")
     words = [str(program), "runs", "shell", "latest", "a"]
-    env, deadline = {**os.environ, "SHELL": "/bin/sh"}, time.monotonic() + 60
+    env = {**os.environ, "SHELL": "/bin/sh"}
 
     def look() -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, env=env, input="pwd; exit 4", capture_output=True, text=True)
 
     # The step runs before anybody has noticed.
-    while "does not run now" in (here := look()).stderr:
-        assert time.monotonic() < deadline
+    until(lambda: "does not run now" not in look().stderr, "it is known to run")
+    here = look()
     assert (here.returncode, here.stdout.strip()) == (4, str(work.resolve())), here.stderr
     said = subprocess.run([*words, "-c", "no-such-program"], capture_output=True, text=True)
     assert said.returncode == 2
     assert "no-such-program cannot be started in " in said.stderr
     (signals / "go").touch()
-    deadline = time.monotonic() + 60
-    while (ended := convect("runs", "shell", running, "-c", "true"))[0] != 2:
-        assert time.monotonic() < deadline
+    until(lambda: convect("runs", "shell", running, "-c", "true")[0] == 2, "it ended")
+    ended = convect("runs", "shell", running, "-c", "true")
     assert "No step of the run is running now." in ended[2]

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import Any
 
-from support import until
+from waiting import until
 
 from jupyterlab_convect.runtimes.kubernetes.api import Api
 

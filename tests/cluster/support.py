@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -157,12 +156,3 @@ async def start_document(lab: Any, document: Any) -> Run:
     lab.hand_over()
     await lab.engine.submit(run)
     return run
-
-
-def until(check: Callable[[], Any], what: str, seconds: float = 40) -> Any:
-    """What `check` gives, once it gives something. For use in a thread."""
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline, f"{what} never happened"
-        time.sleep(0.1)
-    return found

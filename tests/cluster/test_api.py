@@ -12,7 +12,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support import RBAC, until
+from support import RBAC
+from waiting import until
 
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.runs.engine import Engine
@@ -50,7 +51,7 @@ def test_a_version_that_is_too_old(bed: Any, monkeypatch: pytest.MonkeyPatch) ->
         pytest.skip("Not on a cluster of others.")
     bed.testbed.kill("apiserver")
     bed.testbed.restart("apiserver")  # It remembers nothing of what was before.
-    until(lambda: _answers(bed), "an answer of the API server", 60)
+    until(lambda: _answers(bed), "an answer of the API server")
     monkeypatch.setattr("jupyterlab_convect.runtimes.kubernetes.reflector.ROUND", 5)
     with pytest.raises(ApiError) as refusal:
         Reflector(bed.admin, "configmaps", lambda: None, Health())._follow("1")

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from jupyterlab_convect.runs import environments
 sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
 
 import test_conformance as suite
+from waiting import eventually
 
 # What needs no files but those that are declared.
 for name in (
@@ -45,12 +45,7 @@ async def lab(make_lab: Callable[..., Any]) -> Any:
     return make_lab(shared=False)
 
 
-async def until(check: Callable[[], Any], seconds: float = 60) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline, "It never happened."
-        await asyncio.sleep(0.05)
-    return found
+until = eventually
 
 
 def read(path: Path) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
 from support import start_document
+from waiting import eventually
 
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.pipeline.plan import to_json
@@ -187,10 +186,7 @@ async def test_stop_timeout_and_the_next_server(lab: Any, bed: Any) -> None:
     nodes = {"late": node(slow, timeout="2s"), "stopped": node(slow)}
     run = await start(lab, nodes, slow)
     log = lab.store.attempt_folder(run.id, "stopped", 1) / "log.txt"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and log.read_text() == "begun\n"):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.1)
+    await eventually(lambda: log.exists() and log.read_text() == "begun\n", "it began")
     await lab.close()
     lab.open()
     await lab.engine.resume()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import eventually
 
 from jupyterlab_convect.pipeline.plan import Kubernetes
 from jupyterlab_convect.pipeline.resolve import plan_for_file
@@ -34,8 +35,12 @@ async def scheduled(bed: Any, lab: Any, **settings: Any) -> bool:
                     return bool(condition["status"] == "True")
         return None
 
-    while (answer := await asyncio.to_thread(verdict)) is None:
-        await asyncio.sleep(0.1)
+    async def decided() -> bool:
+        return await asyncio.to_thread(verdict) is not None
+
+    await eventually(decided, "the scheduler decided")
+    answer = verdict()
+    assert answer is not None
     await lab.engine.stop(run.id)
     await lab.engine.wait(run.id, 60)
     return answer
@@ -97,11 +102,12 @@ async def test_quotas_are_counted(bed: Any, make_lab: Any) -> None:
     lab = make_lab("viewer")
     bed.create("ResourceQuota", "two", spec={"hard": {"requests.nvidia.com/gpu": "2"}})
     try:
-        await asyncio.sleep(0)
-        deadline = asyncio.get_running_loop().time() + 20
-        while "quota" not in (said := await problems(lab, resources={"gpu": 3})):
-            assert asyncio.get_running_loop().time() < deadline
-            await asyncio.sleep(0.5)
+
+        async def told() -> Any:
+            said = await problems(lab, resources={"gpu": 3})
+            return said if "quota" in said else None
+
+        said = await eventually(told, "the quota is known")
         assert said["quota"] == ("error", "It needs 3 GPUs, but the quota two allows 2 in all.")
     finally:
         bed.admin.delete(bed.admin.place("resourcequotas", "two"))
@@ -111,11 +117,12 @@ async def test_top(bed: Any, make_lab: Any) -> None:
     lab = make_lab("viewer")
     lab.write("a.py", "import time\ntime.sleep(60)")
     run = await lab.start("a.py", settings={"resources": {"gpu": 1}})
-    deadline = asyncio.get_running_loop().time() + 40
-    while run.id not in [(await lab.runtime.top())["holders"] or [{}]][0][0].get("run", ""):
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.5)
-    top = await lab.runtime.top()
+
+    async def held() -> Any:
+        top = await lab.runtime.top()
+        return top if run.id in (top["holders"] or [{}])[0].get("run", "") else None
+
+    top = await eventually(held, "its GPU is held")
     gpu = next(item for item in top["gpus"] if item["resource"] == "nvidia.com/gpu")
     assert gpu["free"] == gpu["total"] - 1
     assert top["unknown"] == []
@@ -157,8 +164,7 @@ async def test_top_and_shell_on_the_command_line(bed: Any, lab: Any, tmp_path: A
     assert bed.namespace in done.stdout
     lab.write("a.py", "open('up', 'w'); import time; time.sleep(60)")
     run = await lab.start("a.py")
-    while not (lab.root / "up").exists():
-        await asyncio.sleep(0.1)
+    await eventually((lab.root / "up").exists, "the step runs")
     done = await convect(
         "runs", "shell", run.id, "-c", "sh", "-c", "echo $CONVECT_SECRETS $0; exit 3"
     )
@@ -210,9 +216,5 @@ async def test_room_on_one_node_counts(make_lab: Any, bed: Any) -> None:
         assert (await lab.engine.wait(run.id, 60)).state == "cancelled"
 
 
-async def until(check: Any, seconds: float = 40) -> Any:
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not (found := await asyncio.to_thread(check)):
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.1)
-    return found
+async def until(check: Any) -> Any:
+    return await eventually(lambda: asyncio.to_thread(check))

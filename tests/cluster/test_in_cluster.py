@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +13,8 @@ from typing import Any
 
 import pytest
 import yaml
-from support import PROJECT, RBAC, USER, until
+from support import PROJECT, RBAC, USER
+from waiting import until
 
 from jupyterlab_convect.routes import schema
 from jupyterlab_convect.runtimes.kubernetes.api import ApiError
@@ -129,7 +129,7 @@ def server(bed: Any, site: None, claim: str) -> Iterator[Server]:
     place = bed.admin.place("pods", "jupyter-ana")
     address = until(lambda: bed.admin.get(place)["status"].get("podIP"), "an address")
     server = Server(address)
-    until(server.answers, "an answer of the server", 60)
+    until(server.answers, "an answer of the server")
     yield server
     bed.admin.delete(place, gracePeriodSeconds=0)
     until(lambda: _is_gone(bed, place), "the end of the server")
@@ -167,10 +167,8 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
     else:
         assert said == []
     run = server("POST", "runs", body)
-    deadline = time.monotonic() + 60
-    while (seen := server("GET", f"runs/{run['id']}"))["ended"] is None:
-        assert time.monotonic() < deadline, seen
-        time.sleep(0.2)
+    until(lambda: server("GET", f"runs/{run['id']}")["ended"], "the run ended")
+    seen = server("GET", f"runs/{run['id']}")
     assert seen["state"] == "succeeded", seen
     (step,) = seen["steps"].values()
     assert step["outputs"] == {"twice": 42}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support import until
+from waiting import eventually, until
 
 from jupyterlab_convect.pipeline.resolve import plan_for_file
 from jupyterlab_convect.runtimes.kubernetes.queues import LABEL
@@ -75,13 +75,11 @@ async def problems(lab: Any, queue: str) -> dict[str, str]:
 
 
 async def waiting(lab: Any, run: Any, words: str) -> Any:
-    deadline = asyncio.get_running_loop().time() + 40
-    while True:
+    def look() -> Any:
         attempts = lab.store.read(run.id).state.steps["a"].attempts
-        if attempts and words in (attempts[-1].reason or ""):
-            return attempts[-1]
-        assert asyncio.get_running_loop().time() < deadline, attempts
-        await asyncio.sleep(0.1)
+        return attempts[-1] if attempts and words in (attempts[-1].reason or "") else None
+
+    return await eventually(look, f"“{words}” was said")
 
 
 async def test_a_step_waits_in_a_queue(make_lab: Any, queue: str, bed: Any) -> None:
@@ -102,12 +100,12 @@ async def test_a_step_waits_in_a_queue(make_lab: Any, queue: str, bed: Any) -> N
     assert "insufficient unused quota" in seen.detail
     third = await labs[2].start("a.py", settings=settings(queue))
     await waiting(labs[2], third, "1 before it")
-    top = await labs[2].runtime.top()
-    deadline = asyncio.get_running_loop().time() + 30
-    while {q["name"]: q["waiting"] for q in top["queues"]}["team"] != 2:
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(1)
-        top = await labs[2].runtime.top()
+
+    async def both_wait() -> bool:
+        queues = (await labs[2].runtime.top())["queues"]
+        return bool({each["name"]: each["waiting"] for each in queues}["team"] == 2)
+
+    await eventually(both_wait, "two wait")
     said = (await problems(labs[2], queue))["would-wait"]
     assert said == "It would wait: 2 wait in the queue team already."
     for lab in labs:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from support import start_document
+from waiting import PATIENCE, eventually
 
 CONVECT = str(Path(sys.executable).with_name("convect"))
 
@@ -48,7 +49,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
-    def see(self, pattern: str, seconds: float = 30) -> str:
+    def see(self, pattern: str, seconds: float = PATIENCE) -> str:
         """Wait until it is on the screen."""
         deadline = time.monotonic() + seconds
         while not (found := re.search(pattern, self.screen)):
@@ -64,7 +65,7 @@ class Terminal:
         return found[0]
 
     def end(self) -> int:
-        return self._process.wait(20)
+        return self._process.wait(PATIENCE)
 
     def close(self) -> None:
         self._process.kill()
@@ -89,9 +90,12 @@ def environment(bed: Any, tmp_path: Path) -> Callable[[Any], dict[str, str]]:
 
 
 async def running(lab: Any, run: Any) -> None:
-    while (step := lab.store.read(run.id).state.steps["a"]).state != "running":
+    def runs() -> bool:
+        step = lab.store.read(run.id).state.steps["a"]
         assert step.ended is None, step.reason
-        await asyncio.sleep(0.1)
+        return bool(step.state == "running")
+
+    await eventually(runs, "the step runs")
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support import until
+from waiting import PATIENCE, until
 
 QUICK = "print('done')"
 WAIT = "import pathlib, time\npathlib.Path('up').touch()\n" + (
@@ -24,7 +24,9 @@ def gpus(count: int, kind: str | None = None) -> dict[str, Any]:
     return {"gpu": {"count": count, **({"type": kind} if kind else {})}}
 
 
-async def reached(lab: Any, run: Any, check: Callable[[Any], Any], seconds: float = 60) -> Any:
+async def reached(
+    lab: Any, run: Any, check: Callable[[Any], Any], seconds: float = PATIENCE
+) -> Any:
     """The last attempt of the step, once `check` likes it."""
     deadline = time.monotonic() + seconds
     while True:
@@ -40,7 +42,7 @@ async def started(lab: Any, run: Any) -> None:
     await reached(lab, run, lambda _: (lab.root / "up").exists())
 
 
-async def ended(lab: Any, run: Any, seconds: float = 60) -> Any:
+async def ended(lab: Any, run: Any, seconds: float = PATIENCE) -> Any:
     state = await lab.engine.wait(run.id, seconds)
     return state.steps["step"].attempts[-1]
 
@@ -291,7 +293,7 @@ async def test_a_node_that_does_not_answer_for_a_while(lab: Any, bed: Any) -> No
     await started(lab, run)
     await asyncio.to_thread(bed.testbed.kill, "kubelet")
     try:
-        seen = await reached(lab, run, lambda a: "does not respond" in (a.reason or ""), 90)
+        seen = await reached(lab, run, lambda a: "does not respond" in (a.reason or ""))
         assert seen.state == "running"
     finally:
         await asyncio.to_thread(bed.testbed.restart, "kubelet")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import eventually
 
 from jupyterlab_convect.runs.model import Selection
 
@@ -24,11 +23,7 @@ def notebook(path: str, after=(), **settings):
     return {**script(path, after, **settings), "kind": "notebook"}
 
 
-async def until(check, patience=60.0):
-    deadline = time.monotonic() + patience
-    while not check():
-        assert time.monotonic() < deadline, "It never happened."
-        await asyncio.sleep(0.02)
+until = eventually
 
 
 async def test_order(lab):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from traitlets.config import Config
+from waiting import eventually
 
 
 def spec(name: str, word: str = "hello") -> str:
@@ -33,13 +33,11 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def refreshed(api: Any, catalog: str, after: float = 0.0) -> Any:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    async def look() -> Any:
         _, view = await api("GET", f"catalogs/{catalog}")
-        if view["progress"] is None and (view["refreshed"] or 0) > after:
-            return view
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"the catalog is still being read: {view}")
+        return view if view["progress"] is None and (view["refreshed"] or 0) > after else None
+
+    return await eventually(look, "the catalog was read")
 
 
 async def add(api: Any, **body: Any) -> Any:

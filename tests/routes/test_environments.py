@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jupyter_server.serverapp import ServerApp
+from waiting import eventually
 
 Write = Callable[..., Path]
 
@@ -18,14 +17,14 @@ async def recorded(api: Any, path: str, **request: Any) -> tuple[Any, Any]:
     """Run it; the run and its environment, which is written down after the end."""
     _, run = await api("POST", "runs", {"path": path, **request})
     await api.ended(run["id"])
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        _, run = await api("GET", f"runs/{run['id']}")
-        assert run["state"] == "succeeded", run["reason"]
-        if run["environments"]:
-            return run, (await api("GET", f"runs/{run['id']}/environment"))[1]
-        await asyncio.sleep(0.02)
-    raise AssertionError("its environment was never recorded")
+
+    async def look() -> Any:
+        _, seen = await api("GET", f"runs/{run['id']}")
+        assert seen["state"] == "succeeded", seen["reason"]
+        return seen if seen["environments"] else None
+
+    seen = await eventually(look, "its environment was recorded")
+    return seen, (await api("GET", f"runs/{run['id']}/environment"))[1]
 
 
 async def drift(api: Any, path: str, **request: Any) -> list[tuple[str, str, str | None]]:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import eventually
 
 
 @pytest.fixture
@@ -20,12 +20,11 @@ def train(jp_root_dir: Path, write_notebook: Callable[..., Path]) -> str:
 
 
 async def ended(api: Any, sweep_id: str) -> Any:
-    for _ in range(3000):
+    async def look() -> Any:
         _, sweep = await api("GET", f"sweeps/{sweep_id}")
-        if sweep["ended"] is not None:
-            return sweep
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"sweep {sweep_id} goes on and on")
+        return sweep if sweep["ended"] is not None else None
+
+    return await eventually(look, f"sweep {sweep_id} ended")
 
 
 async def test_the_best_is_told_by_itself_and_chosen_anew(api: Any, train: str) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,12 +135,5 @@ def enough_memory(monkeypatch):
 
 
 @pytest.fixture
-def wait_for():
-    def wait(condition, patience=60.0):
-        deadline = time.monotonic() + patience
-        while not (found := condition()):
-            assert time.monotonic() < deadline, "it did not come true in time"
-            time.sleep(0.01)
-        return found
-
-    return wait
+def wait_for(until):
+    return until

@@ -179,18 +179,12 @@ def test_an_id_is_taken_once(store, make_run):
     assert store.read(run.id).run.name == "churn"
 
 
-def test_runs_of_another_machine_appear(store, make_run, tmp_path, monkeypatch):
+def test_runs_of_another_machine_appear(store, make_run, tmp_path, monkeypatch, until):
     monkeypatch.setattr("jupyterlab_convect.runs.store._Look.EVERY", 0.0)
     store.find()
     elsewhere = Store(store.folder, Index(tmp_path / "their.sqlite"))
     run = make_run()
     elsewhere.create(run)
-
-    def until(check):
-        deadline = time.monotonic() + 60
-        while not check() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert check()
 
     until(lambda: store.find().total == 1)
     end(elsewhere, run)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from inprocess import InProcess
+from waiting import eventually
 
 from jupyterlab_convect.errors import ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Plan
@@ -292,9 +293,12 @@ async def test_a_sweep_that_is_being_filled_is_filled_once(hosts, request_, stor
     sweep = await first.sweeps.create(request_, {"x": list(range(30))})
     first.sweeps.make = slow
     adding = asyncio.create_task(first.sweeps.add_points(sweep, {"x": list(range(60))}))
-    while not began.is_set():
+
+    async def look_in_vain():
         await second.sweeps.resume()
-        await asyncio.sleep(0.01)
+        return began.is_set()
+
+    await eventually(look_in_vain)
     go_on.set()
     await second.engine.resume()
     await second.sweeps.resume()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import eventually, until
 
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.errors import ConvectError
@@ -31,14 +32,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried again at once."""
     monkeypatch.setattr("jupyterlab_convect.background.FIRST", 0.01)
     monkeypatch.setattr(api_module, "FIRST_PAUSE", 0.01)
-
-
-def until(check: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 60
-    while not (found := check()):
-        assert time.monotonic() < deadline, "It never happened."
-        time.sleep(0.01)
-    return found
 
 
 class Waits(threading.Event):
@@ -209,6 +202,16 @@ def attempt(folder: Path, name: str = "a", handle: Any = None, **how: Any) -> At
     return Attempt(name, Step(name, kind, name, **how), 1, folder, handle)
 
 
+async def polled(runtime: Any, one: Attempt, likes: Callable[[Any], Any]) -> Any:
+    """The status of an attempt, once it is as it should be."""
+
+    async def look() -> Any:
+        (status,) = await runtime.poll([one])
+        return status if likes(status) else None
+
+    return await eventually(look, "the status came")
+
+
 def running(attempt: Attempt) -> dict[str, Any]:
     labels = {**labels_of(attempt.run, attempt.step.id, 1),
               "batch.kubernetes.io/job-name": job_of(attempt)}  # fmt: skip
@@ -240,10 +243,7 @@ async def test_a_cluster_that_cannot_be_reached_has_a_status_for_every_attempt(
         status = (await runtime.poll([one]))[0]
         return (status.state, status.reason) == ("running", None)
 
-    deadline = time.monotonic() + 60
-    while not await heard():
-        assert time.monotonic() < deadline, "It never heard of the pod."
-        await asyncio.sleep(0.01)
+    await eventually(heard, "it heard of the pod")
 
 
 async def test_old_states_are_not_shown_as_current(
@@ -256,10 +256,7 @@ async def test_old_states_are_not_shown_as_current(
     for kind in ("jobs", "pods"):
         server.answers[f"GET {kind}"] = lambda _: (500, {"message": "no database"})
     server.watch = lambda _: iter([b"<html>\n"])
-    deadline = time.monotonic() + 60
-    while not (status := (await runtime.poll([one]))[0]).reason:
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+    status = await polled(runtime, one, lambda status: status.reason)
     assert status.state == "running"
     assert "this is the last known state" in status.reason
     assert status.detail
@@ -319,10 +316,7 @@ async def test_a_component_whose_pod_vanished_with_its_results(
     server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [ended]})
     server.watch = watch
     server.answers["GET log"] = lambda _: (503 if changes else 404, {"message": "gone"})
-    deadline = time.monotonic() + 60
-    while (status := (await runtime.poll([gone]))[0]).state != "failed":
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+    status = await polled(runtime, gone, lambda status: status.state == "failed")
     expected = "secrets could not be hidden" if secret else "before its results were copied back"
     assert expected in status.reason
     assert json.loads((gone.folder / "outputs.json").read_bytes())["state"] == "failed"
@@ -433,10 +427,7 @@ async def test_logs_that_nobody_lets_us_read_end_the_step_and_say_so(
     server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [ended_pod(one)]})
     refusal = {"reason": "Forbidden", "message": 'cannot get resource "pods/log"'}
     server.answers["GET log"] = lambda _: (403, refusal)
-    deadline = time.monotonic() + 60
-    while (status := (await runtime.poll([one]))[0]).state != "failed":
-        assert time.monotonic() < deadline, status
-        await asyncio.sleep(0.01)
+    status = await polled(runtime, one, lambda status: status.state == "failed")
     assert status.reason.startswith(
         "Its results could not be copied back. You are not allowed to read logs in namespace "
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from waiting import PATIENCE
 
 from jupyterlab_convect.pipeline.plan import Step
 from jupyterlab_convect.runner.identity import is_alive
@@ -54,7 +55,7 @@ class Driver:
             attempt = replace(attempt, handle=json.loads(json.dumps(handle)))
         return attempt
 
-    async def until(self, attempt, *states, patience=60.0):
+    async def until(self, attempt, *states, patience=PATIENCE):
         deadline = time.monotonic() + patience
         while True:
             (status,) = await self.runtime.poll([attempt])
@@ -90,15 +91,8 @@ async def make(tmp_path):
 
 
 @pytest.fixture
-def wait_for():
-    async def wait(condition, patience=60.0):
-        deadline = time.monotonic() + patience
-        while not (found := condition()):
-            assert time.monotonic() < deadline, "it did not come true in time"
-            await asyncio.sleep(0.01)
-        return found
-
-    return wait
+def wait_for(eventually):
+    return eventually
 
 
 def exists(pid):

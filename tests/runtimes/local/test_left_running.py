@@ -1,15 +1,14 @@
 """Everything a step has started is gone when it has ended, and nobody else is ever hit."""
 
-import asyncio
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from waiting import eventually, until
 
 from jupyterlab_convect.runner import identity
 from jupyterlab_convect.runner.descendants import end_marked
@@ -59,10 +58,7 @@ class Spawned:
         attempt = self.runs.attempt([text] if self.notebook else (".py", text))
         self.attempt = await self.runs.start(attempt)
         await self.runs.until(self.attempt, "running")
-        deadline = time.monotonic() + 60
-        while not all((self.place / name).exists() for name in NAMES):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.01)
+        await eventually(lambda: all((self.place / name).exists() for name in NAMES))
         self.processes = {name: identify(int((self.place / name).read_text())) for name in NAMES}
         assert all(map(is_alive, self.processes.values()))
 
@@ -214,10 +210,8 @@ def test_only_the_whole_mark_counts(tmp_path):
 def test_descendants_are_those_that_run():
     shell = subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600"], start_new_session=True)
     try:
-        deadline = time.monotonic() + 60
-        while len(found := descendants_of(shell.pid)) < 2:
-            assert time.monotonic() < deadline
-        assert all(map(is_alive, found))
+        until(lambda: len(descendants_of(shell.pid)) == 2)
+        assert all(map(is_alive, descendants_of(shell.pid)))
     finally:
         for each in descendants_of(shell.pid):
             send_signal(each, signal.SIGKILL)

@@ -55,10 +55,12 @@ async def test_progress_while_it_runs(make, spare_kernels, wait_for):
     driver = make(spare_kernels=spare_kernels)
     attempt = driver.attempt(["1", "import time; time.sleep(600)"], expected=7.0)
     attempt = await driver.start(attempt)
-    status = await driver.until(attempt, "running")
-    while status.progress is None or status.progress.cell < 1:
+
+    async def in_a_cell():
         status = await driver.until(attempt, "running")
-        await asyncio.sleep(0.01)
+        return status if status.progress and status.progress.cell else None
+
+    status = await wait_for(in_a_cell)
     assert (status.progress.cell, status.progress.cells) == (1, 2)
     assert status.progress.expected == 7.0
     await driver.runtime.stop(attempt)
