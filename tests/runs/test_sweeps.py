@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import shutil
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -435,3 +436,14 @@ async def test_only_sweeps_in_which_something_is_left_to_do_are_read_again(
     assert set(read) == {sweep}
     assert (await sweeps.wait(sweep, 60))["total"] == 2
     await other.close()
+
+
+async def test_the_turn_of_a_run_that_is_gone_goes_to_the_next(hosts, request_):
+    """Somebody has deleted its folder by hand."""
+    first, _ = hosts
+    space = {"x": [1, 2], "do": ['["sleep", "600"]']}
+    sweep = await first.sweeps.create(request_, space, concurrency=1)
+    driven, waiting = (point["run"] for point in first.sweeps.view(sweep)["points"])
+    first.engine._drivers.pop(driven).let_go()
+    shutil.rmtree(first.store.run_folder(driven))
+    await eventually(lambda: first.store.read(waiting).state.state == "running", "the next runs")
