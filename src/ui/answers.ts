@@ -247,6 +247,7 @@ const ANSWERS = [
   trans.__('One name is a file and a folder.'),
   trans.__('The catalog took longer than %1 s.'),
   trans.__('The index of the runs is closed.'),
+  trans.__('The view of the step cannot be entered.'),
   trans.__('The log of the server says more.'),
   trans.__('The node %1 lost track of the pod.'),
   trans.__('The request is larger than %1 MiB.'),
