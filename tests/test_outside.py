@@ -143,7 +143,7 @@ async def test_files_beside_a_folder_of_the_home_are_the_runs_own(
     document = pipeline(folder, "../data", tmp_path / "others", 3)
     top = home if root == "home" else folder
     runs = [await start(workspace, folder, document, top, x) for x in (1, 2, 3)]
-    states = [await workspace.engine.wait(run.id, 60) for run in runs]
+    states = [await workspace.engine.wait(run.id, 300) for run in runs]
     assert [seen_by(state) for state in states] == [expected(x) for x in (1, 2, 3)]
     paths = {each["path"] for each in describe(workspace.store, runs[0].id)["files"]}
     assert paths == {"~/data/x.csv", "~/data/new/y.csv", "~/data/gone.csv"}
@@ -164,7 +164,7 @@ async def test_folders_to_which_links_lead_are_the_runs_own(
     (folder / "data").symlink_to(data)
     document = pipeline(folder, "data", tmp_path / "others", 3)
     runs = [await start(workspace, folder, document, folder, x) for x in (1, 2, 3)]
-    states = [await workspace.engine.wait(run.id, 60) for run in runs]
+    states = [await workspace.engine.wait(run.id, 300) for run in runs]
     assert [seen_by(state) for state in states] == [expected(x) for x in (1, 2, 3)]
     assert (data / "x.csv").read_text() == whose("data/x.csv", states)
     assert (folder / "data").is_symlink()
@@ -182,7 +182,7 @@ async def test_a_sweep_touches_nothing_where_links_lead(
         Request(path="p/p.pipeline", root=str(home)), {"x": [1, 2]}, mode="grid", concurrency=2
     )
     for x, row in enumerate(workspace.sweeps.view(sweep)["runs"], 1):
-        assert seen_by(await workspace.engine.wait(row["id"], 120)) == expected(x)
+        assert seen_by(await workspace.engine.wait(row["id"], 300)) == expected(x)
     assert (data / "x.csv").read_text() == "old"
     assert (data / "gone.csv").exists()
     assert [path.name for path in home.iterdir() if not path.name.startswith(".")] == ["p"]
@@ -210,7 +210,7 @@ async def test_a_notebook_that_changes_its_folder_stays_in_its_view(
     wanted = Request(path="a.ipynb", root=str(folder))
     sweep = await workspace.create_sweep(wanted, {"x": [1, 2]}, mode="grid", concurrency=2)
     for x, row in enumerate(workspace.sweeps.view(sweep)["runs"], 1):
-        state = await workspace.engine.wait(row["id"], 60)
+        state = await workspace.engine.wait(row["id"], 300)
         assert state.state == "succeeded", state.reason
         assert state.steps["a"].outputs == {"x": x, "note": x}
     assert (data / "x.csv").read_text() == "old"
@@ -222,7 +222,7 @@ async def run_script(workspace: Workspace, folder: Path, text: str) -> tuple[Run
     wanted = Request(path="a.py", root=str(folder))
     run = await asyncio.to_thread(workspace.make, wanted)
     await workspace.submit(run)
-    return await workspace.engine.wait(run.id, 60), run
+    return await workspace.engine.wait(run.id, 300), run
 
 
 async def test_a_file_to_which_a_link_leads_is_read_and_never_written(
