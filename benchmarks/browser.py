@@ -88,7 +88,7 @@ def _large(count: int) -> dict[str, Any]:
     layout: dict[str, Any] = {}
     for number in range(count):
         name = f"n{number}"
-        nodes[name] = {"kind": "command", "command": ["true"]}
+        nodes[name] = {"kind": "notebook", "path": "first.ipynb"}
         if number % width:
             nodes[name]["after"] = [f"n{number - 1}"]
         layout[name] = [number % width * 240, number // width * 120]

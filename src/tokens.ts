@@ -45,8 +45,8 @@ export const IRunsOpener = new Token<IRunsOpener>(
 /** A picture of a plan that shows what each step is doing. */
 export interface IPlanView {
   readonly widget: Widget;
-  /** Show these states; called whenever one of them changes. */
-  update(steps: Record<string, IStep>): void;
+  /** Show these states, and which step is looked at; called whenever one of them changes. */
+  update(steps: Record<string, IStep>, selected: string | null): void;
 }
 
 export interface IPlanViewFactory {

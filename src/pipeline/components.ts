@@ -44,6 +44,56 @@ export async function fetchComponent(
   );
 }
 
+/** What the catalogs say of a component. */
+interface IListed {
+  digest: string;
+  name: string;
+  source: string;
+}
+
+/**
+ * Bring a component, wherever the pipeline uses it, to the version that the
+ * catalogs have now. Gives the number of nodes that have another one since.
+ */
+export async function updateComponent(
+  session: Session,
+  id: string
+): Promise<number> {
+  const { api, doc } = session;
+  const node = session.document.nodes[id];
+  if (node?.kind !== 'component') {
+    return 0;
+  }
+  const old = node.component;
+  const { components } = await api.get<{ components: IListed[] }>('components');
+  const listed = components.filter(
+    item => item.digest && item.source === node.source
+  );
+  const name = session.document.components?.[old]?.name;
+  // A file may hold several: the one of that name, or the only one.
+  const found =
+    listed.find(item => item.name === name) ??
+    (listed.length === 1 ? listed[0] : undefined);
+  if (!found || found.digest === old) {
+    return 0;
+  }
+  const newer = await stored(api, found.digest);
+  if (!newer) {
+    return 0;
+  }
+  const ids = Object.entries(session.document.nodes)
+    .filter(([, item]) => item.kind === 'component' && item.component === old)
+    .map(([item]) => item);
+  doc.edit(draft => {
+    draft.put('components', newer.digest, newer.definition);
+    for (const item of ids) {
+      draft.set(['nodes', item, 'component'], newer.digest);
+    }
+    draft.put('components', old, undefined);
+  });
+  return ids.length;
+}
+
 async function stored(api: ConvectApi, digest: string): Promise<IFound | null> {
   try {
     return await api.get<IFound>(`components/${encodeURIComponent(digest)}`);

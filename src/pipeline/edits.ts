@@ -1,13 +1,5 @@
 import type { IPoint, IEdge } from './graph';
-import {
-  edgesOf,
-  filePath,
-  fileValue,
-  isGroup,
-  isStep,
-  moved,
-  parentsOf
-} from './graph';
+import { edgesOf, fileValue, isGroup, isStep, moved, parentsOf } from './graph';
 import { mapNodes, outputExpression, parameterExpression } from './expressions';
 import type { Draft, Path, PipelineDoc } from './model';
 import type { IPort } from './ports';
@@ -122,11 +114,11 @@ export function connectFile(
   target: string,
   name: string
 ): void {
-  const { [source]: from, [target]: to } = doc.snapshot.nodes;
-  const path = filePath(from, output);
-  if (isStep(to) && path !== null) {
+  const to = doc.snapshot.nodes[target];
+  const value = fileValue(doc.snapshot, source, output, target);
+  if (isStep(to) && value !== undefined) {
     doc.edit(draft => {
-      draft.set(['nodes', target, wireProperty(to), name], fileValue(to, path));
+      draft.set(['nodes', target, wireProperty(to), name], value);
       draft.set(
         ['nodes', target, 'after'],
         [...new Set([...(to.after ?? []), source])]

@@ -18,7 +18,7 @@ export interface IEditorServices {
   docManager: IDocumentManager;
   rendermime: IRenderMimeRegistry;
   trans: TranslationBundle;
-  images: readonly string[];
+  images: ISessionOptions['images'];
   /** What the user's settings say about new editors. */
   preferences: Partial<ISessionState>;
   openStep: ISessionOptions['openStep'];

@@ -68,8 +68,8 @@ export function edgesOf(document: IDocument): IEdge[] {
 }
 
 /** What a node takes of the files that the node right before it declares. */
-function fileEdges({ nodes }: IDocument, { source, target }: IEdge): IEdge[] {
-  const [from, to] = [nodes[source], nodes[target]];
+function fileEdges(document: IDocument, { source, target }: IEdge): IEdge[] {
+  const to = document.nodes[target];
   if (!isStep(to)) {
     return [];
   }
@@ -77,9 +77,8 @@ function fileEdges({ nodes }: IDocument, { source, target }: IEdge): IEdge[] {
   const values = Object.entries(
     (to.kind === 'component' ? to.inputs : to.parameters) ?? {}
   );
-  return declaredFiles(from).flatMap(output => {
-    const path = filePath(from, output);
-    const taken = path === null ? null : JSON.stringify(fileValue(to, path));
+  return declaredFiles(document.nodes[source]).flatMap(output => {
+    const taken = JSON.stringify(fileValue(document, source, output, target));
     return values
       .filter(([, value]) => JSON.stringify(value) === taken)
       .map(([name]) => ({
@@ -101,23 +100,48 @@ export function declaredFiles(node: Node): string[] {
     : [];
 }
 
-/** A declared file, from the pipeline's folder; null for a pattern of several. */
-export function filePath(node: Node, output: string): string | null {
-  return /[*?[\]{}]/.test(output)
-    ? null
-    : PathExt.normalize(PathExt.join(folderOf(node), output));
+/** Whether a declared output may stand for several files. */
+export function isPattern(output: string): boolean {
+  return /[*?[\]{}]/.test(output);
 }
 
-/** How a node is given a file: a component as a file, others as its path from where they are. */
-export function fileValue(node: StepNode, path: string): Json {
-  return node.kind === 'component'
-    ? { file: path }
-    : PathExt.relative(folderOf(node), path);
+/**
+ * How `target` is given a file that `source` declares: a component as a file,
+ * others as its path from where they work. A pattern is nothing to be given.
+ */
+export function fileValue(
+  document: IDocument,
+  source: string,
+  output: string,
+  target: string
+): Json | undefined {
+  if (isPattern(output)) {
+    return undefined;
+  }
+  const to = document.nodes[target];
+  const path = PathExt.normalize(
+    PathExt.join(workingFolder(document, document.nodes[source]) ?? '', output)
+  );
+  if (to.kind === 'component') {
+    return { file: path };
+  }
+  // What is handed to an isolated node lies there as it was declared.
+  const home = workingFolder(document, to);
+  return home === null ? output : PathExt.relative(home, path);
 }
 
-/** The folder of a node's file, from the pipeline's. */
-function folderOf(node: Node): string {
-  return 'path' in node ? PathExt.dirname(node.path) : '';
+/** The folder in which a node runs, from the pipeline's; null for one of its own. */
+function workingFolder(document: IDocument, node: Node): string | null {
+  const own = 'working_folder' in node ? node.working_folder : undefined;
+  const folder = own ?? document.defaults?.working_folder ?? 'source';
+  if (folder === 'isolated') {
+    return null;
+  }
+  return folder === 'source' || folder === 'shared'
+    ? 'path' in node
+      ? PathExt.dirname(node.path)
+      : ''
+    : folder;
 }
 
 function edgesInto(target: string, node: Node): IEdge[] {

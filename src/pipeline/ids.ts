@@ -7,6 +7,7 @@ export namespace EditorCommands {
   export const addFiles = 'convect:pipeline-add-files';
   export const addComponent = 'convect:pipeline-add-component';
   export const approve = 'convect:pipeline-approve-component';
+  export const updateComponent = 'convect:pipeline-update-component';
   export const addCommand = 'convect:pipeline-add-command';
   export const addNote = 'convect:pipeline-add-note';
   export const properties = 'convect:pipeline-properties';

@@ -23,14 +23,14 @@ export class PlanViewFactory implements IPlanViewFactory {
         document={documentOf(plan)}
         state={state}
         trans={this.trans}
-        onSelect={step => {
-          state.update({ selected: step });
-          options.onSelect(step);
-        }}
+        onSelect={options.onSelect}
       />
     );
     widget.addClass('jp-Pipeline-planView');
-    return { widget, update: steps => state.update({ steps }) };
+    return {
+      widget,
+      update: (steps, selected) => state.update({ steps, selected })
+    };
   }
 }
 

@@ -86,13 +86,14 @@ const editor: JupyterFrontEndPlugin<void> = {
       new PipelineModelFactory(collaboration !== null)
     );
 
+    let images: readonly string[] = [];
     const services: IEditorServices = {
       api,
       runs,
       docManager,
       rendermime,
       trans,
-      images: [],
+      images: () => images,
       preferences: {},
       openStep: (run, step) =>
         void app.commands.execute(CommandIDs.openRun, { run, step }),
@@ -113,7 +114,7 @@ const editor: JupyterFrontEndPlugin<void> = {
     };
     void settings?.load(PLUGIN).then(loaded => {
       const read = () => {
-        services.images = loaded.composite.images as string[];
+        images = loaded.composite.images as string[];
         services.preferences = {
           isSnapping: loaded.composite.snapToGrid as boolean,
           isMinimapOn: loaded.composite.minimap as boolean

@@ -78,6 +78,12 @@ export function runCommands(
           definition: JSON.stringify(definitionOf(session))
         })
     },
+    [ids.updateComponent]: {
+      label: trans.__('Update Component'),
+      edits: true,
+      isVisible: session => definitionOf(session) !== undefined,
+      execute: session => updateTarget(session)
+    },
     [ids.exportPicture]: {
       label: args =>
         args.format === 'png'
@@ -91,6 +97,27 @@ export function runCommands(
       }
     }
   };
+}
+
+/** Bring the component that is meant to the version of the catalogs, and say what came of it. */
+async function updateTarget(session: Session): Promise<void> {
+  const { trans } = session;
+  try {
+    const { updateComponent } = await import('./components');
+    const count = await updateComponent(session, targets(session)[0]);
+    Notification.info(
+      count
+        ? trans._n(
+            '%1 node has the newer version of the component.',
+            '%1 nodes have the newer version of the component.',
+            count
+          )
+        : trans.__('The catalogs have no other version of this component.'),
+      { autoClose: 4000 }
+    );
+  } catch (error) {
+    Notification.error(sentenceOf(error));
+  }
 }
 
 /** The definition of the component that is meant, if it is one. */

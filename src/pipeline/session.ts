@@ -74,7 +74,8 @@ export interface ISessionOptions {
   contents: Contents.IManager;
   context: DocumentRegistry.IContext<PipelineModel>;
   trans: TranslationBundle;
-  images: readonly string[];
+  /** Images to choose from, as the settings have them now. */
+  images: () => readonly string[];
   /** Show what a step of the shown run did. */
   openStep: (run: string, step: string) => void;
   /** Offer what can be added at a place on the screen. */
@@ -101,7 +102,7 @@ export class Session implements IDisposable {
     this.context = options.context;
     this.trans = options.trans;
     this.docManager = options.docManager;
-    this.images = options.images;
+    this._images = options.images;
     this._openStep = options.openStep;
     this.offerNodes = options.offerNodes;
     this.doc = options.context.model.sharedModel;
@@ -153,7 +154,9 @@ export class Session implements IDisposable {
   /** Which parts of the form are open, once somebody has said so. */
   readonly openSections = new Map<string, boolean>();
   /** Images to choose from. */
-  readonly images: readonly string[];
+  get images(): readonly string[] {
+    return this._images();
+  }
 
   /** The node on which the context menu was opened last. */
   pointed: string | null = null;
@@ -404,6 +407,7 @@ export class Session implements IDisposable {
 
   private _edges: readonly IEdge[] = [];
   private _edgesOf: object | null = null;
+  private _images: ISessionOptions['images'];
   private _isDisposed = false;
   private _isShown = true;
   private _checked: Partial<IDocument> = {};

@@ -122,6 +122,11 @@ async function newUrlCatalog(
   for (const [label, value] of Object.entries(values)) {
     await dialog.getByLabel(label).pressSequentially(value);
   }
+  // A part in which somebody writes stays open, also when nothing is left in it.
+  await dialog.getByText('Dead addresses').click();
+  await dialog.getByLabel('Read instead').fill('a = b');
+  await dialog.getByLabel('Read instead').fill('');
+  await expect(dialog.getByLabel('Read instead')).toBeFocused();
   await dialog.getByRole('button', { name: 'Import' }).click();
   await dialog.waitFor({ state: 'detached' });
 }

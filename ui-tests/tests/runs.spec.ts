@@ -229,6 +229,21 @@ test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
   await page.sidebar.openTab('jp-convect-runs');
   const row = page.getByRole('option', { name: '你好' });
   await expect(row.getByRole('img', { name: '成功' })).toBeVisible();
+
+  // On the canvas, too: buttons, states, and what is wrong.
+  const nodes = {
+    早: { kind: 'command', command: ['false'] },
+    晚: { kind: 'command', command: ['true'], after: ['早'] },
+    无: { kind: 'notebook', path: '无.ipynb' }
+  };
+  const pipeline = `${tmpPath}/流水线.pipeline`;
+  await upload(page, pipeline, JSON.stringify({ convect: 1, nodes }));
+  await openFile(page, pipeline);
+  const editor = page.locator('.jp-Pipeline-editor:visible');
+  await expect(editor.getByRole('button', { name: '没有文件' })).toBeVisible();
+  await execute(page, 'convect:pipeline-problems');
+  await expect(editor.getByRole('tab', { name: '问题（1）' })).toBeVisible();
+  await expect(page.locator('.jp-Toolbar:visible').getByText('运行流水线')).toBeVisible();
 });
 
 test('a pipeline that failed in part runs again from there', async ({
@@ -270,6 +285,12 @@ test('a pipeline that failed in part runs again from there', async ({
   await expect(step('second').locator('.jp-ConvectRuns-bar')).toBeVisible();
   await expect(run.locator('.react-flow__node')).toHaveCount(3);
   await expect(run.getByRole('alert')).toContainText('not yet');
+  // The graph and the list look at the same step, whichever was clicked.
+  const looked = run.locator('.react-flow__node.selected');
+  await expect(looked).toHaveAttribute('data-id', 'second');
+  await step('third').click();
+  await expect(looked).toHaveAttribute('data-id', 'third');
+  await step('second').click();
 
   await second('print("now")');
   await run.getByRole('button', { name: 'Failed only' }).click();

@@ -5,6 +5,7 @@ import { refusal } from '../canvas/connections';
 import type { FlowNode } from '../canvas/flow';
 import { toFlow } from '../canvas/flow';
 import { groupUnder, placesOf, reconcile } from '../canvas/moves';
+import { shiftInto } from '../canvas/useHandle';
 import { edgesOf } from '../graph';
 import { layOut } from '../layout';
 import type { IPalette } from '../picture';
@@ -144,6 +145,20 @@ describe('farFontSize', () => {
       const lines = Math.ceil((name.length * wide * size) / (box.width - 24));
       expect(lines * size * 1.1).toBeLessThanOrEqual(box.height);
     }
+  });
+});
+
+describe('shiftInto', () => {
+  const view = { x: 0, y: 0, width: 500, height: 300 };
+  const shift = (x: number, y: number, width = 200) =>
+    shiftInto({ x, y, width, height: 50 }, view);
+  it('goes no further than it has to', () => {
+    expect(shift(100, 100)).toEqual({ x: 0, y: 0 });
+    expect(shift(400, 100)).toEqual({ x: 124, y: 0 });
+    expect(shift(-50, 290)).toEqual({ x: -74, y: 64 });
+  });
+  it('shows the beginning of what is larger', () => {
+    expect(shift(100, 100, 900)).toEqual({ x: 76, y: 0 });
   });
 });
 

@@ -10,7 +10,7 @@ import {
 } from '../edits';
 import {
   edgesOf,
-  filePath,
+  fileValue,
   foldedInto,
   pathBetween,
   reachable
@@ -142,6 +142,27 @@ describe('files', () => {
     expect(doc.snapshot.nodes.read).toEqual(FILES.nodes.read);
   });
 
+  it('are found from where each node works', () => {
+    const valueFor = (settings: object) =>
+      fileValue(
+        {
+          ...FILES,
+          nodes: {
+            ...FILES.nodes,
+            read: { kind: 'script', path: 'steps/read.py', ...settings }
+          }
+        } as IDocument,
+        'make',
+        'out/rows.csv',
+        'read'
+      );
+    expect(valueFor({ working_folder: 'other/place' })).toBe(
+      '../../steps/out/rows.csv'
+    );
+    expect(valueFor({ working_folder: 'isolated' })).toBe('out/rows.csv');
+    expect(fileValue(FILES, 'make', 'out/*.png', 'read')).toBeUndefined();
+  });
+
   it('are ports of their node, patterns too', () => {
     const views = new ViewMaker().make(FILES, [], {
       found: new Map(),
@@ -152,7 +173,6 @@ describe('files', () => {
       { name: 'out/rows.csv', isPath: true, isWired: false },
       { name: 'out/*.png', isPath: true, isWired: false }
     ]);
-    expect(filePath(FILES.nodes.make, 'out/*.png')).toBeNull();
   });
 });
 

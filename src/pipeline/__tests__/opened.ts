@@ -13,6 +13,7 @@ export function openSession(
   document: IDocument,
   answers: {
     post?: (path: string, body: never) => unknown;
+    get?: (path: string) => unknown;
     contents?: Partial<Contents.IModel>;
   } = {}
 ): { session: Session; contentsModel: Partial<Contents.IModel> } {
@@ -22,6 +23,7 @@ export function openSession(
   const contentsModel = { writable: true, hash: 'first', ...answers.contents };
   const session = new Session({
     api: {
+      get: async (path: string) => answers.get?.(path),
       post: async (path: string, body: never) =>
         answers.post?.(path, body) ?? { problems: [], files: {} }
     },
@@ -48,7 +50,7 @@ export function openSession(
       revert: async () => undefined
     },
     trans: nullTranslator.load('jupyterlab_convect'),
-    images: [],
+    images: () => [],
     openStep: () => undefined,
     offerNodes: () => undefined
   } as unknown as ISessionOptions);

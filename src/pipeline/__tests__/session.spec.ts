@@ -5,6 +5,7 @@ import { until } from '../../__tests__/until';
 import { removeTargets } from '../actions';
 import { move } from '../arrange';
 import { findNodes } from '../canvas/Finder';
+import { updateComponent } from '../components';
 import { copyTargets, pasteText } from '../copying';
 import { FileFacts } from '../files';
 import { OutsideWatch } from '../outside';
@@ -85,6 +86,37 @@ describe('Session', () => {
     expect(request).not.toHaveBeenCalled();
     session.doc.edit(draft => draft.set(['nodes', 'load', 'name'], 'Load'));
     expect(request).toHaveBeenCalledTimes(1);
+    session.dispose();
+  });
+});
+
+describe('updateComponent', () => {
+  it('brings every node of a component to the version of the catalogs', async () => {
+    const node = { kind: 'component', component: 'old', source: 'c.yaml' };
+    const { session } = openSession(
+      {
+        convect: 1,
+        nodes: { a: node, b: { ...node } },
+        components: { old: { name: 'Load' } }
+      } as unknown as IDocument,
+      {
+        get: path =>
+          path === 'components'
+            ? {
+                components: [
+                  { digest: 'other', name: 'Other', source: 'c.yaml' },
+                  { digest: 'new', name: 'Load', source: 'c.yaml' }
+                ]
+              }
+            : { digest: 'new', definition: { name: 'Load', inputs: [] } }
+      }
+    );
+    expect(await updateComponent(session, 'a')).toBe(2);
+    expect(session.document.nodes.b).toMatchObject({ component: 'new' });
+    expect(Object.keys(session.document.components!)).toEqual(['new']);
+    expect(await updateComponent(session, 'a')).toBe(0);
+    session.doc.undo();
+    expect(session.document.nodes.a).toMatchObject({ component: 'old' });
     session.dispose();
   });
 });

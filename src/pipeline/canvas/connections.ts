@@ -3,7 +3,7 @@ import type { Connection } from '@xyflow/react';
 
 import { connect, connectFile, connectValue } from '../edits';
 import type { IEdge } from '../graph';
-import { filePath, hasEnds, nameOf, pathBetween } from '../graph';
+import { hasEnds, isPattern, nameOf, pathBetween } from '../graph';
 import type { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
 import { fileOf, portName } from './flow';
@@ -35,7 +35,7 @@ export function refusal(
     return trans.__('Drag from one of its outputs to hand over a value.');
   }
   const file = fileOf(ends.sourceHandle);
-  if (file !== null && portName(ends.targetHandle) && !filePath(from, file)) {
+  if (file !== null && portName(ends.targetHandle) && isPattern(file)) {
     return trans.__(
       '%1 may stand for several files. Connect it to the node itself.',
       file

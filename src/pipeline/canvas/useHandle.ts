@@ -2,7 +2,7 @@ import type { ReactFlowInstance } from '@xyflow/react';
 import { useReactFlow } from '@xyflow/react';
 import * as React from 'react';
 
-import type { IBox } from '../graph';
+import type { IBox, IPoint } from '../graph';
 import type { ICanvas, Session } from '../session';
 import type { FlowEdge, FlowNode } from './flow';
 
@@ -47,13 +47,17 @@ function handleOf(
     if (!node) {
       return;
     }
-    const { x, y } = node.internals.positionAbsolute;
     const { width = 0, height = 0 } = node.measured;
-    if (!isWithin({ x, y, width, height }, visible())) {
-      await flow.setCenter(x + width / 2, y + height / 2, {
-        zoom: flow.getZoom(),
-        duration: 200
-      });
+    const by = shiftInto(
+      { ...node.internals.positionAbsolute, width, height },
+      visible()
+    );
+    if (by.x || by.y) {
+      const { x, y, zoom } = flow.getViewport();
+      await flow.setViewport(
+        { x: x - by.x * zoom, y: y - by.y * zoom, zoom },
+        { duration: 200 }
+      );
     }
   };
   return {
@@ -89,11 +93,18 @@ function handleOf(
   };
 }
 
-function isWithin(inner: IBox, outer: IBox): boolean {
-  return (
-    inner.x >= outer.x &&
-    inner.y >= outer.y &&
-    inner.x + inner.width <= outer.x + outer.width &&
-    inner.y + inner.height <= outer.y + outer.height
-  );
+/** Around what is brought into view. */
+const MARGIN = 24;
+
+/** How far to look elsewhere, and no further, so that a box is seen; its beginning, if it is larger. */
+export function shiftInto(box: IBox, view: IBox): IPoint {
+  const along = (at: number, size: number, from: number, room: number) => {
+    const before = at - MARGIN - from;
+    const after = at + size + MARGIN - from - room;
+    return before < 0 ? before : Math.min(before, Math.max(after, 0));
+  };
+  return {
+    x: along(box.x, box.width, view.x, view.width),
+    y: along(box.y, box.height, view.y, view.height)
+  };
 }

@@ -2,6 +2,7 @@ import { closeIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
+import { Tabs } from '../../ui/tabs';
 import type { Session } from '../session';
 import { useStore } from '../store';
 import { Problems } from './Problems';
@@ -21,17 +22,13 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
   ] as const;
   return (
     <TranslationProvider value={trans}>
-      <div className="jp-Pipeline-sideHeader" role="tablist">
-        {tabs.map(tab => (
-          <button
-            key={tab.name}
-            role="tab"
-            aria-selected={panel === tab.name}
-            onClick={() => session.state.update({ panel: tab.name })}
-          >
-            {tab.label}
-          </button>
-        ))}
+      <div className="jp-Pipeline-sideHeader">
+        <Tabs
+          label={trans.__('Side panel')}
+          tabs={tabs}
+          selected={panel ?? 'properties'}
+          onSelect={name => session.state.update({ panel: name })}
+        />
         <button
           className="jp-Convect-iconButton jp-Pipeline-sideClose"
           title={trans.__('Close')}

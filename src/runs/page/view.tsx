@@ -120,11 +120,12 @@ function PlanGraph(props: {
   }, [digest, planViews]);
 
   const steps = model.view?.steps;
+  const selected = model.step?.id ?? null;
   React.useEffect(() => {
     if (graph && steps) {
-      graph.update(steps);
+      graph.update(steps, selected);
     }
-  }, [graph, steps]);
+  }, [graph, steps, selected]);
 
   return <div ref={place} className="jp-ConvectRuns-graph" />;
 }

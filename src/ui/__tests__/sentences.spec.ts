@@ -104,6 +104,12 @@ describe('what the server answers', () => {
       'Its results could not be copied back. You are not allowed to read logs in namespace ana: no.',
       '无法取回其结果。您无权在命名空间 ana 中执行此操作（read logs）：no。'
     ],
+    ['There is no file “a.ipynb”.', '没有文件 “a.ipynb”。'],
+    ['Did you mean “train”?', '您是指“train”吗？'],
+    [
+      'Node “fit” refers to “lod”, but there is no such node.',
+      '节点“fit”引用了“lod”，但没有这个节点。'
+    ],
     ['Something that nobody translated.', 'Something that nobody translated.']
   ])('says %s', (said, expected) => {
     const trans = chinese();
