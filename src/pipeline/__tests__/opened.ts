@@ -2,6 +2,7 @@ import type { Contents } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 
+import { FakeServer } from '../../runs/__tests__/server';
 import { PipelineModel } from '../documentmodel';
 import type { IDocument } from '../schema';
 import { dumps } from '../serialize';
@@ -27,11 +28,7 @@ export function openSession(
       post: async (path: string, body: never) =>
         answers.post?.(path, body) ?? { problems: [], files: {} }
     },
-    runs: {
-      runChanged: new Signal(owner),
-      healing: new Signal(owner),
-      api: { listRuns: async () => ({ runs: [], total: 0 }) }
-    },
+    runs: new FakeServer().store,
     docManager: {},
     contents: {
       fileChanged: new Signal(owner),

@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import type { IStep } from '../../api';
 import { Duration } from '../../ui/times';
-import { formatNumber } from '../../ui/format';
+import { formatValue } from '../../ui/format';
 import { translated } from '../../ui/sentences';
 import { StateIcon } from '../../ui/state';
 import { isLive, stateLabel } from '../../ui/states';
@@ -22,7 +22,7 @@ export function StepStatus(props: {
   const reason = step.reason ? translated(step.reason, trans) : '';
   // A colour and a picture say that it is done; what it found is worth the words.
   const metrics = Object.entries(step.metrics)
-    .map(([name, value]) => `${name} ${formatNumber(value)}`)
+    .map(([name, value]) => `${name} ${formatValue(value)}`)
     .join(' · ');
   const text =
     progress && progress.cells > 0
