@@ -7,6 +7,9 @@ export namespace CommandIDs {
   export const stopRun = 'convect:stop-run';
   export const rerun = 'convect:rerun';
   export const cloneRun = 'convect:clone-run';
+  export const editRun = 'convect:edit-run';
+  export const stopSweep = 'convect:stop-sweep';
+  export const deleteSweep = 'convect:delete-sweep';
   export const deleteRun = 'convect:delete-run';
   export const compareRuns = 'convect:compare-runs';
   export const downloadRun = 'convect:download-run';

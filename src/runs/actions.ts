@@ -12,16 +12,19 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import {
   deleteIcon,
   downloadIcon,
+  editIcon,
   folderIcon,
   linkIcon,
   refreshIcon,
   stopIcon
 } from '@jupyterlab/ui-components';
+import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { ISelection, Version } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import { IConvectApi, IRunStore, IRunsOpener } from '../tokens';
+import { isLive as isLiveState } from '../ui/states';
 import { runsMeant } from './context';
 import { linkToRun } from './links';
 
@@ -134,6 +137,77 @@ export const actions: JupyterFrontEndPlugin<void> = {
           if (begun) {
             await opener.openRun(begun.id);
           }
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.editRun, {
+      label: trans.__('Name, Labels and Note…'),
+      icon: editIcon,
+      describedBy: { args: { type: 'object', properties: { run } } },
+      execute: async args => {
+        const [id] = runsMeant(app, args);
+        const known = id && (await attempt(() => api.run(id)));
+        if (known) {
+          const { askWords } = await import('./editing');
+          const words = await askWords(known, trans);
+          const changed =
+            words && (await attempt(() => api.updateRun(id, words)));
+          if (changed) {
+            runs.take([changed]);
+          }
+        }
+      }
+    });
+
+    const sweepMeant = (args: ReadonlyPartialJSONObject) =>
+      args.sweep
+        ? String(args.sweep)
+        : app.contextMenuHitTest(node => !!node.dataset.sweep)?.dataset.sweep;
+    const sweepArgs = {
+      args: {
+        type: 'object' as const,
+        properties: {
+          sweep: {
+            type: 'string' as const,
+            description: trans.__('The id of the sweep')
+          }
+        }
+      }
+    };
+    const isSweepLive = (args: ReadonlyPartialJSONObject) => {
+      const id = sweepMeant(args);
+      const sweep = runs.sweeps?.find(each => each.id === id);
+      return sweep !== undefined && isLiveState(sweep.state);
+    };
+
+    commands.addCommand(CommandIDs.stopSweep, {
+      label: trans.__('Stop Sweep'),
+      icon: stopIcon,
+      isEnabled: isSweepLive,
+      describedBy: sweepArgs,
+      execute: async args => {
+        const id = sweepMeant(args);
+        if (id) {
+          await attempt(() => api.stopSweep(id));
+          runs.refreshSweeps();
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.deleteSweep, {
+      label: trans.__('Delete Sweep'),
+      icon: deleteIcon,
+      isEnabled: args => !isSweepLive(args),
+      describedBy: sweepArgs,
+      execute: async args => {
+        const sweep = sweepMeant(args);
+        const all = sweep && (await attempt(() => runs.all({ sweep })));
+        if (all) {
+          await commands.execute(CommandIDs.deleteRun, {
+            runs: all.map(({ id }) => id)
+          });
+          runs.refreshSweeps();
         }
       }
     });

@@ -136,11 +136,16 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
               type: 'string',
               description: trans.__('The id of the sweep')
             }
-          },
-          required: ['sweep']
+          }
         }
       },
-      execute: ({ sweep }) => service.openSweep(String(sweep))
+      execute: async args => {
+        const node = app.contextMenuHitTest(each => !!each.dataset.sweep);
+        const sweep = args.sweep ?? node?.dataset.sweep;
+        if (sweep) {
+          await service.openSweep(String(sweep));
+        }
+      }
     });
     commands.addCommand(CommandIDs.compareRuns, {
       label: trans.__('Compare Runs'),

@@ -127,6 +127,39 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   ).toBeVisible();
 });
 
+test('a run is named and noted, and its curves are drawn and compared', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/curve.ipynb`;
+  const cell =
+    'from jupyterlab_convect import metric\nfor i in range(20):\n    metric("loss", 1 / (i + 1), step=i)';
+  await upload(page, path, notebook(cell));
+  await pressRun(await runAsPipeline(page, path));
+  const run = frontPage(page);
+  await expect(run.getByText('Succeeded').first()).toBeVisible();
+  await run.getByRole('button', { name: 'Name, labels and note' }).click();
+  const dialog = page.locator('.jp-Dialog');
+  await dialog.getByLabel('Name').fill('baseline');
+  await dialog.getByLabel('Labels').fill('team=churn');
+  await dialog.getByLabel('Note').fill('The first one.');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(run.getByRole('heading', { name: 'baseline' })).toBeVisible();
+  await expect(run.getByText('team=churn')).toBeVisible();
+  await expect(run.getByText('The first one.')).toBeVisible();
+  const panel = await showRuns(page);
+  const row = panel.getByRole('option', { name: 'baseline' });
+  await expect(row).toBeVisible();
+
+  await run.getByRole('tab', { name: 'Metrics' }).click();
+  await run.getByLabel('Logarithmic').check();
+  await expect(run.getByLabel('loss over time, 20 points')).toBeVisible();
+  await run.getByRole('button', { name: 'Compare with other runs' }).click();
+  const curves = frontPage(page).getByLabel('loss over time, 20 points');
+  await curves.scrollIntoViewIfNeeded();
+  await expect(curves).toBeVisible();
+});
+
 test('a run is watched, stopped, run again and deleted', async ({
   page,
   tmpPath

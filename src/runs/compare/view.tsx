@@ -16,6 +16,7 @@ import {
   useModel,
   useTrans
 } from '../../ui';
+import { Curves } from './curves';
 import { EnvironmentLines } from './environment';
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
@@ -119,6 +120,7 @@ export function CompareView(props: {
             )}
           </EnvironmentLines>
         </table>
+        <Curves api={model.api} views={views} />
         {views.length > 1 && <SourceDiff views={views} api={model.api} />}
       </div>
     </>

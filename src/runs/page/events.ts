@@ -1,5 +1,6 @@
 import type { AnyNumber, ConvectApi, IAttemptKey, IStepEvent } from '../../api';
 import { comparable } from '../../api';
+import type { IPiece } from './tail';
 import { Tail } from './tail';
 
 /** What a cell of a running notebook has done so far. */
@@ -103,11 +104,10 @@ export class EventsModel extends Tail {
 
   readonly story = emptyStory();
 
-  protected async read(
-    offset: number
-  ): Promise<{ offset: number; complete: boolean; grown: boolean }> {
-    const chunk = await this.api.events(this.key, offset);
+  protected async read(offset: number | null): Promise<IPiece> {
+    const from = offset ?? 0;
+    const chunk = await this.api.events(this.key, from);
     tell(this.story, chunk.events);
-    return { ...chunk, grown: chunk.offset > offset };
+    return { ...chunk, grown: chunk.offset > from };
   }
 }

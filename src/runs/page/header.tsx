@@ -3,6 +3,7 @@ import {
   deleteIcon,
   downloadIcon,
   duplicateIcon,
+  editIcon,
   type LabIcon,
   linkIcon,
   notebookIcon,
@@ -79,6 +80,7 @@ export function Header(props: {
         )}
         {parameters && <code title={parameters}>{parameters}</code>}
       </div>
+      <Words view={view} />
       {reason && view.state !== 'succeeded' && (
         <p
           className={
@@ -92,6 +94,24 @@ export function Header(props: {
       )}
       {left && <p className="jp-ConvectRuns-reason">{left}</p>}
     </header>
+  );
+}
+
+/** What people wrote about it. */
+function Words({ view }: { view: IRunView }): JSX.Element | null {
+  const labels = Object.entries(view.labels);
+  if (labels.length === 0 && !view.note) {
+    return null;
+  }
+  return (
+    <div className="jp-ConvectRuns-facts">
+      {labels.map(([key, value]) => (
+        <span key={key} className="jp-ConvectRuns-tag">
+          {value ? `${key}=${value}` : key}
+        </span>
+      ))}
+      {view.note && <span className="jp-ConvectRuns-note">{view.note}</span>}
+    </div>
   );
 }
 
@@ -163,6 +183,11 @@ function Actions(props: {
           }
         />
       )}
+      <Action
+        icon={editIcon}
+        label={trans.__('Name, labels and note')}
+        onClick={() => execute(CommandIDs.editRun, { run })}
+      />
       <Action
         icon={duplicateIcon}
         label={trans.__('Change and run again')}

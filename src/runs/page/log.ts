@@ -1,9 +1,14 @@
 import type { ConvectApi, IAttemptKey } from '../../api';
 import { plain } from './plain';
+import type { IPiece } from './tail';
 import { Tail } from './tail';
 
-/** More lines than that are not kept; the oldest go first. */
+/** More lines than that, or letters, are not kept; the oldest go first. */
 export const MAX_LINES = 500000;
+export const MAX_LETTERS = 100e6;
+
+/** How much of the end of a log is read at first; the server gives no more at once. */
+const END = 4 << 20;
 
 /** A longer line is shown cut off. */
 export const MAX_LENGTH = 10000;
@@ -29,13 +34,33 @@ export class LogBuffer {
       lines[lines.length - 1] = finish(lines[lines.length - 1]);
       lines.push(overwrite(pieces[index]));
     }
-    if (lines.length > MAX_LINES) {
-      // In large steps, since each moves all that is left.
-      const surplus = lines.length - Math.floor(MAX_LINES * 0.9);
-      lines.splice(0, surplus);
-      this.dropped += surplus;
+    this._letters += text.length;
+    if (lines.length > MAX_LINES || this._letters > MAX_LETTERS) {
+      this.dropOldest();
     }
   }
+
+  /** In large steps, since each moves all that is left. */
+  private dropOldest(): void {
+    const { lines } = this;
+    this._letters = lines.reduce((sum, line) => sum + line.length + 1, 0);
+    const least =
+      lines.length > MAX_LINES ? lines.length - Math.floor(MAX_LINES * 0.9) : 0;
+    let surplus = 0;
+    let letters = this._letters;
+    while (
+      surplus < lines.length - 1 &&
+      (surplus < least || letters > MAX_LETTERS * 0.9)
+    ) {
+      letters -= lines[surplus].length + 1;
+      surplus += 1;
+    }
+    lines.splice(0, surplus);
+    this.dropped += surplus;
+    this._letters = letters;
+  }
+
+  private _letters = 0;
 }
 
 /** What is left of a line after its carriage returns; the last one may still be followed by `\n`. */
@@ -92,20 +117,41 @@ export class LogSearch {
 export class LogModel extends Tail {
   constructor(
     private readonly api: ConvectApi,
-    readonly key: IAttemptKey
+    readonly key: IAttemptKey,
+    /** Read it from its beginning, however long it is. */
+    private readonly isWhole = false
   ) {
     super();
   }
 
   readonly buffer = new LogBuffer();
 
-  protected async read(
-    offset: number
-  ): Promise<{ offset: number; complete: boolean; grown: boolean }> {
-    const chunk = await this.api.log(this.key, offset, CHUNK);
+  /** Bytes at the beginning that were not read: most logs are read for their end. */
+  get skipped(): number {
+    return this._skipped;
+  }
+
+  protected async read(offset: number | null): Promise<IPiece> {
+    if (offset === null && !this.isWhole) {
+      return this.readEnd();
+    }
+    const from = offset ?? 0;
+    const chunk = await this.api.log(this.key, from, CHUNK);
     if (chunk.text) {
       this.buffer.push(chunk.text);
     }
-    return { ...chunk, grown: chunk.offset > offset };
+    return { ...chunk, grown: chunk.offset > from };
   }
+
+  private async readEnd(): Promise<IPiece> {
+    const chunk = await this.api.logEnd(this.key, END);
+    const read = new TextEncoder().encode(chunk.text).length;
+    // A cut letter is shown as another one, which is longer.
+    this._skipped = read < END - 8 ? 0 : Math.max(0, chunk.offset - read);
+    const whole = this._skipped > 0 ? chunk.text.indexOf('\n') + 1 : 0;
+    this.buffer.push(chunk.text.slice(whole));
+    return { ...chunk, grown: chunk.text !== '' };
+  }
+
+  private _skipped = 0;
 }

@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
 import type { ConvectApi, IAttemptKey } from '../../api';
-import { useModel, useTrans } from '../../ui';
+import { formatSize, useModel, useTrans } from '../../ui';
 import { AnsiLine } from './ansi';
 import { LogModel, LogSearch } from './log';
 
@@ -17,15 +17,24 @@ export function LogView(props: {
   const { api, attempt } = props;
   const { run, step, attempt: number } = attempt;
   const [model, setModel] = React.useState<LogModel | null>(null);
+  const [isWhole, setWhole] = React.useState(false);
   React.useEffect(() => {
-    const log = new LogModel(api, { run, step, attempt: number });
+    const log = new LogModel(api, { run, step, attempt: number }, isWhole);
     setModel(log);
     return () => log.dispose();
-  }, [api, run, step, number]);
-  return model ? <Log model={model} api={api} /> : <></>;
+  }, [api, run, step, number, isWhole]);
+  return model ? (
+    <Log model={model} api={api} onReadAll={() => setWhole(true)} />
+  ) : (
+    <></>
+  );
 }
 
-function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
+function Log(props: {
+  model: LogModel;
+  api: ConvectApi;
+  onReadAll: () => void;
+}): JSX.Element {
   const model = useModel(props.model);
   const trans = useTrans();
   const { lines, dropped } = model.buffer;
@@ -35,6 +44,7 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
   const [follow, setFollow] = React.useState(!model.isComplete);
   const [text, setText] = React.useState('');
   const [hit, setHit] = React.useState(0);
+  const [isWrapped, setWrapped] = React.useState(false);
   const found = React.useMemo(() => new LogSearch(text), [text]);
   const { hits } = found.update(model.buffer);
   const virtualizer = useVirtualizer({
@@ -43,6 +53,7 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
     estimateSize: () => LINE,
     overscan: 30
   });
+  React.useEffect(() => virtualizer.measure(), [virtualizer, isWrapped]);
   const { scrollToIndex } = virtualizer;
   React.useEffect(() => {
     if (follow && count > 0) {
@@ -104,6 +115,14 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
           />
           {trans.__('Follow')}
         </label>
+        <label>
+          <input
+            type="checkbox"
+            checked={isWrapped}
+            onChange={event => setWrapped(event.target.checked)}
+          />
+          {trans.__('Wrap lines')}
+        </label>
         <Button
           minimal
           small
@@ -114,6 +133,17 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
           <downloadIcon.react tag="span" />
         </Button>
       </div>
+      {model.skipped > 0 && (
+        <div className="jp-ConvectRuns-banner">
+          {trans.__(
+            'The first %1 are left out here.',
+            formatSize(model.skipped)
+          )}{' '}
+          <button className="jp-Convect-link" onClick={props.onReadAll}>
+            {trans.__('Read all')}
+          </button>
+        </div>
+      )}
       {dropped > 0 && (
         <div className="jp-ConvectRuns-banner">
           {trans.__(
@@ -132,7 +162,11 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
       )}
       <div
         ref={scroller}
-        className="jp-ConvectRuns-log-lines jp-RenderedText"
+        className={
+          isWrapped
+            ? 'jp-ConvectRuns-log-lines jp-RenderedText jp-mod-wrapped'
+            : 'jp-ConvectRuns-log-lines jp-RenderedText'
+        }
         role="log"
         aria-label={trans.__('Log')}
         aria-live="off"
@@ -143,6 +177,8 @@ function Log(props: { model: LogModel; api: ConvectApi }): JSX.Element {
           {virtualizer.getVirtualItems().map(item => (
             <div
               key={item.key}
+              ref={isWrapped ? virtualizer.measureElement : undefined}
+              data-index={item.index}
               className={
                 item.index === current
                   ? 'jp-ConvectRuns-log-line jp-mod-current'

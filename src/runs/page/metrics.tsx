@@ -14,6 +14,7 @@ export function Metrics(props: {
 }): JSX.Element {
   const { story, last } = props;
   const trans = useTrans();
+  const [look, setLook] = React.useState(PLAIN);
   const names = [...new Set([...story.metrics.keys(), ...Object.keys(last)])];
   if (names.length === 0) {
     return (
@@ -26,6 +27,7 @@ export function Metrics(props: {
   }
   return (
     <div className="jp-ConvectRuns-metrics">
+      <LookBar look={look} onLook={setLook} />
       {names.map(name => {
         const points = story.metrics.get(name) ?? [];
         const value = points[points.length - 1]?.value ?? last[name];
@@ -48,7 +50,13 @@ export function Metrics(props: {
                 </small>
               )}
             </h4>
-            {points.length > 1 && <MetricChart name={name} points={points} />}
+            {points.length > 1 && (
+              <MetricChart
+                name={name}
+                curves={[{ name, points }]}
+                look={look}
+              />
+            )}
           </section>
         );
       })}
@@ -56,52 +64,136 @@ export function Metrics(props: {
   );
 }
 
-interface ITooltipItem {
-  value: [number, number | '-'];
-  data: { shown?: string };
+/** How curves are drawn. */
+export interface ILook {
+  isLog: boolean;
+  /** How much of the past each point has, from 0 to less than 1. */
+  smoothing: number;
 }
 
-function MetricChart(props: {
+export const PLAIN: ILook = { isLog: false, smoothing: 0 };
+
+/** The curve of one run. */
+export interface ICurve {
   name: string;
-  points: IMetricPoint[];
+  points: readonly IMetricPoint[];
+}
+
+/** How the curves below are drawn. */
+export function LookBar(props: {
+  look: ILook;
+  onLook: (look: ILook) => void;
 }): JSX.Element {
-  const { name, points } = props;
+  const { look, onLook } = props;
   const trans = useTrans();
-  const count = points.length;
+  return (
+    <div className="jp-ConvectRuns-look">
+      <label>
+        <input
+          type="checkbox"
+          checked={look.isLog}
+          onChange={event => onLook({ ...look, isLog: event.target.checked })}
+        />
+        {trans.__('Logarithmic')}
+      </label>
+      <label>
+        {trans.__('Smoothing')}
+        <input
+          type="range"
+          min={0}
+          max={0.99}
+          step={0.01}
+          value={look.smoothing}
+          onChange={event =>
+            onLook({ ...look, smoothing: Number(event.target.value) })
+          }
+        />
+      </label>
+      <span className="jp-Convect-help">
+        {trans.__('Ctrl and the wheel zoom.')}
+      </span>
+    </div>
+  );
+}
+
+export function MetricChart(props: {
+  name: string;
+  curves: readonly ICurve[];
+  look: ILook;
+}): JSX.Element {
+  const { name, curves, look } = props;
+  const trans = useTrans();
+  const count = curves.reduce((sum, { points }) => sum + points.length, 0);
   const option = React.useCallback(
-    (colours: IColours) => lineOption(name, points.slice(0, count), colours),
-    [name, points, count]
+    (colours: IColours) => curvesOption(curves, colours, look),
+    // The points of a curve grow in place.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [count, look, curves.map(curve => curve.name).join('\n')]
   );
   return (
     <Chart
       option={option}
-      height={160}
+      height={curves.length > 1 ? 220 : 160}
       label={trans.__('%1 over time, %2 points', name, count)}
     />
   );
 }
 
+/** Each value with a share of those before it; what is not finite is left out and stays. */
+export function smoothed(
+  values: readonly number[],
+  smoothing: number
+): number[] {
+  let [average, weight] = [0, 0];
+  return values.map(value => {
+    if (!Number.isFinite(value)) {
+      return value;
+    }
+    average = smoothing * average + (1 - smoothing) * value;
+    weight = smoothing * weight + (1 - smoothing);
+    return average / weight;
+  });
+}
+
+interface ITooltipItem {
+  seriesName: string;
+  value: [number, number | '-'];
+  data: { shown?: string };
+}
+
 /**
- * A line over the reported steps or, when there are none, over seconds since the first point.
- * What is not a finite number is a gap in it, and a mark at the edge of the chart.
+ * Lines over the reported steps or, when there are none, over seconds since the first point.
+ * What is not a finite number, or has no logarithm, is a gap; the former is marked at the edge.
  */
-export function lineOption(
-  name: string,
-  points: readonly IMetricPoint[],
-  colours: IColours
+export function curvesOption(
+  curves: readonly ICurve[],
+  colours: IColours,
+  look: ILook = PLAIN
 ) {
-  const stepped = points.every(point => point.step !== null);
-  const place = (point: IMetricPoint) =>
-    stepped ? point.step : point.time - points[0].time;
+  const all = curves.flatMap(({ points }) => points);
+  const stepped = all.every(point => point.step !== null);
   const axis = {
     axisLine: { lineStyle: { color: colours.line } },
     axisLabel: { color: colours.faint },
     splitLine: { lineStyle: { color: colours.line } },
     scale: true
   };
+  const isSeveral = curves.length > 1;
   return {
     color: colours.series,
-    grid: { left: 8, right: 16, top: 12, bottom: 4, containLabel: true },
+    grid: {
+      left: 8,
+      right: 16,
+      top: isSeveral ? 32 : 12,
+      bottom: 4,
+      containLabel: true
+    },
+    legend: {
+      show: isSeveral,
+      type: 'scroll',
+      textStyle: { color: colours.text }
+    },
+    dataZoom: [{ type: 'inside', zoomOnMouseWheel: 'ctrl', xAxisIndex: 0 }],
     tooltip: {
       trigger: 'axis',
       backgroundColor: colours.background,
@@ -111,12 +203,14 @@ export function lineOption(
         [items]
           .flat()
           .filter(({ value }) => value[1] !== '-')
-          .map(({ value, data }) =>
-            [value[0], data.shown ?? value[1]].map(part =>
+          .map(({ seriesName, value, data }) => {
+            const [x, y] = [value[0], data.shown ?? value[1]].map(part =>
               typeof part === 'number' ? formatNumber(part) : part
-            )
-          )
-          .map(([x, y]) => `${x}: ${y}`)
+            );
+            return isSeveral
+              ? `${escaped(seriesName)} ${x}: ${y}`
+              : `${x}: ${y}`;
+          })
           .join('<br>')
     },
     xAxis: {
@@ -128,35 +222,55 @@ export function lineOption(
       }
     },
     yAxis: [
-      { type: 'value', ...axis },
+      { type: look.isLog ? 'log' : 'value', ...axis },
       { type: 'value', show: false, min: 0, max: 1 }
     ],
-    series: [
-      {
-        type: 'line',
-        name,
-        showSymbol: points.length < 50,
-        connectNulls: false,
-        data: points.map(point => [
-          place(point),
-          Number.isFinite(asNumber(point.value)) ? asNumber(point.value) : '-'
-        ])
-      },
-      {
-        type: 'scatter',
-        name,
-        yAxisIndex: 1,
-        symbol: 'triangle',
-        symbolSize: 7,
-        itemStyle: { color: colours.bad },
-        tooltip: { trigger: 'item' },
-        data: points
-          .filter(point => !Number.isFinite(asNumber(point.value)))
-          .map(point => ({
-            value: [place(point), asNumber(point.value) === Infinity ? 1 : 0],
-            shown: formatValue(point.value)
-          }))
-      }
-    ]
+    series: curves.flatMap(curve => seriesOf(curve, stepped, look, colours))
   };
+}
+
+function seriesOf(
+  { name, points }: ICurve,
+  stepped: boolean,
+  { isLog, smoothing }: ILook,
+  colours: IColours
+) {
+  const place = (point: IMetricPoint) =>
+    stepped ? point.step : point.time - points[0].time;
+  const values = points.map(point => asNumber(point.value));
+  const drawn = smoothed(values, smoothing);
+  const canDraw = (value: number) =>
+    Number.isFinite(value) && (!isLog || value > 0);
+  return [
+    {
+      type: 'line',
+      name,
+      showSymbol: points.length < 50,
+      connectNulls: false,
+      data: points.map((point, index) => [
+        place(point),
+        canDraw(drawn[index]) ? drawn[index] : '-'
+      ])
+    },
+    {
+      type: 'scatter',
+      name,
+      yAxisIndex: 1,
+      symbol: 'triangle',
+      symbolSize: 7,
+      itemStyle: { color: colours.bad },
+      tooltip: { trigger: 'item' },
+      data: points
+        .filter((_, index) => !Number.isFinite(values[index]))
+        .map(point => ({
+          value: [place(point), asNumber(point.value) === Infinity ? 1 : 0],
+          shown: formatValue(point.value)
+        }))
+    }
+  ];
+}
+
+/** For a tooltip, which is HTML. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, letter => `&#${letter.charCodeAt(0)};`);
 }

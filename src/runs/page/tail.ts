@@ -5,6 +5,12 @@ const PAUSE = 1000;
 /** The longest pause while the server gives no answer. */
 const LONGEST_PAUSE = 5000;
 
+export interface IPiece {
+  offset: number;
+  complete: boolean;
+  grown: boolean;
+}
+
 /** Reads something that grows, piece by piece, until it is complete or nobody looks any more. */
 export abstract class Tail extends Observable {
   constructor() {
@@ -21,10 +27,8 @@ export abstract class Tail extends Observable {
     return this._error;
   }
 
-  /** Read from here on; `grown` says that there was something. */
-  protected abstract read(
-    offset: number
-  ): Promise<{ offset: number; complete: boolean; grown: boolean }>;
+  /** Read from here on, null at first; `grown` says that there was something. */
+  protected abstract read(offset: number | null): Promise<IPiece>;
 
   override dispose(): void {
     window.clearTimeout(this._timer);
@@ -34,22 +38,25 @@ export abstract class Tail extends Observable {
   private async follow(): Promise<void> {
     // The subclass is not built yet.
     await Promise.resolve();
-    let offset = 0;
+    let offset: number | null = null;
     let pause = PAUSE;
     while (!this.isDisposed && !this._isComplete) {
       let grown = false;
       try {
-        const piece = await this.read(offset);
+        const piece: IPiece = await this.read(offset);
         ({ offset, grown } = piece);
         this._isComplete = piece.complete;
         this._error = null;
         pause = PAUSE;
         this.touch();
       } catch (error) {
-        if (!(error instanceof ConvectError)) {
-          throw error;
-        }
-        this._error = error;
+        // Also what is no answer of ours, like the login page of a hub.
+        this._error =
+          error instanceof ConvectError
+            ? error
+            : new ConvectError(String(error), 0, 'unreadable');
+        // It is gone, and will not come back.
+        this._isComplete = this._error.isMissing;
         pause = Math.min(pause * 2, LONGEST_PAUSE);
         this.touch();
       }

@@ -1,8 +1,6 @@
-import { Notification } from '@jupyterlab/apputils';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
-import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { useModel, useTrans } from '../../ui';
 import type { PanelModel, Row } from './model';
@@ -44,12 +42,8 @@ export function RunList(props: {
     }
   };
 
-  const removeSweep = (id: string) => {
-    model.runsOf(id).then(
-      runs => execute(CommandIDs.deleteRun, { runs }),
-      error => Notification.error(sentenceOf(error), { autoClose: 8000 })
-    );
-  };
+  const removeSweep = (sweep: string) =>
+    execute(CommandIDs.deleteSweep, { sweep });
 
   const move = (to: number, marking: boolean) => {
     if (marking) {
@@ -186,10 +180,7 @@ function RowContent(props: {
     (id: string) => model.toggleSweep(id),
     [model]
   );
-  const stop = React.useCallback(
-    (id: string) => void model.stopSweep(id),
-    [model]
-  );
+  const stop = (sweep: string) => execute(CommandIDs.stopSweep, { sweep });
   switch (row.kind) {
     case 'sweep':
       return (

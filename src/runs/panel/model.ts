@@ -1,7 +1,4 @@
-import { Notification } from '@jupyterlab/apputils';
-
 import type { IRunSummary, ISweepSummary } from '../../api';
-import { sentenceOf } from '../../api';
 import { Observable } from '../../ui/observable';
 import { isLive } from '../../ui/states';
 import type { IRunFilter } from '../filtered';
@@ -150,23 +147,9 @@ export class PanelModel extends Observable {
     this.touch();
   }
 
-  async stopSweep(id: string): Promise<void> {
-    try {
-      await this.runs.api.stopSweep(id);
-    } catch (error) {
-      Notification.error(sentenceOf(error), { autoClose: 8000 });
-    }
-    this.runs.refreshSweeps();
-  }
-
   moveTo(index: number): void {
     this._cursor = Math.max(0, Math.min(index, this.rowCount - 1));
     this.touch();
-  }
-
-  /** All runs that a sweep has made. */
-  async runsOf(sweep: string): Promise<string[]> {
-    return (await this.runs.all({ sweep })).map(({ id }) => id);
   }
 
   select(id: string, mode: 'only' | 'toggle'): void {

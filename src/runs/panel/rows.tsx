@@ -46,7 +46,7 @@ export const RunRow = React.memo(function RunRow(props: {
             {run.name}
           </span>
           <span className="jp-ConvectRuns-row-time">
-            {live ? (
+            {live && run.started ? (
               <Duration started={run.started} ended={run.ended} live />
             ) : (
               <Ago time={momentOf(run)} />

@@ -5,17 +5,23 @@ import type { IAbout, State } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
-import { LIVE, runtimeLabel, useModel, useTrans } from '../../ui';
+import { runtimeLabel, useModel, useTrans } from '../../ui';
 import { ServerBanner } from '../banner';
 import { RunList } from './list';
 import type { PanelModel } from './model';
 import type { Execute } from './rows';
 
-const GROUPS: { name: 'live' | 'failed' | 'succeeded'; states: State[] }[] = [
-  { name: 'live', states: [...LIVE] },
+type Group = 'running' | 'queued' | 'failed' | 'succeeded' | 'cancelled';
+
+const GROUPS: { name: Group; states: State[] }[] = [
+  { name: 'running', states: ['running', 'starting'] },
+  { name: 'queued', states: ['queued', 'waiting'] },
   { name: 'failed', states: ['failed', 'lost'] },
-  { name: 'succeeded', states: ['succeeded', 'cached'] }
+  { name: 'succeeded', states: ['succeeded', 'cached'] },
+  { name: 'cancelled', states: ['cancelled', 'skipped'] }
 ];
+/** Shown only when there is something to find. */
+const RARE: readonly Group[] = ['queued', 'cancelled'];
 
 /** The whole panel: search, filters, the list, and what can be done to several. */
 export function RunsView(props: {
@@ -65,7 +71,11 @@ export function RunsView(props: {
         </div>
       )}
       <div className="jp-ConvectRuns-total" role="status">
-        {isReady && filtered && trans._n('%1 run', '%1 runs', total)}
+        {isReady &&
+          filtered &&
+          (model.list.isExact
+            ? trans._n('%1 run', '%1 runs', total)
+            : trans.__('More than 1000 runs'))}
       </div>
     </>
   );
@@ -91,9 +101,11 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
     );
   }, [model]);
   const label = {
-    live: trans.__('Running'),
+    running: trans.__('Running'),
+    queued: trans.__('Queued'),
     failed: trans.__('Failed'),
-    succeeded: trans.__('Succeeded')
+    succeeded: trans.__('Succeeded'),
+    cancelled: trans.__('Cancelled')
   };
   return (
     <div className="jp-ConvectRuns-filters" role="search">
@@ -109,6 +121,9 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
         {GROUPS.map(({ name, states }) => {
           const active = filter.states[0] === states[0];
           const count = states.reduce((sum, s) => sum + (counts[s] ?? 0), 0);
+          if (RARE.includes(name) && count === 0 && !active) {
+            return null;
+          }
           return (
             <button
               key={name}

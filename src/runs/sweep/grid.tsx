@@ -5,7 +5,9 @@ import type { IRunSummary } from '../../api';
 import {
   Duration,
   formatValue,
+  isBad,
   isLive,
+  reasonOf,
   StateIcon,
   useModel,
   useTrans
@@ -41,7 +43,11 @@ export function SweepTable(props: {
       model.hover(rows[next]?.id ?? null);
       virtualizer.scrollToIndex(next);
       event.preventDefault();
-    } else if (event.key === 'Enter' && rows[cursor]) {
+    } else if (
+      event.key === 'Enter' &&
+      rows[cursor] &&
+      event.target === event.currentTarget
+    ) {
       props.onOpen(rows[cursor].id);
     }
   };
@@ -129,11 +135,17 @@ function Cell(props: {
 }): JSX.Element {
   const { run, column, best } = props;
   const trans = useTrans();
+  const reason = reasonOf(run, trans) ?? '';
   switch (column.kind) {
     case 'state':
       return (
         <>
           <StateIcon state={run.state} />
+          {isBad(run.state) && run.reason && (
+            <span className="jp-ConvectRuns-grid-reason" title={reason}>
+              {reason}
+            </span>
+          )}
           {best && (
             <span className="jp-ConvectRuns-tag jp-mod-best">
               {trans.__('Best')}

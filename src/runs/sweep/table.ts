@@ -84,6 +84,26 @@ export function valueOf(
   }
 }
 
+/** The table as a file that spreadsheets open: what is shown, with all its digits. */
+export function csvOf(
+  runs: readonly IRunSummary[],
+  columns: readonly IColumn[],
+  trans: TranslationBundle
+): string {
+  const quoted = (text: string) =>
+    /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  const cell = (value: ReadonlyJSONValue | undefined) =>
+    typeof value === 'number' ? String(value) : formatValue(value);
+  const lines = [
+    [trans.__('Run'), ...columns.map(column => labelOf(column, trans))],
+    ...runs.map(run => [
+      run.id,
+      ...columns.map(column => cell(valueOf(run, column)))
+    ])
+  ];
+  return lines.map(line => `${line.map(quoted).join(',')}\r\n`).join('');
+}
+
 /** The runs in the order asked for; NaN, infinity and no value come last either way. */
 export function sorted(
   runs: readonly IRunSummary[],

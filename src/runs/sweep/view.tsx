@@ -1,5 +1,6 @@
 import {
   addIcon,
+  downloadIcon,
   folderIcon,
   HTMLSelect,
   notebookIcon,
@@ -27,7 +28,7 @@ import { SweepTable } from './grid';
 import type { SweepModel } from './model';
 import { Plots } from './plots';
 import { AddPoints } from './points';
-import { labelOf } from './table';
+import { csvOf, labelOf } from './table';
 
 /** The page of a sweep: what it is, its plots, its table. */
 export function SweepView(props: {
@@ -219,6 +220,16 @@ function BestChoice(props: {
   );
 }
 
+/** Have the browser keep a text as a file. */
+function downloadText(name: string, text: string, type: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
 function TableBar({ model }: { model: SweepModel }): JSX.Element {
   const trans = useTrans();
   return (
@@ -245,6 +256,15 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
           </span>
         )}
       </span>
+      <Action
+        icon={downloadIcon}
+        label={trans.__('Export as CSV')}
+        onClick={() => {
+          const text = csvOf(model.rows, model.shownColumns, trans);
+          const name = `${model.view?.name ?? 'sweep'}.csv`;
+          downloadText(name, text, 'text/csv');
+        }}
+      />
       <details className="jp-ConvectRuns-columns">
         <summary>{trans.__('Columns')}</summary>
         <div>

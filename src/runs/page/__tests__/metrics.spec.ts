@@ -1,6 +1,6 @@
 import type { IColours } from '../../../charts';
 import { emptyStory, tell } from '../events';
-import { lineOption } from '../metrics';
+import { curvesOption, smoothed } from '../metrics';
 
 const colours = { series: [], bad: 'red' } as unknown as IColours;
 
@@ -30,7 +30,8 @@ describe('the curve of a metric', () => {
   });
 
   it('has gaps there, and a mark for each, never a zero', () => {
-    const [line, marks] = lineOption('loss', points, colours).series;
+    const curves = [{ name: 'loss', points }];
+    const [line, marks] = curvesOption(curves, colours).series;
     expect(line.data).toEqual([
       [0, 0.4],
       [1, '-'],
@@ -43,5 +44,28 @@ describe('the curve of a metric', () => {
       { value: [3, 1], shown: 'Infinity' },
       { value: [4, 0], shown: 'NaN' }
     ]);
+  });
+
+  it('has a gap where there is no logarithm', () => {
+    const curve = {
+      name: 'a',
+      points: [-1, 0, 2].map((value, step) => ({ time: 0, step, value }))
+    };
+    const look = { isLog: true, smoothing: 0 };
+    const { series, yAxis } = curvesOption([curve], colours, look);
+    expect(yAxis[0].type).toBe('log');
+    expect(series[0].data).toEqual([
+      [0, '-'],
+      [1, '-'],
+      [2, 2]
+    ]);
+  });
+
+  it('is smoothed without a pull to zero, and never over what is not finite', () => {
+    expect(
+      smoothed([1, 1, NaN, 1], 0.9).map(value => Number(value.toFixed(9)))
+    ).toEqual([1, 1, NaN, 1]);
+    expect(smoothed([0, 1], 0.5)[1]).toBeCloseTo(2 / 3);
+    expect(smoothed([3, 5], 0)).toEqual([3, 5]);
   });
 });

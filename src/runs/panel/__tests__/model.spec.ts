@@ -38,7 +38,6 @@ describe('PanelModel', () => {
     expect(keys(panel)).toEqual(['run d', 'sweep b', 'run c', 'run a']);
     expect(keys(panel).map(key => panel.indexOf(key))).toEqual([0, 1, 2, 3]);
     expect(panel.row(2)).toMatchObject({ kind: 'run', nested: true });
-    expect(await panel.runsOf('b')).toEqual(['c']);
     server.change('e', 'running');
     await until(() => panel.rowCount === 5);
     expect(keys(panel)[0]).toBe('run e');

@@ -1,8 +1,10 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IRunSummary, ISweepView } from '../../../api';
+import type { IColumn } from '../table';
 import {
   columnsOf,
+  csvOf,
   filtered,
   goalOf,
   labelOf,
@@ -25,6 +27,25 @@ const runs = [
 const view = { runs, space: { lr: [0.1, 0.2, 0.05] } } as unknown as ISweepView;
 const columns = columnsOf(view);
 const ids = (found: IRunSummary[]) => found.map(({ id }) => id).join('');
+
+describe('the table as a file', () => {
+  it('has every digit, and quotes what would be taken for two cells', () => {
+    const run = {
+      id: 'r1',
+      state: 'succeeded',
+      parameters: { name: 'a, "b"' },
+      metrics: { loss: 0.123456789 }
+    } as never;
+    const columns: IColumn[] = [
+      { id: 'p:name', kind: 'parameter', name: 'name' },
+      { id: 'm:loss', kind: 'metric', name: 'loss' }
+    ];
+    const trans = nullTranslator.load('jupyterlab_convect');
+    expect(csvOf([run], columns, trans)).toBe(
+      'Run,name,loss\r\nr1,"a, ""b""",0.123456789\r\n'
+    );
+  });
+});
 
 describe('the table of a sweep', () => {
   it('has a column for what was swept or differs, and for each metric', () => {
