@@ -88,7 +88,7 @@ class WordsBody extends ReactWidget implements Dialog.IBodyWidget<IRunWords> {
           <textarea
             className="jp-mod-styled"
             rows={3}
-            placeholder={'team=churn\nbaseline'}
+            placeholder={trans.__('key=value')}
             defaultValue={this._labels}
             onChange={event => (this._labels = event.target.value)}
           />

@@ -9,7 +9,6 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { sentenceOf } from '../api';
 import { convectIcon } from '../icons';
 import { IRunStore, IRunsOpener } from '../tokens';
-import { formatParameters } from '../ui/format';
 import { stateLabel } from '../ui/states';
 
 export const running: JupyterFrontEndPlugin<void> = {
@@ -38,7 +37,7 @@ export const running: JupyterFrontEndPlugin<void> = {
       running: () =>
         runs.live.map(run => ({
           label: () => run.name,
-          labelTitle: () => formatParameters(run.parameters) || run.name,
+          labelTitle: () => run.path ?? run.name,
           detail: () => stateLabel(trans, run.state),
           icon: () => convectIcon,
           open: () => void opener.openRun(run.id),
