@@ -34,9 +34,13 @@ function Broken(props: {
         {sentence ?? reasonOf(session, malformed)}
       </p>
       <p>
-        {trans.__(
-          'The file is left as it is. Mend it in the text editor; this page follows when you save.'
-        )}
+        {malformed.code === 'newer-version'
+          ? trans.__(
+              'The file is left as it is. A newer version of jupyterlab-convect opens it.'
+            )
+          : trans.__(
+              'The file is left as it is. Mend it in the text editor; this page follows when you save.'
+            )}
       </p>
       <div className="jp-Pipeline-pageButtons">
         <button

@@ -115,7 +115,11 @@ export class Session implements IDisposable {
         : { document: this.document, path: this.context.localPath }
     );
     this._outside = new OutsideWatch(this);
-    this.runs = new RunWatch(options.runs, () => this.context.localPath);
+    this.runs = new RunWatch(
+      options.runs,
+      () => this.context.localPath,
+      () => this.isShown
+    );
     this.doc.changed.connect(this.onChange, this);
     this.files.store.changed.connect(this.onFiles, this);
     this.context.pathChanged.connect(this.onPathChanged, this);

@@ -81,6 +81,14 @@ describe('toFlow', () => {
     ]);
   });
 
+  it('lets lines end at the rim of an end, where an arrow is seen', () => {
+    const clean = draw(GROUPED).nodes.find(node => node.id === 'clean')!;
+    const end = (id: string) => clean.handles!.find(item => item.id === id)!;
+    expect(end('in')).toMatchObject({ x: -5.5, width: 11 });
+    expect(end('out')).toMatchObject({ x: clean.width! - 5.5, y: 24 - 5.5 });
+    expect(end('out:rows')).toMatchObject({ width: 9, height: 9 });
+  });
+
   it('shows a folded group as one box, with its outer edges', () => {
     const { nodes, lines } = draw(FOLDED);
     expect(nodes.map(node => node.id)).toEqual(['load', 'note', 'part']);

@@ -232,25 +232,38 @@ function flowNode(
   };
 }
 
-/** Told beforehand, so that lines are right before a node was ever on the screen. */
+/** How large ends of the order and of values are; the style sheet has the same numbers. */
+const END = 11;
+const PORT = 9;
+
+/**
+ * Told beforehand, so that lines are right before a node was ever on the screen,
+ * and as it will be measured there: lines end at the rim, where an arrow is seen.
+ */
 function handlesOf(view: INodeView, box: IBox): NodeHandle[] {
-  const left = { position: Position.Left, x: 0, width: 1, height: 1 };
-  const right = { position: Position.Right, x: box.width, width: 1, height: 1 };
+  const handle = (
+    type: 'source' | 'target',
+    id: string,
+    y: number,
+    size: number
+  ): NodeHandle => ({
+    id,
+    type,
+    position: type === 'target' ? Position.Left : Position.Right,
+    x: (type === 'target' ? 0 : box.width) - size / 2,
+    y: y - size / 2,
+    width: size,
+    height: size
+  });
   return [
-    { ...left, id: IN, type: 'target', y: ORDER_OFFSET },
-    { ...right, id: OUT, type: 'source', y: ORDER_OFFSET },
-    ...view.inputs.map((port, index): NodeHandle => ({
-      ...left,
-      id: inPort(port.name),
-      type: 'target',
-      y: portOffset(view, index)
-    })),
-    ...view.outputs.map((port, index): NodeHandle => ({
-      ...right,
-      id: outHandle(port),
-      type: 'source',
-      y: portOffset(view, index)
-    })),
+    handle('target', IN, ORDER_OFFSET, END),
+    handle('source', OUT, ORDER_OFFSET, END),
+    ...view.inputs.map((port, index) =>
+      handle('target', inPort(port.name), portOffset(view, index), PORT)
+    ),
+    ...view.outputs.map((port, index) =>
+      handle('source', outHandle(port), portOffset(view, index), PORT)
+    ),
     ...(view.inner ? withinHandles(view, box) : [])
   ];
 }
