@@ -143,15 +143,14 @@ function Actions(props: {
           onClick={() => execute(CommandIDs.openExecuted, { run, step })}
         />
       )}
-      {live && (
-        <Action
-          icon={stopIcon}
-          label={trans.__('Stop')}
-          wide
-          disabled={view.stopping}
-          onClick={() => execute(CommandIDs.stopRun, { run })}
-        />
-      )}
+      {/* It keeps its place, lest a second click meets another button. */}
+      <Action
+        icon={stopIcon}
+        label={trans.__('Stop')}
+        wide
+        disabled={!live || view.stopping}
+        onClick={() => execute(CommandIDs.stopRun, { run })}
+      />
       <Action
         icon={refreshIcon}
         label={trans.__('Run again')}
