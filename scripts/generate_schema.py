@@ -82,7 +82,9 @@ text.
 
 `path`, `working_folder` and the files of `inputs` start from the folder of the pipeline.
 `dependencies` start from the folder of the node's own file, `outputs` from the folder in which it
-runs. No path leaves the root folder: that of the server, or the one that the command line names.
+runs. In the editor a declared output is a port: a wire from it gives the next node the path, or a
+component the file, and the order. No path leaves the root folder: that of the server, or the one
+that the command line names.
 
 ## How defaults and nodes become one
 
