@@ -26,7 +26,13 @@ test('the example pipeline runs on the canvas', async ({ page, tmpPath }) => {
   const dialog = page.locator('.jp-ConvectRuns-dialog');
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await expect(
-    editor.locator('.react-flow__node[data-id="evaluate"]').getByText('Succeeded')
+    editor
+      .locator('.react-flow__node[data-id="evaluate"]')
+      .getByRole('img', { name: 'Succeeded' })
   ).toBeVisible({ timeout: 120000 });
+  // A node that is done says what it found.
+  await expect(
+    editor.locator('.react-flow__node[data-id="evaluate"]')
+  ).toContainText('accuracy 0.');
   await page.screenshot({ path: PICTURE });
 });
