@@ -8,6 +8,40 @@ import tseslint from 'typescript-eslint';
 
 const code = ['**/*.ts', '**/*.tsx', '**/*.mjs'];
 
+/** What each folder must not import; `docs/architecture.md` says why. */
+const FEATURES = ['catalog', 'pipeline', 'runs'];
+const FORBIDDEN = {
+  api: ['charts', 'settings', 'ui', ...FEATURES],
+  ui: ['charts', 'settings', ...FEATURES],
+  settings: FEATURES,
+  charts: ['settings', ...FEATURES],
+  catalog: ['pipeline', 'runs'],
+  pipeline: ['catalog', 'runs'],
+  runs: ['catalog', 'pipeline']
+};
+
+/** What a feature lets others import: names, pictures, and what is written for them. */
+const PUBLIC = ['ids', 'icons', 'approval', 'filtered'];
+
+const layers = Object.entries(FORBIDDEN).map(([folder, others]) => ({
+  files: [`src/${folder}/**/*.ts`, `src/${folder}/**/*.tsx`],
+  ignores: ['**/__tests__/**'],
+  rules: {
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          {
+            regex: `^(\\.\\./)+(${others.join('|')})(/(?!(${PUBLIC.join('|')})$)|$)`,
+            allowTypeImports: FEATURES.includes(folder),
+            message: `src/${folder}/ must not know the insides of it.`
+          }
+        ]
+      }
+    ]
+  }
+}));
+
 export default defineConfig([
   {
     ignores: [
@@ -46,6 +80,7 @@ export default defineConfig([
         }
       ],
       '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
       '@typescript-eslint/no-namespace': 'off',
       'react-hooks/exhaustive-deps': 'error',
       'react-hooks/rules-of-hooks': 'error',
@@ -71,10 +106,7 @@ export default defineConfig([
       ]
     }
   },
-  {
-    files: ['**/__tests__/**'],
-    rules: { 'jupyter/no-untranslated-string': 'off' }
-  },
+  ...layers,
   {
     files: ['**/__tests__/**'],
     rules: { 'jupyter/no-untranslated-string': 'off' }

@@ -345,8 +345,8 @@ class Workspace:
         reused: list[Problem] = []
         try:
             plan = await asyncio.to_thread(self.plan, request)
-            await asyncio.to_thread(self._require_approval, request, plan)
-            found = await runtime.check(plan)
+            found = await asyncio.to_thread(self._unapproved, request, plan)
+            found = found or await runtime.check(plan)
             reused = await asyncio.to_thread(self._reused, request, plan)
             would_be = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
             reused += await asyncio.to_thread(drift, self.store, would_be)
@@ -396,6 +396,17 @@ class Workspace:
         """Components run here without a container only when somebody has looked at them."""
         if request.runtime == "local" and plan.components:
             self.catalog.approvals.require(plan)
+
+    def _unapproved(self, request: Request, plan: Plan) -> list[Problem]:
+        if request.runtime != "local" or not plan.components:
+            return []
+        from .catalog.approvals import refuse_unapproved
+
+        return [
+            Problem("error", refused.code, refused.sentence, node=step, hint=refused.hint)
+            for step, component in self.catalog.approvals.missing(plan)
+            for refused in [refuse_unapproved(component)]
+        ]
 
     async def log(self, results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
         """A piece of an attempt's log, from its folder or, while it is far away, its runtime."""

@@ -1,6 +1,7 @@
 /** The names of all commands, for menus, the palette, settings and tests. */
 export namespace CommandIDs {
   export const runAsPipeline = 'convect:run-as-pipeline';
+  export const createPipeline = 'convect:new-pipeline';
   export const showRuns = 'convect:show-runs';
   export const openRun = 'convect:open-run';
   export const openSweep = 'convect:open-sweep';

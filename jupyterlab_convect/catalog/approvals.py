@@ -53,16 +53,23 @@ class Approvals:
                     f"The approval of “{component.name}” cannot be withdrawn: {error.strerror}."
                 ) from None
 
-    def require(self, plan: Plan) -> None:
-        """Refuse a plan whose components would run without a container and may not."""
-        missing = [
-            component
-            for definition in plan.components.values()
+    def missing(self, plan: Plan) -> list[tuple[str | None, Component]]:
+        """Components that would run without a container and must not, each with a step of it."""
+        found = {
+            digest: component
+            for digest, definition in plan.components.items()
             for component in [component_from_json(definition)]
             if not self.has(component)
-        ]
-        if missing and container_engine(os.environ) is None:
-            raise refuse_unapproved(missing[0])
+        }
+        if not found or container_engine(os.environ) is not None:
+            return []
+        steps = {step.component: step.id for step in reversed(plan.steps)}
+        return [(steps.get(digest), component) for digest, component in found.items()]
+
+    def require(self, plan: Plan) -> None:
+        """Refuse a plan whose components would run without a container and must not."""
+        for _, component in self.missing(plan):
+            raise refuse_unapproved(component)
 
     def _path(self, digest: str) -> Path:
         return self.folder / digest.removeprefix("sha256:")

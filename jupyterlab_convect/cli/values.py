@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ _WORDS = {
     "array": "a JSON list",
     "object": "a JSON object",
 }
+
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(
+    rf"({_NUMBER})\s*(?:\.\.|:)\s*({_NUMBER})(?:(?:\s+step\s+|\s*:\s*|\s+(?=log))({_NUMBER}|log))?"
+)
+"""`1:9:2` or, as the run dialog writes it, `1..9 step 2`; with `log` an interval of magnitudes."""
 
 
 def known_types(root: Path, path: str) -> Types:
@@ -47,7 +55,7 @@ def typed_parameters(pairs: Iterable[str], types: Types) -> dict[str, Any]:
 
 
 def space_of(pairs: Iterable[str], types: Types) -> dict[str, Any]:
-    """`--sweep lr=0.1,0.2`, `lr=[0.1,0.2]`, `n=1:9:2` (from, to, step) or `lr=0.1:1` (min, max)."""
+    """`--sweep lr=0.1,0.2`, `lr=[0.1,0.2]`, `n=1:9:2` or `n=1..9 step 2`, `lr=0.1:1` (min, max)."""
     return {name: _values(name, text, types.get(name)) for name, text in map(split, pairs)}
 
 
@@ -57,6 +65,8 @@ def typed(name: str, text: str, kind: str | None) -> Any:
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if kind == "number" and text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        return float(text)
+    if kind == "number" and re.fullmatch(_NUMBER, text):
         return float(text)
     value = read_value(text)
     if kind is None or value is None or _fits(value, kind):
@@ -70,12 +80,18 @@ def _values(name: str, text: str, kind: str | None) -> Any:
             return json.loads(text)
         except ValueError:
             raise ConvectError(f"“{text}” is not a JSON list.", code="bad-parameter") from None
-    bounds = text.split(":")
-    if kind != "string" and len(bounds) in (2, 3) and all(map(_is_number, bounds)):
-        names = ("from", "to", "step") if len(bounds) == 3 else ("min", "max")
-        found = {key: typed(name, bound, kind) for key, bound in zip(names, bounds, strict=True)}
-        return found | ({"type": "integer"} if kind == "integer" and "min" in found else {})
+    if kind != "string" and (found := _RANGE.fullmatch(text.strip())):
+        return _range(name, kind, *found.groups())
     return [typed(name, part, kind) for part in text.split(",")]
+
+
+def _range(name: str, kind: str | None, low: str, high: str, step: str | None) -> Any:
+    """A grid where there is a step, or the values are whole numbers; else an interval."""
+    first, last = typed(name, low, kind), typed(name, high, kind)
+    if step is not None and step != "log":
+        return {"from": first, "to": last, "step": typed(name, step, kind)}
+    log = {"log": True} if step else {}
+    return {"min": first, "max": last, **log, **({"type": "integer"} if kind == "integer" else {})}
 
 
 def split(pair: str) -> tuple[str, str]:

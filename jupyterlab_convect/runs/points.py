@@ -86,6 +86,8 @@ def _values(name: str, given: Json) -> list[Json]:
     if isinstance(given, Mapping) and "from" in given:
         return _range(name, given)
     if isinstance(given, Mapping) and "min" in given:
+        if given.get("type") == "integer" and not given.get("log"):
+            return _range(name, {"from": given["min"], "to": given.get("max"), "step": 1})
         raise ConvectError(f"The interval of {name} needs a random sweep.")
     raise ConvectError(
         f"The values of {name} are not a list, a range or an interval.",

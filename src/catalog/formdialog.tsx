@@ -18,7 +18,7 @@ import type { IFormValues } from './settings';
 import { isForeign } from './settings';
 import type { ICatalog } from './types';
 
-const SchemaForm = React.lazy(() => import('../runs/dialog/schemaform'));
+const SchemaForm = React.lazy(() => import('../ui/schemaform'));
 
 type Options = IFormValues['options'];
 

@@ -48,10 +48,17 @@ export async function createPipeline(
     ext: SUFFIX
   });
   const name = PathExt.basename(file.path, SUFFIX);
-  await contents.save(file.path, {
-    type: 'file',
-    format: 'text',
-    content: dumps(make(name))
-  });
-  return docManager.openOrReveal(file.path, FACTORY);
+  return writePipeline(docManager, file.path, make(name));
+}
+
+/** Write a file as the editor does, and open it. */
+export async function writePipeline(
+  docManager: IDocumentManager,
+  path: string,
+  document: IDocument
+): Promise<ReturnType<IDocumentManager['openOrReveal']>> {
+  const content = dumps(document);
+  const file = { type: 'file', format: 'text', content } as const;
+  await docManager.services.contents.save(path, file);
+  return docManager.openOrReveal(path, FACTORY);
 }

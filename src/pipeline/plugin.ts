@@ -30,6 +30,7 @@ import { addAlignMenu, addEditorCommands } from './commands';
 import { CONTENT_TYPE, PipelineModelFactory } from './documentmodel';
 import type { IEditorServices } from './factory';
 import { PipelineWidgetFactory } from './factory';
+import type { IDocument } from './schema';
 import { pipelineIcon } from './icons';
 import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
 import { PipelineDoc } from './model';
@@ -225,12 +226,27 @@ const creation: JupyterFrontEndPlugin<void> = {
         args: {
           type: 'object',
           properties: {
-            cwd: { type: 'string', description: trans.__('The folder') }
+            cwd: { type: 'string', description: trans.__('The folder') },
+            path: {
+              type: 'string',
+              description: trans.__(
+                'The file; one with a new name unless given'
+              )
+            },
+            document: {
+              type: 'string',
+              description: trans.__('What to begin with, as JSON')
+            }
           }
         }
       },
-      execute: async ({ cwd }) => {
-        const { createPipeline, emptyDocument } = await import('./create');
+      execute: async ({ cwd, path, document }) => {
+        const { createPipeline, emptyDocument, writePipeline } =
+          await import('./create');
+        if (path && document) {
+          const content = JSON.parse(String(document)) as IDocument;
+          return writePipeline(docManager, String(path), content);
+        }
         const folder = String(cwd ?? currentBrowser()?.model.path ?? '');
         return createPipeline(docManager, folder, emptyDocument);
       }

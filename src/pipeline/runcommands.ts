@@ -8,7 +8,6 @@ import {
   stopIcon
 } from '@jupyterlab/ui-components';
 
-import type { ISelection } from '../api';
 import { sentenceOf } from '../api';
 import { CatalogCommands } from '../catalog/ids';
 import { CommandIDs } from '../commands';
@@ -43,7 +42,7 @@ export function runCommands(
       icon: args => (args.mode ? undefined : runIcon),
       args: { mode: { type: 'string', enum: ['only', 'from', 'upto'] } },
       execute: (session, args) =>
-        args.mode ? runPart(session, args.mode as Mode) : runAll(app, session)
+        run(app, session, (args.mode as Mode | undefined) ?? 'all')
     },
     [ids.stop]: {
       label: trans.__('Stop the Run'),
@@ -127,41 +126,25 @@ function definitionOf(session: Session): Json | undefined {
   return node?.kind === 'component' ? components?.[node.component] : undefined;
 }
 
-/** The dialog asks what to run with; the run that comes of it is shown. */
-async function runAll(app: JupyterFrontEnd, session: Session): Promise<void> {
+/**
+ * The dialog asks what to run with; the run that comes of it is shown. A part is
+ * run as the last run was, taking over what that one made.
+ */
+async function run(
+  app: JupyterFrontEnd,
+  session: Session,
+  mode: Mode
+): Promise<void> {
+  const { context, runs, trans } = session;
+  const last = runs.store.value.run ?? runs.store.value.runs[0];
+  const part = { mode, node: target(session), ...(last && { of: last.id }) };
   const begun: Begun | null = await app.commands.execute(
     CommandIDs.runAsPipeline,
-    { path: session.context.path }
+    { path: context.path, ...(mode === 'all' ? {} : part) }
   );
   if (begun?.kind === 'run') {
-    session.runs.show(begun.id);
-  }
-}
-
-/** Run part of it as the last run was run, taking over what that one made. */
-async function runPart(session: Session, mode: Mode): Promise<void> {
-  const { api, context, runs, trans } = session;
-  const node = target(session);
-  const last = runs.store.value.run ?? runs.store.value.runs[0];
-  try {
-    if (context.model.dirty) {
-      await context.save();
-    }
-    const run = await api.submit({
-      path: context.localPath,
-      select: { mode, node } as ISelection,
-      ...(last
-        ? {
-            of: last.id,
-            runtime: last.runtime,
-            parameters: { ...last.parameters } as never
-          }
-        : {})
-    });
-    runs.show(run.id);
-    session.announce(trans.__('%1 runs now.', run.name));
-  } catch (error) {
-    Notification.error(sentenceOf(error));
+    runs.show(begun.id);
+    session.announce(trans.__('%1 runs now.', begun.name));
   }
 }
 

@@ -11,14 +11,17 @@ import { IDocumentManager } from '@jupyterlab/docmanager';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { INotebookTracker } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { duplicateIcon } from '@jupyterlab/ui-components';
 
+import type { ISelection } from '../api';
 import { CATEGORY, CommandIDs } from '../commands';
 import { convectIcon } from '../icons';
 import { IConvectApi, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
+import { preferencesOf, translateLaunchSettings } from './preferences';
 
 export const launch: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:launch',
@@ -31,6 +34,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
     IStateDB,
     ICommandPalette,
     IToolbarWidgetRegistry,
+    ISettingRegistry,
     ITranslator
   ],
   activate: (
@@ -43,12 +47,25 @@ export const launch: JupyterFrontEndPlugin<void> = {
     state: IStateDB | null,
     palette: ICommandPalette | null,
     toolbars: IToolbarWidgetRegistry | null,
+    registry: ISettingRegistry | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
     const { commands } = app;
 
-    const context = { app, api, opener, documents, state, trans };
+    const settings = registry?.load(launch.id).then(
+      loaded => {
+        translateLaunchSettings(loaded, trans);
+        return loaded;
+      },
+      () => null
+    );
+    const preferences = async () =>
+      preferencesOf((await settings)?.composite ?? {});
+    const context = {
+      ...{ app, api, opener, documents, state, trans },
+      preferences
+    };
 
     /** The files that are meant: named, selected in the file browser, or the current notebook. */
     const meant = (args: { paths?: unknown; path?: unknown }): string[] => {
@@ -84,13 +101,31 @@ export const launch: JupyterFrontEndPlugin<void> = {
               type: 'array',
               items: { type: 'string' },
               description: trans.__('Several notebooks and scripts')
+            },
+            mode: {
+              type: 'string',
+              enum: ['only', 'from', 'upto'],
+              description: trans.__('Which part of the pipeline')
+            },
+            node: {
+              type: 'string',
+              description: trans.__('The node that the part is about')
+            },
+            of: {
+              type: 'string',
+              description: trans.__('The run that the rest is taken from')
             }
           }
         }
       },
       execute: async args => {
         const files = meant(args);
-        const { launchFiles } = await import('./launching');
+        const { launchFiles, launchPart } = await import('./launching');
+        if (args.mode) {
+          const { mode, node, of } = args as { [name: string]: string };
+          const select = { mode, node } as ISelection;
+          return launchPart(context, files[0], { select, of });
+        }
         return launchFiles(context, files);
       }
     });

@@ -7,10 +7,12 @@ import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
-import type { ConvectApi, IRequest } from '../api';
+import type { ConvectApi, IRequest, ISelection } from '../api';
 import { sentenceOf } from '../api';
+import { CommandIDs } from '../commands';
 import type { IRunsOpener } from '../tokens';
-import type { Begun, IChoice, ISubject } from './dialog';
+import { isObject } from '../ui/json';
+import type { Begun, IChoice, ISubject, IUnsaved } from './dialog';
 import {
   choiceOf,
   documentOf,
@@ -21,6 +23,7 @@ import {
   RunDialog,
   RunForm
 } from './dialog';
+import type { IPreferences } from './preferences';
 
 const MEMORY = 'jupyterlab-convect:choice';
 
@@ -32,6 +35,14 @@ export interface ILaunchContext {
   documents: IDocumentManager;
   state: IStateDB | null;
   trans: TranslationBundle;
+  /** What the form begins with where nothing is remembered. */
+  preferences: () => Promise<IPreferences>;
+}
+
+/** A part of a pipeline, and the run whose results the rest is taken from. */
+export interface IPart {
+  select: ISelection;
+  of?: string;
 }
 
 /** Ask how to run files, one or several as one pipeline; what has begun, if anything. */
@@ -44,43 +55,70 @@ export async function launchFiles(
   const runnable = files
     .map(path => contents.localPath(path))
     .filter(path => isNotebook(path) || isScript(path) || isPipeline(path));
-  if (runnable.length === 0) {
-    Notification.warning(
-      trans.__('Open or select a notebook, a script or a pipeline first.'),
-      { autoClose: 5000 }
-    );
+  const refuse = (sentence: string) => {
+    Notification.warning(sentence, { autoClose: 5000 });
     return null;
+  };
+  if (runnable.length === 0) {
+    return refuse(
+      trans.__('Open or select a notebook, a script or a pipeline first.')
+    );
   }
   if (runnable.length === 1) {
-    const [path] = runnable;
-    const title = PathExt.basename(path);
-    const document = isPipeline(path)
-      ? pipelineInEditor(context.documents, path)
-      : null;
-    return ask(context, {
-      path,
-      document,
-      isInEditor: document !== null,
-      title
-    });
+    return report(async () =>
+      ask(context, await subjectAt(context, runnable[0]))
+    );
+  }
+  if (runnable.some(isPipeline)) {
+    return refuse(
+      trans.__(
+        'A pipeline runs by itself. Select one pipeline, or only notebooks and scripts.'
+      )
+    );
   }
   const title = trans._n('%1 file', '%1 files', runnable.length);
-  const nodes = runnable.filter(path => !isPipeline(path));
-  const document = pipelineOf(title, nodes);
-  return ask(context, { path: null, document, title });
+  const subject = { path: null, document: pipelineOf([], true), title };
+  return ask(context, subject, { files: runnable });
 }
 
 /** Ask again what a run was asked, and begin what is made of it. */
 export async function launchLike(
   context: ILaunchContext,
   run: string
-): Promise<void> {
-  try {
+): Promise<Begun | null> {
+  return report(async () => {
     const { request, name } = await context.api.run(run);
-    const subject = { ...subjectOf(request, name), isAgain: true };
-    await ask(context, subject, choiceOf(request));
+    const subject = await subjectOf(context, request, name);
+    return ask(context, subject, { choice: choiceOf(request) });
+  });
+}
+
+/**
+ * Run a part of the pipeline that is in the editor as the run before was run. It
+ * asks only for what that did not say, or when a notebook has to be saved first.
+ */
+export async function launchPart(
+  context: ILaunchContext,
+  path: string,
+  { select, of }: IPart
+): Promise<Begun | null> {
+  return report(async () => {
+    const whole = await subjectAt(context, path);
+    const choice = of
+      ? choiceOf((await context.api.run(of)).request)
+      : undefined;
+    const title = `${whole.title} › ${select.node}`;
+    const subject = { ...whole, select, of, title };
+    return ask(context, subject, { choice, isQuick: true });
+  });
+}
+
+async function report<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
   } catch (error) {
     Notification.error(sentenceOf(error), { autoClose: 8000 });
+    return null;
   }
 }
 
@@ -88,44 +126,108 @@ export async function launchLike(
 async function ask(
   context: ILaunchContext,
   subject: ISubject,
-  given?: IChoice
+  options: {
+    choice?: IChoice;
+    files?: readonly string[];
+    /** Begin at once when nothing is left to ask. */
+    isQuick?: boolean;
+  } = {}
 ): Promise<Begun | null> {
-  const { api, state, trans } = context;
+  const { api, app, state, trans } = context;
+  const { choice, files, isQuick } = options;
   const key = subject.path && `${MEMORY}:${subject.path}`;
-  const remembered = key && !given && (await state?.fetch(key));
+  const remembered = key && !choice && (await state?.fetch(key));
+  const changed = files ?? filesOf(subject);
+  // It is disposed of below, whatever happens.
+  // eslint-disable-next-line jupyter/require-disposable-ownership
   const form = new RunForm(api, subject, trans, {
-    choice: given ?? ((remembered || null) as IChoice | null),
-    save: unsaved(context.documents, filesOf(subject)),
-    kernels: kernelsOf(context.app)
+    choice: choice ?? ((remembered || null) as IChoice | null),
+    isRemembered: !choice,
+    defaults: choice ? undefined : await context.preferences(),
+    files,
+    unsaved: unsaved(
+      context.documents,
+      isQuick ? changed.filter(path => path !== subject.path) : changed
+    ),
+    kernels: kernelsOf(app)
   });
-  const dialog = new RunDialog(form);
-  const answer = await dialog.ask();
-  dialog.dispose();
-  if (answer && key) {
-    const choice = form.choice as unknown as ReadonlyPartialJSONValue;
-    await state?.save(key, choice);
+  try {
+    if (isQuick) {
+      await form.ready;
+      const begun =
+        form.canRun && !form.hasUnsavedChanges ? await form.submit() : null;
+      if (begun) {
+        await show(context, begun, subject.path);
+        return begun;
+      }
+    }
+    const dialog = new RunDialog(form);
+    const answer = await dialog.ask();
+    dialog.dispose();
+    if (answer && key) {
+      const made = form.choice as unknown as ReadonlyPartialJSONValue;
+      // What is remembered is a convenience: the run has begun.
+      await state?.save(key, made).catch(console.warn);
+    }
+    if (answer && 'begun' in answer) {
+      await show(context, answer.begun, subject.path);
+      return answer.begun;
+    }
+    if (answer) {
+      await saveAsPipeline(app, form);
+    }
+    return null;
+  } finally {
+    form.dispose();
   }
-  if (answer && 'begun' in answer) {
-    await show(context, answer.begun, subject.path);
-  } else if (answer) {
-    await showAsPipeline(context.app, form);
-  }
-  form.dispose();
-  return answer && 'begun' in answer ? answer.begun : null;
 }
 
-/** How to save the files that are open and have changed; undefined when none has. */
-function unsaved(
+/** A file as it is run: a pipeline as it is in its editor, if it has changed there. */
+async function subjectAt(
+  context: ILaunchContext,
+  path: string
+): Promise<ISubject> {
+  const title = PathExt.basename(path);
+  if (!isPipeline(path)) {
+    return { path, document: null, title };
+  }
+  const document = pipelineInEditor(context.documents, path);
+  const isInEditor = document !== null;
+  const content = document ?? (await pipelineAt(context, path));
+  return { path, document, content, isInEditor, title };
+}
+
+/** The pipeline of a file; null when it is none that can be read here. */
+async function pipelineAt(
+  { app }: ILaunchContext,
+  path: string
+): Promise<JSONObject | null> {
+  const { contents } = app.serviceManager;
+  try {
+    const file = await contents.get(path, { type: 'file', format: 'text' });
+    return pipelineIn(file.content);
+  } catch {
+    // What is wrong with it is said when it is asked for its parameters.
+    return null;
+  }
+}
+
+/** The files that are open and have changed, and how to save them. */
+export function unsaved(
   documents: IDocumentManager,
   files: readonly string[]
-): (() => Promise<void>) | undefined {
-  const changed = files
+): IUnsaved | undefined {
+  const changed = [...new Set(files)]
     .map(path => documents.findWidget(path))
     .map(widget => widget && documents.contextForWidget(widget))
-    .filter(context => context?.model.dirty);
+    .filter(context => !!context)
+    .filter(context => context.model.dirty);
   return changed.length > 0
-    ? async () => {
-        await Promise.all(changed.map(context => context?.save()));
+    ? {
+        names: changed.map(context => PathExt.basename(context.path)),
+        save: async () => {
+          await Promise.all(changed.map(context => context.save()));
+        }
       }
     : undefined;
 }
@@ -140,21 +242,24 @@ export function pipelineInEditor(
   if (!model?.dirty) {
     return null;
   }
+  return pipelineIn(model.toString());
+}
+
+function pipelineIn(text: string): JSONObject | null {
   try {
-    const content = JSON.parse(model.toString());
-    return typeof content === 'object' && content && 'convect' in content
-      ? (content as JSONObject)
-      : null;
+    const content: unknown = JSON.parse(text);
+    return isObject(content) && 'convect' in content ? content : null;
   } catch {
     return null;
   }
 }
 
-function filesOf({ path, document }: ISubject): string[] {
+/** The file itself, and those of its nodes. */
+export function filesOf({ path, document, content }: ISubject): string[] {
   const folder = PathExt.dirname(path ?? '');
-  const nodes = Object.values((document?.nodes ?? {}) as JSONObject);
-  const paths = nodes
-    .map(node => (node as JSONObject).path)
+  const { nodes } = document ?? content ?? {};
+  const paths = Object.values(isObject(nodes) ? nodes : {})
+    .map(node => (isObject(node) ? node.path : null))
     .filter(file => typeof file === 'string')
     .map(file => PathExt.join(folder, file));
   return path === null ? paths : [path, ...paths];
@@ -180,33 +285,36 @@ async function show(
 }
 
 /** Keep what the form says as a file next to the source, and open it. */
-async function showAsPipeline(
+async function saveAsPipeline(
   { commands, serviceManager }: JupyterFrontEnd,
   { subject, outcome, parameters }: RunForm
 ): Promise<void> {
   const { contents } = serviceManager;
-  try {
-    let path = subject.path ?? '';
-    if (!isPipeline(path)) {
-      const content = documentOf(subject, outcome, parameters);
-      path = await freePath(contents, pipelinePath(subject));
-      await contents.save(path, {
-        type: 'file',
-        format: 'text',
-        content: `${JSON.stringify(content, null, 2)}\n`
-      });
-    }
-    await commands.execute('docmanager:open', { path });
-  } catch (error) {
-    Notification.error(sentenceOf(error));
-  }
+  await report(async () => {
+    const document = documentOf(subject, outcome, parameters);
+    const path = await freePath(contents, pipelinePath(subject));
+    await commands.execute(CommandIDs.createPipeline, {
+      path,
+      document: JSON.stringify(document)
+    });
+  });
 }
 
-function subjectOf(request: IRequest, name: string): ISubject {
+async function subjectOf(
+  context: ILaunchContext,
+  request: IRequest,
+  name: string
+): Promise<ISubject> {
   const path = request.path ?? null;
+  const content =
+    path && isPipeline(path) && !request.document
+      ? await pipelineAt(context, path)
+      : null;
   return {
     path,
     document: request.document ?? null,
+    content,
+    isAgain: true,
     title: path ? PathExt.basename(path) : name
   };
 }

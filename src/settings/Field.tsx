@@ -123,9 +123,13 @@ export function exampleOf(
 function Nested(props: IFieldProps): JSX.Element {
   const value = isObject(props.value) ? props.value : {};
   const inherited = isObject(props.inherited) ? props.inherited : {};
+  const { isShown = () => true } = useForm();
+  const fields = fieldsOf(props.field.schema).filter(({ name }) =>
+    isShown([...props.path, name])
+  );
   return (
     <>
-      {fieldsOf(props.field.schema).map(field => (
+      {fields.map(field => (
         <Field
           key={field.name}
           field={field}

@@ -4,7 +4,7 @@ import * as React from 'react';
 import '../../style/common.css';
 import '../../style/form.css';
 
-import { isObject, ReadOnly, Section } from '../ui';
+import { isObject, ReadOnly, Section, TranslationProvider } from '../ui';
 import type { IFormContext } from './context';
 import { FormContext, problemsAt, useForm, words } from './context';
 import { groupsOf } from './fields';
@@ -17,9 +17,11 @@ export function FormProvider(props: {
 }): JSX.Element {
   return (
     <FormContext.Provider value={props.value}>
-      <ReadOnly.Provider value={props.value.isReadOnly}>
-        {props.children}
-      </ReadOnly.Provider>
+      <TranslationProvider value={props.value.trans}>
+        <ReadOnly.Provider value={props.value.isReadOnly}>
+          {props.children}
+        </ReadOnly.Provider>
+      </TranslationProvider>
     </FormContext.Provider>
   );
 }

@@ -32,6 +32,7 @@ interface IPart {
   key: string;
   label: string;
   placeholder?: string;
+  list?: readonly string[];
   isWide?: boolean;
 }
 
@@ -64,6 +65,7 @@ function Parts(
                   ? '…'
                   : writeValue(inherited[part.key]) || part.placeholder || ''
               }
+              list={part.list}
               onChange={text =>
                 set(
                   props.path,
@@ -97,7 +99,7 @@ export function AmountField(props: IFieldProps): JSX.Element {
 }
 
 export function GpuField(props: IFieldProps): JSX.Element {
-  const { trans } = useForm();
+  const { trans, gpuTypes } = useForm();
   return (
     <Parts
       {...props}
@@ -107,6 +109,7 @@ export function GpuField(props: IFieldProps): JSX.Element {
         {
           key: 'type',
           label: trans.__('type'),
+          list: gpuTypes,
           isWide: true
         },
         {

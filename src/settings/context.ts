@@ -33,6 +33,8 @@ export interface IFormContext {
   gpuTypes?: readonly string[];
   /** Names of environment variables that the file reads. */
   env?: readonly string[];
+  /** Whether a field inside another one is shown; all are unless said. */
+  isShown?(path: readonly string[]): boolean;
   /** What is said of a field, by its path: what is free of it, for example. */
   hint?(path: readonly string[]): string | null;
   /** Let a person choose files; paths as the document writes them. */

@@ -4,3 +4,4 @@ export * from './fields';
 export * from './Form';
 export * from './formschema';
 export * from './Row';
+export * from './lists';

@@ -1,7 +1,13 @@
 import type { JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
-import { AddButton, BrowseButton, RemoveButton, TextInput } from '../ui';
+import {
+  AddButton,
+  BrowseButton,
+  RemoveButton,
+  TextInput,
+  useTrans
+} from '../ui';
 import { useForm } from './context';
 
 /** Texts, one under the other; globs can also be picked. */
@@ -92,7 +98,7 @@ export function PairList(props: {
   label: string;
   onChange: (values: { [key: string]: string } | undefined) => void;
 }): JSX.Element {
-  const { trans } = useForm();
+  const trans = useTrans();
   const { values } = props;
   const [before, setBefore] = React.useState<readonly IPairRow[]>([]);
   const rows = rowsOf(before, Object.keys(values));
@@ -167,7 +173,7 @@ export function ObjectList(props: {
     set: (key: string, value: Json | undefined) => void
   ) => React.ReactNode;
 }): JSX.Element {
-  const { trans } = useForm();
+  const trans = useTrans();
   const { values } = props;
   const write = (next: { [key: string]: Json }[]) =>
     props.onChange(next.length ? next : undefined);

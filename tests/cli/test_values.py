@@ -9,6 +9,7 @@ import pytest
 
 from jupyterlab_convect.cli.values import declared_types, known_types, space_of, typed_parameters
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.runs.points import points_of
 
 TYPES = {
     "text": "string",
@@ -51,6 +52,29 @@ def test_a_value_of_the_wrong_type_is_refused_in_one_sentence(pair: str) -> None
     with pytest.raises(ConvectError) as caught:
         typed_parameters([pair], TYPES)
     assert "\n" not in caught.value.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "axis"),
+    [
+        ("count=1:9:2", {"from": 1, "to": 9, "step": 2}),
+        ("count=1..9 step 2", {"from": 1, "to": 9, "step": 2}),
+        ("rate=0..1 step 0.5", {"from": 0.0, "to": 1.0, "step": 0.5}),
+        ("rate=.001:1:log", {"min": 0.001, "max": 1.0, "log": True}),
+        ("rate=0.001..1 log", {"min": 0.001, "max": 1.0, "log": True}),
+        ("count=1..3", {"min": 1, "max": 3, "type": "integer"}),
+        ("count=1:3", {"min": 1, "max": 3, "type": "integer"}),
+        ("text=1..3", ["1..3"]),
+    ],
+)
+def test_a_sweep_is_written_as_in_the_dialog_or_shorter(text: str, axis: Any) -> None:
+    (found,) = space_of([text], TYPES).values()
+    assert found == axis
+
+
+def test_whole_numbers_between_two_are_a_grid() -> None:
+    space = space_of(["count=1..3"], TYPES)
+    assert points_of(space) == [{"count": 1}, {"count": 2}, {"count": 3}]
 
 
 @pytest.mark.parametrize("parameters", [None, [], {"a": 1, "b": {}, "c": {"type": []}}])

@@ -174,6 +174,9 @@ async def test_approval_is_asked_for_and_given(
     status, error = await api("POST", "runs", {"document": document})
     assert (status, error["code"]) == (422, "component-not-approved")
     assert "echo hello" in error["message"]
+    _, checked = await api("POST", "runtimes/local/check", {"document": document})
+    (problem,) = [each for each in checked["problems"] if each["severity"] == "error"]
+    assert (problem["code"], problem["node"]) == ("component-not-approved", "a")
     body = {"definition": shown["definition"]}
     status, shown = await api("POST", "components/approve", body)
     assert (status, shown["approved"]) == (200, True)

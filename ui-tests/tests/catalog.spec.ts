@@ -216,14 +216,6 @@ test('a component is imported by its address, wired to a notebook and run', asyn
     .dragTo(report.locator('.react-flow__handle-left[data-handleid*="words"]'));
   await expect(editor.locator('.react-flow__edge')).toHaveCount(1);
 
-  await panel.getByRole('button', { name: 'Approve…' }).click();
-  const question = page.getByRole('dialog');
-  await expect(question).toContainText('text.split()');
-  await question.getByRole('button', { name: 'Approve' }).click();
-  await expect(
-    panel.getByRole('button', { name: 'Withdraw approval…' })
-  ).toBeVisible();
-
   // A graph is one node that unfolds, by keyboard too, and folds again.
   await panel.getByRole('searchbox').fill('count twice');
   await page.keyboard.press('Enter');
@@ -241,7 +233,12 @@ test('a component is imported by its address, wired to a notebook and run', asyn
   await twice.getByRole('button', { name: 'Unfold' }).click();
 
   await page.getByRole('button', { name: 'Run Pipeline' }).click();
+  // What has not been approved is read and approved where one asks for the run.
   const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Read what it runs' }).first().click();
+  await expect(dialog).toContainText('text.split()');
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await expect(dialog).not.toContainText('has not been approved');
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
   const [once, again] = [nodeOf('Count-twice.once'), nodeOf('Count-twice.again')];

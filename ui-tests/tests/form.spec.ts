@@ -79,13 +79,15 @@ test('a notebook without kernel runs with the default one, unsaved changes with 
   const button = dialog.getByRole('button', { name: 'Run', exact: true });
   await expect(button).toBeDisabled();
   await dialog.getByLabel('Kernel').fill('python3');
-  // Enter is a line in a text, and Run in a field.
-  await dialog.getByText('More').press('Enter');
-  const env = dialog.getByLabel('Environment variables');
-  await env.pressSequentially('A=1\nB=2');
-  await expect(env).toHaveValue('A=1\nB=2');
+  const env = dialog.getByRole('group', { name: 'Environment variables' });
+  await env.getByRole('button', { name: 'Add' }).click();
+  await env.getByLabel('Environment variables: name').fill('A');
+  await page.keyboard.press('Tab');
+  await env.getByLabel('Environment variables: value of A').fill('1');
   await expect(button).toBeEnabled();
-  await dialog.getByLabel('Retries').press('Enter');
+  // Enter unfolds what is folded, and runs in a field.
+  await dialog.getByRole('button', { name: 'Behaviour' }).press('Enter');
+  await dialog.getByLabel('Timeout').press('Enter');
   await dialog.waitFor({ state: 'detached' });
   const panel = await showRuns(page);
   const row = panel.getByRole('option', { name: 'bare' });
@@ -134,8 +136,10 @@ test('parameters are typed, remembered and cloned', async ({
     dialog.getByRole('button', { name: 'Run', exact: true })
   ).toBeDisabled();
   await rows.fill('41');
-  await dialog.getByText('More').click();
-  await dialog.getByLabel('Files to keep').fill('kept.txt');
+  await dialog.getByRole('button', { name: 'Data' }).click();
+  const kept = dialog.getByRole('group', { name: 'Files it makes' });
+  await kept.getByRole('button', { name: 'Add' }).click();
+  await kept.getByLabel('Files it makes 1').fill('kept.txt');
   await pressRun(dialog);
 
   const panel = await showRuns(page);
@@ -162,7 +166,8 @@ test('parameters are typed, remembered and cloned', async ({
   await row.click();
   await run.getByRole('button', { name: 'Change and run again' }).click();
   await expect(dialog.getByLabel('rows', { exact: true })).toHaveValue('41');
-  await dialog.getByRole('button', { name: 'Show as pipeline' }).click();
+  await expect(dialog.getByLabel('Files it makes 1')).toHaveValue('kept.txt');
+  await dialog.getByRole('button', { name: 'Save as pipeline' }).click();
   await expect
     .poll(() => page.contents.fileExists(`${tmpPath}/typed.pipeline`))
     .toBe(true);
@@ -242,7 +247,7 @@ test('several files run together, and a log of 50 MB stays readable', async ({
     `${tmpPath}/big.py`,
     'for i in range(50000):\n    print(f"line {i:05d} " + "." * 988)\n'
   );
-  await upload(page, `${tmpPath}/small.ipynb`, notebook('print("small")'));
+  await upload(page, `${tmpPath}/small.ipynb`, notebook({ source: 'words = "one"', tags: ['parameters'] }, 'print(words)'));
   const dialog = page.locator('.jp-ConvectRuns-dialog');
   await page.sidebar.openTab('filebrowser');
   await page.filebrowser.openDirectory(tmpPath);
@@ -253,10 +258,12 @@ test('several files run together, and a log of 50 MB stays readable', async ({
   await file('small.ipynb').click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'Run as Pipeline…' }).click();
   await dialog.getByText('One run on This machine').waitFor();
+  await expect(dialog.getByRole('listitem')).toHaveText(['big.py', 'small.ipynb']);
+  await dialog.getByLabel('words', { exact: true }).fill('two');
   await pressRun(dialog);
 
   const panel = await showRuns(page);
-  await panel.getByRole('option', { name: '2 files' }).click();
+  await panel.getByRole('option', { name: 'big, small' }).click();
   const run = frontPage(page);
   await expect(run.getByText('Succeeded').first()).toBeVisible();
   await run.getByRole('option', { name: /^Succeeded big/ }).click();
@@ -265,4 +272,72 @@ test('several files run together, and a log of 50 MB stays readable', async ({
   const hit = run.locator('.jp-ConvectRuns-log-line.jp-mod-current');
   await expect(hit).toContainText('line 49999');
   await expect(hit).toBeInViewport();
+});
+
+test('the form loses neither the keyboard, nor lines, nor what a run was asked', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/kept.ipynb`;
+  await upload(
+    page,
+    path,
+    notebook(
+      { source: 'rate = 0.5\ntext = "one\\ntwo"', tags: ['parameters'] },
+      'print(text)'
+    )
+  );
+  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const button = dialog.getByRole('button', { name: 'Run', exact: true });
+  await runAsPipeline(page, path);
+  const text = dialog.getByLabel('text', { exact: true });
+  await expect(text).toHaveValue('one\ntwo');
+  await text.focus();
+  await page.keyboard.press('ControlOrMeta+End');
+  await page.keyboard.type('\nthree');
+  await expect(text).toHaveValue('one\ntwo\nthree');
+  const rate = dialog.getByLabel('rate', { exact: true });
+  await rate.focus();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('0:20000:1');
+  await expect(rate).toBeFocused();
+  await expect(dialog.getByText('20001 runs on This machine')).toBeVisible();
+  // What is refused can be mended, and left with Escape.
+  await button.click();
+  await expect(dialog.getByRole('alert')).toContainText('at most 10000 points');
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+
+  const asked = await page.request.post('/jupyterlab-convect/api/v1/runs', {
+    data: {
+      path,
+      labels: { team: 'churn' },
+      settings: {
+        metrics: { loss: 'loss=(.*)' },
+        resources: { memory: { request: '1Mi', limit: '2Gi' } }
+      }
+    }
+  });
+  const { id } = await asked.json();
+  const clones: unknown[] = [];
+  page.on('request', request => {
+    if (request.method() === 'POST' && /\/v1\/runs(\?|$)/.test(request.url())) {
+      clones.push(request.postDataJSON());
+    }
+  });
+  void execute(page, 'convect:clone-run', { run: id });
+  await dialog.getByText('One run on This machine').waitFor();
+  await expect(dialog.getByLabel('limit').last()).toHaveValue('2Gi');
+  await pressRun(dialog);
+  expect(clones).toEqual([
+    {
+      path,
+      runtime: 'local',
+      labels: { team: 'churn' },
+      settings: {
+        metrics: { loss: 'loss=(.*)' },
+        resources: { memory: { request: '1Mi', limit: '2Gi' } }
+      }
+    }
+  ]);
 });

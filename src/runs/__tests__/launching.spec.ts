@@ -1,6 +1,6 @@
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 
-import { pipelineInEditor } from '../launching';
+import { filesOf, pipelineInEditor, unsaved } from '../launching';
 
 const documents = (content: string | null, dirty: boolean) =>
   ({
@@ -18,5 +18,33 @@ describe('the pipeline that a run is asked for', () => {
     expect(found(null, true)).toBeNull();
     expect(found('{"doc_type":"pipeline"}', true)).toBeNull();
     expect(found('{"convect"', true)).toBeNull();
+  });
+});
+
+describe('what is not saved', () => {
+  it('is also a notebook inside the pipeline', async () => {
+    const content = { nodes: { a: { kind: 'notebook', path: 'sub/a.ipynb' } } };
+    const subject = {
+      path: 'p/x.pipeline',
+      document: null,
+      content,
+      title: ''
+    };
+    expect(filesOf(subject)).toEqual(['p/x.pipeline', 'p/sub/a.ipynb']);
+    const saved: string[] = [];
+    const open = {
+      findWidget: (path: string) =>
+        path.endsWith('.ipynb') ? path : undefined,
+      contextForWidget: (path: string) => ({
+        path,
+        model: { dirty: true },
+        save: async () => void saved.push(path)
+      })
+    } as unknown as IDocumentManager;
+    const found = unsaved(open, filesOf(subject));
+    expect(found?.names).toEqual(['a.ipynb']);
+    await found?.save();
+    expect(saved).toEqual(['p/sub/a.ipynb']);
+    expect(unsaved(documents('', false), ['x.ipynb'])).toBeUndefined();
   });
 });

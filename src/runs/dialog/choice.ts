@@ -6,9 +6,10 @@ import type {
   IMetrics,
   IParameter,
   IRequest,
-  IRuntime,
+  ISelection,
   ISweepRequest
 } from '../../api';
+import { compact, isObject } from '../../ui/json';
 import { parseAxis, parseValue, sizeOf, textOf } from './values';
 
 /** One parameter as it stands in the form; null stands for the default. */
@@ -17,26 +18,17 @@ export interface IEntry {
   several: boolean;
 }
 
-/** All that the form asks, as typed: this is what is remembered for a file. */
+/** All that the form asks: this is what is remembered for a file. */
 export interface IChoice {
   runtime: string;
   name: string;
   parameters: Record<string, IEntry>;
   options: JSONObject;
-  kernel: string;
-  image: string;
-  cpu: string;
-  memory: string;
-  gpu: string;
-  gpuType: string;
-  env: string;
-  secrets: string;
-  dependencies: string;
-  outputs: string;
-  /** Empty: what the pipeline says, or its own copy of the folder. */
-  workingFolder: string;
-  retries: string;
-  timeout: string;
+  /** In the vocabulary of the document, as the request has them. */
+  settings: JSONObject;
+  labels: Record<string, string>;
+  /** Results of earlier runs may be taken over. */
+  useCache: boolean;
   mode: 'grid' | 'random';
   samples: string;
   concurrency: string;
@@ -46,23 +38,13 @@ export interface IChoice {
 }
 
 export const EMPTY_CHOICE: IChoice = {
-  runtime: 'local',
+  runtime: '',
   name: '',
   parameters: {},
   options: {},
-  kernel: '',
-  image: '',
-  cpu: '',
-  memory: '',
-  gpu: '',
-  gpuType: '',
-  env: '',
-  secrets: '',
-  dependencies: '',
-  outputs: '',
-  workingFolder: '',
-  retries: '',
-  timeout: '',
+  settings: {},
+  labels: {},
+  useCache: true,
   mode: 'grid',
   samples: '10',
   concurrency: '',
@@ -74,10 +56,15 @@ export const EMPTY_CHOICE: IChoice = {
 export interface ISubject {
   path: string | null;
   document: JSONObject | null;
+  /** The pipeline as far as it can be read, whether or not it is sent along. */
+  content?: JSONObject | null;
   /** The document is what will lie at the path once it is saved. */
   isInEditor?: boolean;
   /** It was run before. */
   isAgain?: boolean;
+  /** The part of it that is run, and the run whose results the rest is taken from. */
+  select?: ISelection;
+  of?: string;
   title: string;
 }
 
@@ -96,7 +83,6 @@ export function outcomeOf(
   subject: ISubject,
   choice: IChoice,
   parameters: readonly IParameter[],
-  runtime: IRuntime | undefined,
   trans: TranslationBundle,
   metrics: IMetrics | null = null
 ): IOutcome {
@@ -123,16 +109,27 @@ export function outcomeOf(
       values[name] = parsed.value as JSONValue;
     }
   }
-  const settings = settingsOf(choice, runtime, errors, trans);
-  const request: IRequest = {
-    ...(subject.path !== null ? { path: subject.path } : {}),
-    ...(subject.document ? { document: subject.document } : {}),
+  // A name that is being typed is none yet.
+  const settings: JSONObject = { ...choice.settings };
+  for (const key of ['env', 'metrics']) {
+    const pairs = settings[key];
+    if (isObject(pairs)) {
+      settings[key] = named(pairs);
+    }
+  }
+  const request: IRequest = compact({
+    path: subject.path ?? undefined,
+    document: subject.document ?? undefined,
     runtime: choice.runtime,
-    ...(choice.name.trim() ? { name: choice.name.trim() } : {}),
-    ...(filled(values) ? { parameters: values } : {}),
-    ...(filled(settings) ? { settings } : {}),
-    ...(filled(choice.options) ? { options: choice.options } : {})
-  };
+    name: choice.name.trim() || undefined,
+    parameters: filled(values),
+    settings: filled(settings),
+    options: filled(choice.options),
+    labels: filled(named(choice.labels)),
+    use_cache: choice.useCache ? undefined : false,
+    select: subject.select,
+    of: subject.of
+  });
   if (!filled(space)) {
     return { request, sweep: null, size: 1, errors };
   }
@@ -183,80 +180,8 @@ function selectOf(
   return `${goal}:${name}`;
 }
 
-/** The settings of the pipeline document that the form speaks of. */
-function settingsOf(
-  choice: IChoice,
-  runtime: IRuntime | undefined,
-  errors: Record<string, string>,
-  trans: TranslationBundle
-): JSONObject {
-  const has = (feature: string) =>
-    runtime?.features.some(name => name === feature) ?? false;
-  const settings: JSONObject = {};
-  const resources: JSONObject = {};
-  if (choice.kernel.trim()) {
-    settings.kernel = choice.kernel.trim();
-  }
-  if (has('image') && choice.image.trim()) {
-    settings.image = choice.image.trim();
-  }
-  if (has('cpu') && choice.cpu.trim()) {
-    resources.cpu = choice.cpu.trim();
-  }
-  if (has('memory') && choice.memory.trim()) {
-    resources.memory = choice.memory.trim();
-  }
-  if (has('gpu')) {
-    const count = Number(choice.gpu);
-    if (!(count >= 0)) {
-      errors.gpu = trans.__('Give a number.');
-    } else if (count > 0) {
-      const type = choice.gpuType.trim();
-      resources.gpu = type ? { count, type } : count;
-    }
-  }
-  if (filled(resources)) {
-    settings.resources = resources;
-  }
-  const env = pairs(choice.env);
-  if (env === null) {
-    errors.env = trans.__('Give one NAME=value a line.');
-  } else if (filled(env)) {
-    settings.env = env;
-  }
-  if (has('secrets')) {
-    const secrets = secretsOf(choice.secrets);
-    if (secrets === null) {
-      errors.secrets = trans.__('Give one NAME=secret/key a line.');
-    } else if (secrets.length > 0) {
-      settings.secrets = secrets;
-    }
-  }
-  for (const field of ['dependencies', 'outputs'] as const) {
-    const globs = lines(choice[field]);
-    if (globs.length > 0) {
-      settings[field] = globs;
-    }
-  }
-  if (choice.workingFolder) {
-    settings.working_folder = choice.workingFolder;
-  }
-  const retries = whole(choice.retries, 'retries', 0, errors, trans);
-  if (retries) {
-    settings.retries = retries;
-  }
-  if (choice.timeout.trim()) {
-    settings.timeout = choice.timeout.trim();
-  }
-  return settings;
-}
-
 /** The choice that asks for what an earlier run was asked: a clone starts from here. */
 export function choiceOf(request: IRequest): IChoice {
-  const settings = (request.settings ?? {}) as JSONObject;
-  const resources = (settings.resources ?? {}) as JSONObject;
-  const gpu = resources.gpu as number | JSONObject | undefined;
-  const text = (value: JSONValue | undefined) => textOf(value);
   return {
     ...EMPTY_CHOICE,
     runtime: request.runtime ?? 'local',
@@ -268,62 +193,10 @@ export function choiceOf(request: IRequest): IChoice {
       ])
     ),
     options: request.options ?? {},
-    kernel: text(settings.kernel),
-    image: text(settings.image),
-    cpu: text(resources.cpu),
-    memory: text(resources.memory),
-    gpu: typeof gpu === 'object' ? text(gpu.count) : text(gpu),
-    gpuType: typeof gpu === 'object' ? text(gpu.type) : '',
-    env: Object.entries((settings.env ?? {}) as JSONObject)
-      .map(([name, value]) => `${name}=${textOf(value)}`)
-      .join('\n'),
-    secrets: ((settings.secrets ?? []) as JSONObject[])
-      .map(({ env, name, key }) => `${env}=${name}/${key}`)
-      .join('\n'),
-    dependencies: ((settings.dependencies ?? []) as string[]).join('\n'),
-    outputs: ((settings.outputs ?? []) as string[]).join('\n'),
-    workingFolder: text(settings.working_folder),
-    retries:
-      typeof settings.retries === 'object'
-        ? text((settings.retries as JSONObject).count)
-        : text(settings.retries),
-    timeout: text(settings.timeout)
+    settings: request.settings ?? {},
+    labels: request.labels ?? {},
+    useCache: request.use_cache ?? true
   };
-}
-
-function lines(text: string): string[] {
-  return text
-    .split('\n')
-    .map(line => line.trim())
-    .filter(line => line !== '');
-}
-
-function pairs(text: string): Record<string, string> | null {
-  const found: Record<string, string> = {};
-  for (const line of lines(text)) {
-    const pair = /^([A-Za-z_]\w*)\s*=(.*)$/.exec(line);
-    if (!pair) {
-      return null;
-    }
-    found[pair[1]] = pair[2].trim();
-  }
-  return found;
-}
-
-function secretsOf(text: string): JSONObject[] | null {
-  const found = pairs(text);
-  if (!found) {
-    return null;
-  }
-  const secrets: JSONObject[] = [];
-  for (const [env, place] of Object.entries(found)) {
-    const parts = /^([^/]+)\/(.+)$/.exec(place);
-    if (!parts) {
-      return null;
-    }
-    secrets.push({ env, name: parts[1], key: parts[2] });
-  }
-  return secrets;
 }
 
 function whole(
@@ -344,6 +217,13 @@ function whole(
   return value;
 }
 
-function filled(object: object): boolean {
-  return Object.keys(object).length > 0;
+function named<T extends object>(pairs: T): T {
+  return Object.fromEntries(
+    Object.entries(pairs).filter(([name]) => name !== '')
+  ) as T;
+}
+
+/** The object, unless there is nothing in it. */
+function filled<T extends object>(object: T): T | undefined {
+  return Object.keys(object).length > 0 ? object : undefined;
 }

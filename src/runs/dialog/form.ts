@@ -1,5 +1,5 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { JSONObject } from '@lumino/coreutils';
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type {
   ConvectApi,
@@ -12,16 +12,39 @@ import type {
 } from '../../api';
 import { sentenceOf } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
+import { compact, isObject } from '../../ui/json';
 import { Observable } from '../../ui/observable';
 import type { IChoice, IEntry, IOutcome, ISubject } from './choice';
 import { EMPTY_CHOICE, outcomeOf } from './choice';
-import { isPipeline } from './document';
+import { isPipeline, pipelineOf } from './document';
 import type { IFree } from './free';
 import { freeOf } from './free';
 import { looksLikeSeveral, textOf } from './values';
 
 /** How often to look what is free, in milliseconds. */
 const LOOK = 10000;
+
+/** Files with changes that no run would see, and how to save them. */
+export interface IUnsaved {
+  names: readonly string[];
+  save: () => Promise<void>;
+}
+
+export interface IFormOptions {
+  choice: Partial<IChoice> | null;
+  /** The choice is that of last time, and not of the run that is asked for again. */
+  isRemembered?: boolean;
+  /** What holds where the choice says nothing: the user's settings. */
+  defaults?: Partial<IChoice>;
+  /** What has unsaved changes; there only when something has. */
+  unsaved?: IUnsaved;
+  /** The kernels of the server, the default one first. */
+  kernels?: readonly string[];
+  /** Images to choose from. */
+  images?: readonly string[];
+  /** The files that are to run as one pipeline, where there are several. */
+  files?: readonly string[];
+}
 
 /** What was begun. */
 export type Begun = { kind: 'run' | 'sweep'; id: string; name: string };
@@ -32,20 +55,20 @@ export class RunForm extends Observable {
     readonly api: ConvectApi,
     subject: ISubject,
     readonly trans: TranslationBundle,
-    options: {
-      choice: IChoice | null;
-      /** Saves the file; there only when it has unsaved changes. */
-      save?: () => Promise<void>;
-      /** The kernels of the server, the default one first. */
-      kernels?: readonly string[];
-    }
+    options: IFormOptions
   ) {
     super();
     this._subject = subject;
-    this._choice = { ...EMPTY_CHOICE, ...options.choice };
-    this._save = options.save;
+    this._choice = { ...EMPTY_CHOICE, ...options.defaults, ...options.choice };
+    this._unsaved = options.unsaved;
     this.kernels = options.kernels ?? [];
-    this._remembered = options.choice !== null;
+    this.images = options.images ?? [];
+    this._files = options.files
+      ? { paths: options.files, isChain: true }
+      : null;
+    if (options.isRemembered) {
+      this.offerSweep();
+    }
     this._check = new Coalesced(() => this.check(), 300);
     this.ready = this.load();
   }
@@ -54,6 +77,70 @@ export class RunForm extends Observable {
   readonly ready: Promise<void>;
 
   readonly kernels: readonly string[];
+  readonly images: readonly string[];
+  /** Which parts of the form are open, once somebody has said so. */
+  readonly openSections = new Map<string, boolean>();
+
+  /** The files that run as one pipeline; null unless there are several. */
+  get files(): { paths: readonly string[]; isChain: boolean } | null {
+    return this._files;
+  }
+
+  setFiles(change: { paths?: readonly string[]; isChain?: boolean }): void {
+    if (this._files) {
+      this._files = { ...this._files, ...change };
+      this.arrangeFiles();
+      this.set({});
+    }
+  }
+
+  /** Let a file run before the one above it. */
+  moveFile(index: number): void {
+    const paths = [...(this._files?.paths ?? [])];
+    paths.splice(index - 1, 0, ...paths.splice(index, 1));
+    this.setFiles({ paths });
+  }
+
+  /** Let a component run without a container, for good. */
+  async approve(definition: JSONObject): Promise<void> {
+    try {
+      const body = { definition, approved: true };
+      await this.api.post('components/approve', body);
+      this._check.request();
+    } catch (error) {
+      this._failure = sentenceOf(error);
+      this.touch();
+    }
+  }
+
+  /** The definition of the component whose approval a problem is about. */
+  unapproved({ code, node }: IProblem): JSONObject | null {
+    if (code !== 'component-not-approved') {
+      return null;
+    }
+    const { document, content } = this._subject;
+    const { nodes, components } = document ?? content ?? {};
+    // The parts of a graph are approved with it.
+    const id = (node ?? '').split('.')[0];
+    const owner = isObject(nodes) ? nodes[id] : null;
+    const digest = isObject(owner) ? owner.component : null;
+    const found =
+      isObject(components) && typeof digest === 'string'
+        ? components[digest]
+        : null;
+    return isObject(found) ? found : null;
+  }
+
+  /** The sweep of last time, which nobody has asked for yet. */
+  get offered(): Readonly<Record<string, IEntry>> {
+    return this._offered;
+  }
+
+  /** What the pipeline says of all its nodes. */
+  get defaults(): JSONObject {
+    const defaults = this._subject.content?.defaults;
+    return isObject(defaults) ? defaults : {};
+  }
 
   get subject(): ISubject {
     return this._subject;
@@ -89,10 +176,13 @@ export class RunForm extends Observable {
 
   /** What is free where the runtime has nodes; null when that is not known. */
   get free(): IFree | null {
-    return (
-      this._overview &&
-      freeOf(this._overview, this._choice.gpuType.trim(), this.trans)
-    );
+    return this._overview && freeOf(this._overview, this.gpuType, this.trans);
+  }
+
+  private get gpuType(): string {
+    const { resources } = this._choice.settings;
+    const gpu = isObject(resources) ? resources.gpu : undefined;
+    return isObject(gpu) && typeof gpu.type === 'string' ? gpu.type.trim() : '';
   }
 
   get runtimes(): readonly IRuntime[] {
@@ -108,7 +198,12 @@ export class RunForm extends Observable {
   }
 
   get hasUnsavedChanges(): boolean {
-    return this._save !== undefined;
+    return this._unsaved !== undefined;
+  }
+
+  /** What is not saved, by name. */
+  get unsavedNames(): readonly string[] {
+    return this._unsaved?.names ?? [];
   }
 
   get savesFirst(): boolean {
@@ -125,9 +220,9 @@ export class RunForm extends Observable {
     return this._problems;
   }
 
-  /** Why it could not be begun. */
+  /** Why it cannot be, or could not be, begun. */
   get failure(): string | null {
-    return this._failure;
+    return this._failure ?? this._unreadable;
   }
 
   get isBusy(): boolean {
@@ -139,7 +234,6 @@ export class RunForm extends Observable {
       this.subject,
       this._choice,
       this._parameters,
-      this.runtime,
       this.trans,
       this._metrics
     );
@@ -149,6 +243,7 @@ export class RunForm extends Observable {
     return (
       !this._isLoading &&
       !this._isBusy &&
+      this._unreadable === null &&
       Object.keys(this.outcome.errors).length === 0 &&
       !this._problems.some(({ severity }) => severity === 'error')
     );
@@ -177,6 +272,18 @@ export class RunForm extends Observable {
       this._overview = null;
       void this.look();
     }
+  }
+
+  /** Set one of the settings; `undefined` removes it, and what is empty without it. */
+  setSetting(path: readonly string[], value: JSONValue | undefined): void {
+    this.set({ settings: withValue(this._choice.settings, path, value) });
+  }
+
+  /** Take the sweep of last time. */
+  takeOffered(): void {
+    const parameters = { ...this._choice.parameters, ...this._offered };
+    this._offered = {};
+    this.set({ parameters });
   }
 
   /** What stands in the field of a parameter. */
@@ -217,9 +324,9 @@ export class RunForm extends Observable {
     this._failure = null;
     this.touch();
     try {
-      if (this._save && this._savesFirst) {
-        await this._save();
-        this._save = undefined;
+      if (this._unsaved && this._savesFirst) {
+        await this._unsaved.save();
+        this._unsaved = undefined;
         if (this._subject.isInEditor) {
           // The file is what the editor had.
           this._subject = { ...this._subject, document: null };
@@ -247,19 +354,39 @@ export class RunForm extends Observable {
     super.dispose();
   }
 
+  /** A sweep costs as much as it has runs: nobody starts one by not looking. */
+  private offerSweep(): void {
+    const entries = Object.entries(this._choice.parameters);
+    this._offered = Object.fromEntries(
+      entries.filter(([, { several }]) => several)
+    );
+    const parameters = Object.fromEntries(
+      entries.filter(([, { several }]) => !several)
+    );
+    this._choice = { ...this._choice, parameters };
+  }
+
   private async load(): Promise<void> {
+    const declared = this.loadParameters().catch(error => {
+      // What cannot be read cannot be run; where and how can still be looked at.
+      this._unreadable = sentenceOf(error);
+      return [];
+    });
     try {
       const [runtimes, parameters, about] = await Promise.all([
         this.api.runtimes(),
-        this.loadParameters(),
+        declared,
         this.api.about()
       ]);
+      if (this.isDisposed) {
+        return;
+      }
       const local = ({ name }: IRuntime) => (name === 'local' ? 0 : 1);
       this._runtimes = [...runtimes].sort((a, b) => local(a) - local(b));
       this._isOpaque = parameters === null;
       this._parameters = parameters ?? [];
       const known = this._runtimes.map(({ name }) => name);
-      if (!this._remembered || !known.includes(this._choice.runtime)) {
+      if (!known.includes(this._choice.runtime)) {
         const runtime = known.includes(about.default_runtime)
           ? about.default_runtime
           : (known[0] ?? 'local');
@@ -267,8 +394,9 @@ export class RunForm extends Observable {
       }
       if (this._kernel === '') {
         // The notebook names none: the one that JupyterLab would start.
-        const kernel = this._choice.kernel || (this.kernels[0] ?? '');
-        this._choice = { ...this._choice, kernel };
+        const kernel = this._choice.settings.kernel ?? this.kernels[0];
+        const settings = compact({ ...this._choice.settings, kernel });
+        this._choice = { ...this._choice, settings: settings as JSONObject };
       }
       this._check.request();
       void this.look();
@@ -294,9 +422,21 @@ export class RunForm extends Observable {
   }
 
   private async loadParameters(): Promise<IParameter[] | null> {
-    const { path, document } = this.subject;
-    if (document) {
-      return declaredIn(document.parameters as JSONObject | undefined);
+    if (this._files) {
+      const found = await Promise.all(
+        this._files.paths.map(async path => {
+          const { parameters } = await this.api.discover(path);
+          return [path, parameters ?? []] as const;
+        })
+      );
+      this._parametersOf = new Map(found);
+      this.arrangeFiles();
+      return this._parameters;
+    }
+    const { path, document, content } = this.subject;
+    const known = document ?? content;
+    if (known) {
+      return declaredIn(known.parameters as JSONObject | undefined);
     }
     if (path !== null && isPipeline(path)) {
       const described = await this.api.describe<{ parameters: JSONObject }>({
@@ -309,9 +449,24 @@ export class RunForm extends Observable {
     return parameters;
   }
 
+  /** Make a pipeline of the files. */
+  private arrangeFiles(): void {
+    const { paths, isChain } = this._files!;
+    const files = paths.map(path => ({
+      path,
+      parameters: this._parametersOf.get(path) ?? []
+    }));
+    const document = pipelineOf(files, isChain);
+    this._subject = { ...this._subject, document };
+    this._parameters = declaredIn(
+      document.parameters as JSONObject | undefined
+    );
+  }
+
   private async check(): Promise<void> {
     const { request, errors } = this.outcome;
-    if (Object.keys(errors).length > 0 || !this.runtime) {
+    const isAskable = this.runtime && this._unreadable === null;
+    if (Object.keys(errors).length > 0 || !isAskable) {
       return;
     }
     try {
@@ -329,6 +484,7 @@ export class RunForm extends Observable {
   private _check: Coalesced;
   private _choice: IChoice;
   private _failure: string | null = null;
+  private _files: { paths: readonly string[]; isChain: boolean } | null;
   private _isBusy = false;
   private _isLoading = true;
   private _isOpaque = false;
@@ -336,13 +492,36 @@ export class RunForm extends Observable {
   private _metrics: IMetrics | null = null;
   private _overview: IOverview | null = null;
   private _parameters: IParameter[] = [];
+  private _parametersOf: ReadonlyMap<string, readonly IParameter[]> = new Map();
   private _problems: IProblem[] = [];
-  private _remembered: boolean;
+  private _offered: Record<string, IEntry> = {};
   private _runtimes: IRuntime[] = [];
-  private _save: (() => Promise<void>) | undefined;
+  private _unsaved: IUnsaved | undefined;
   private _savesFirst = true;
   private _subject: ISubject;
   private _timer = 0;
+  /** Why the file cannot be read. */
+  private _unreadable: string | null = null;
+}
+
+/** An object with another value at a path, without objects that are empty because of it. */
+function withValue(
+  object: JSONObject,
+  [key, ...rest]: readonly string[],
+  value: JSONValue | undefined
+): JSONObject {
+  const inner = object[key];
+  const next =
+    rest.length === 0
+      ? value
+      : withValue(isObject(inner) ? inner : {}, rest, value);
+  const isEmpty =
+    next === undefined ||
+    (rest.length > 0 && Object.keys(next as object).length === 0);
+  return compact({
+    ...object,
+    [key]: isEmpty ? undefined : next
+  }) as JSONObject;
 }
 
 /** The parameters that a pipeline declares, as a notebook would tell of its own. */

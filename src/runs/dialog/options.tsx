@@ -3,7 +3,7 @@ import * as React from 'react';
 import { runtimeLabel, useTrans } from '../../ui';
 import type { RunForm } from './form';
 
-const SchemaForm = React.lazy(() => import('./schemaform'));
+const SchemaForm = React.lazy(() => import('../../ui/schemaform'));
 
 /** The options that only this runtime has, as its schema describes them. */
 export function Options({ form }: { form: RunForm }): JSX.Element | null {

@@ -29,11 +29,40 @@ export function Parameters({ form }: { form: RunForm }): JSX.Element {
   return (
     <fieldset className="jp-Convect-group">
       <legend>{trans.__('Parameters')}</legend>
+      <Offered form={form} />
       {parameters.map(parameter => (
         <Parameter key={parameter.name} form={form} parameter={parameter} />
       ))}
     </fieldset>
   );
+}
+
+/** The sweep of last time, to be taken with one press. */
+function Offered({ form }: { form: RunForm }): JSX.Element | null {
+  const trans = useTrans();
+  const entries = Object.entries(form.offered);
+  if (entries.length === 0) {
+    return null;
+  }
+  const values = entries.map(([name, { text }]) => `${name}: ${text}`);
+  return (
+    <p className="jp-Convect-help">
+      {trans.__('Last time it was a sweep over %1.', values.join('; '))}{' '}
+      <button
+        type="button"
+        className="jp-Convect-link"
+        onClick={() => form.takeOffered()}
+      >
+        {trans.__('Sweep again')}
+      </button>
+    </p>
+  );
+}
+
+interface IParameterInput {
+  input: IInputProps;
+  form: RunForm;
+  parameter: IParameter;
 }
 
 function Parameter(props: {
@@ -59,20 +88,7 @@ function Parameter(props: {
       {input => (
         <span className="jp-ConvectRuns-inline">
           {several || isTyped(parameter) ? (
-            // One element for one value and for several: who types a comma types on.
-            <input
-              {...input}
-              className="jp-mod-styled"
-              value={text ?? ''}
-              spellCheck={false}
-              inputMode={!several && isNumber(type) ? 'decimal' : 'text'}
-              placeholder={
-                several ? placeholderFor(type) : (parameter.source ?? undefined)
-              }
-              onChange={event =>
-                form.setEntry(parameter, { text: event.target.value })
-              }
-            />
+            <Typed input={input} form={form} parameter={parameter} />
           ) : (
             <Chosen input={input} form={form} parameter={parameter} />
           )}
@@ -105,6 +121,47 @@ function Parameter(props: {
   );
 }
 
+/**
+ * The field for what is typed. It is one element for one value and for several:
+ * who types a comma types on. A text of several lines has room for them.
+ */
+function Typed(props: IParameterInput): JSX.Element {
+  const { input, form, parameter } = props;
+  const { type, source } = parameter;
+  const { text, several } = form.entry(parameter);
+  const set = (value: string) => form.setEntry(parameter, { text: value });
+  const common = {
+    ...input,
+    className: 'jp-mod-styled',
+    value: text ?? '',
+    spellCheck: false,
+    placeholder: several ? placeholderFor(type) : (source ?? undefined),
+    onChange: (
+      event: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>
+    ) => set(event.target.value)
+  };
+  const lines = common.value.split('\n').length;
+  if (type === 'string' && lines > 1) {
+    // What was pasted into the field of one line is edited on here.
+    return <textarea {...common} autoFocus rows={Math.min(lines + 1, 8)} />;
+  }
+  return (
+    <input
+      {...common}
+      inputMode={!several && isNumber(type) ? 'decimal' : 'text'}
+      onPaste={event => {
+        const pasted = event.clipboardData.getData('text');
+        if (type === 'string' && pasted.trim().includes('\n')) {
+          event.preventDefault();
+          const { selectionStart, selectionEnd, value } = event.currentTarget;
+          const before = value.slice(0, selectionStart ?? undefined);
+          set(before + pasted + value.slice(selectionEnd ?? value.length));
+        }
+      }}
+    />
+  );
+}
+
 /** Whether a single value is typed, and not chosen. */
 function isTyped({ type, choices }: IParameter): boolean {
   return choices.length === 0 && type !== 'boolean';
@@ -115,11 +172,7 @@ function isNumber(type: IParameter['type']): boolean {
 }
 
 /** The field for a single value that is chosen. */
-function Chosen(props: {
-  input: IInputProps;
-  form: RunForm;
-  parameter: IParameter;
-}): JSX.Element {
+function Chosen(props: IParameterInput): JSX.Element {
   const { input, form, parameter } = props;
   const { choices } = parameter;
   const text = form.entry(parameter).text ?? '';
@@ -131,6 +184,10 @@ function Chosen(props: {
         value={text}
         onChange={event => set(event.target.value)}
       >
+        {!choices.some(choice => textOf(choice) === text) && (
+          // It has no default, or one that is not among them.
+          <option value={text}>{text}</option>
+        )}
         {choices.map(choice => (
           <option key={textOf(choice)} value={textOf(choice)}>
             {textOf(choice)}

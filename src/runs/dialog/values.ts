@@ -61,9 +61,16 @@ function parseJson(
 }
 
 const NUMBER = '[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?';
-const RANGE = new RegExp(
-  `^(${NUMBER})\\s*\\.\\.\\s*(${NUMBER})(?:\\s+(?:step\\s+(${NUMBER})|(log)))?$`
-);
+/** `1..9 step 2` and `1..9 log`, or as on the command line `1:9:2` and `1:9:log`. */
+const RANGES = [
+  `(${NUMBER})\\s*\\.\\.\\s*(${NUMBER})(?:\\s+(?:step\\s+(${NUMBER})|(log)))?`,
+  `(${NUMBER})\\s*:\\s*(${NUMBER})(?:\\s*:\\s*(?:(${NUMBER})|(log)))?`
+].map(pattern => new RegExp(`^${pattern}$`));
+
+function rangeIn(text: string): RegExpExecArray | null {
+  const bare = text.trim();
+  return RANGES[0].exec(bare) ?? RANGES[1].exec(bare);
+}
 
 /** Whether what was typed for a number can only mean several. */
 export function looksLikeSeveral(
@@ -71,12 +78,12 @@ export function looksLikeSeveral(
   text: string
 ): boolean {
   const numeric = type === 'integer' || type === 'number';
-  return numeric && (text.includes(',') || RANGE.test(text.trim()));
+  return numeric && (text.includes(',') || rangeIn(text) !== null);
 }
 
 /**
- * Several values: `0.1, 0.2`, `[1, 2]`, `1..10`, `0..1 step 0.1`; for a random
- * choice also `0..1` and `0.001..1 log`.
+ * Several values: `0.1, 0.2`, `[1, 2]`, `1..10`, `0..1 step 0.1` or `0:1:0.1`; for
+ * a random choice also `0..1` and `0.001..1 log`. The command line reads the same.
  */
 export function parseAxis(
   type: ParameterType | null,
@@ -85,7 +92,7 @@ export function parseAxis(
   trans: TranslationBundle
 ): Parsed<Axis> {
   const bare = text.trim();
-  const range = RANGE.exec(bare);
+  const range = rangeIn(bare);
   if (range && (type === 'integer' || type === 'number' || type === null)) {
     return parseRange(type, range, mode, trans);
   }

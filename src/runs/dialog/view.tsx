@@ -1,15 +1,25 @@
-import { HTMLSelect } from '@jupyterlab/ui-components';
+import { PathExt } from '@jupyterlab/coreutils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { caretUpIcon } from '@jupyterlab/ui-components';
+import type { JSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { TranslationBundle } from '@jupyterlab/translation';
-
 import type { IProblem } from '../../api';
+import { Approval } from '../../catalog/approval';
+import type { IDefinition } from '../../catalog/types';
+import type { IFormContext } from '../../settings';
+import { Form, FormProvider, PairList } from '../../settings';
 import {
+  CheckBox,
   Field,
   goalLabel,
-  Section,
+  IconButton,
+  isObject,
   runtimeLabel,
+  Section,
+  Select,
   TextField,
+  TextInput,
   translated,
   useModel,
   useTrans
@@ -49,38 +59,35 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
             checked={form.savesFirst}
             onChange={event => (form.savesFirst = event.target.checked)}
           />
-          {trans.__('Save the unsaved changes first')}
+          {trans.__(
+            'Save the unsaved changes first: %1',
+            form.unsavedNames.join(', ')
+          )}
         </label>
       )}
       {form.runtimes.length > 1 && (
         <Field label={trans.__('Where')} error={runtime?.problem ?? undefined}>
-          {input => (
-            <HTMLSelect
-              {...input}
-              value={choice.runtime}
-              onChange={event =>
-                form.set({ runtime: event.target.value, options: {} })
-              }
-            >
-              {form.runtimes.map(({ name, display_name, problem }) => (
-                <option key={name} value={name} disabled={!!problem}>
-                  {runtimeLabel(trans, name, display_name)}
-                  {problem && `: ${translated(problem, trans)}`}
-                </option>
-              ))}
-            </HTMLSelect>
-          )}
+          <Select
+            value={choice.runtime}
+            options={form.runtimes.map(({ name, display_name, problem }) => ({
+              value: name,
+              label: [
+                runtimeLabel(trans, name, display_name),
+                ...(problem ? [translated(problem, trans)] : [])
+              ].join(': '),
+              disabled: !!problem
+            }))}
+            onChange={next => form.set({ runtime: next, options: {} })}
+          />
         </Field>
       )}
-      {namesNoKernel(form) && <Kernel form={form} />}
+      <Files form={form} />
       <Parameters form={form} />
       {outcome.sweep && <SweepChoice form={form} />}
-      <Resources form={form} />
+      <Settings form={form} />
       <More form={form} />
       <div className="jp-ConvectRuns-verdict">
-        <Problems
-          problems={form.problems.filter(({ code }) => code !== VIEW)}
-        />
+        <Problems form={form} />
         {form.failure && (
           <div
             className="jp-ConvectRuns-problem"
@@ -100,35 +107,11 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
   );
 }
 
-/** Fields that are folded away until somebody wants them; `open` unfolds them. */
-function Group(props: {
-  title: string;
-  open: boolean;
-  children: React.ReactNode;
-}): JSX.Element {
-  const { title, open, children } = props;
-  const [isOpen, setOpen] = React.useState(open);
-  React.useEffect(() => setOpen(was => was || open), [open]);
-  return (
-    <Section title={title} isOpen={isOpen} onToggle={setOpen}>
-      {children}
-    </Section>
-  );
-}
-
-type TextName = {
-  [K in keyof IChoice]: IChoice[K] extends string ? K : never;
-}[keyof IChoice];
-
 function FormText(props: {
   form: RunForm;
-  name: Exclude<TextName, 'mode' | 'goal'>;
+  name: 'name' | 'samples' | 'concurrency';
   label: string;
-  hint?: string | null;
   example?: string;
-  lines?: number;
-  suggestions?: readonly string[];
-  invalid?: boolean;
 }): JSX.Element {
   const { form, name, ...field } = props;
   return (
@@ -155,23 +138,18 @@ function bestHint(form: RunForm, trans: TranslationBundle): string | null {
 function SweepChoice({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   const { choice, outcome } = form;
-  const names = React.useId();
   return (
     <fieldset className="jp-Convect-group">
       <legend>{trans.__('Sweep')}</legend>
       <Field label={trans.__('Points')}>
-        {input => (
-          <HTMLSelect
-            {...input}
-            value={choice.mode}
-            onChange={event =>
-              form.set({ mode: event.target.value as IChoice['mode'] })
-            }
-          >
-            <option value="grid">{trans.__('All combinations')}</option>
-            <option value="random">{trans.__('Random samples')}</option>
-          </HTMLSelect>
-        )}
+        <Select
+          value={choice.mode}
+          options={[
+            { value: 'grid', label: trans.__('All combinations') },
+            { value: 'random', label: trans.__('Random samples') }
+          ]}
+          onChange={mode => form.set({ mode: mode as IChoice['mode'] })}
+        />
       </Field>
       {choice.mode === 'random' && (
         <FormText form={form} name="samples" label={trans.__('Samples')} />
@@ -181,39 +159,27 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
         error={outcome.errors.metric}
         hint={choice.goal === '' ? bestHint(form, trans) : null}
       >
-        {input => (
-          <span className="jp-ConvectRuns-inline">
-            <HTMLSelect
-              {...input}
-              value={choice.goal}
-              onChange={event =>
-                form.set({ goal: event.target.value as IChoice['goal'] })
-              }
-            >
-              <option value="">{trans.__('chosen automatically')}</option>
-              <option value="none">{trans.__('not marked')}</option>
-              <option value="max">{trans.__('the highest')}</option>
-              <option value="min">{trans.__('the lowest')}</option>
-            </HTMLSelect>
-            {(choice.goal === 'max' || choice.goal === 'min') && (
-              <>
-                <input
-                  className="jp-mod-styled"
-                  aria-label={trans.__('Metric')}
-                  placeholder={trans.__('Metric')}
-                  list={names}
-                  value={choice.metric}
-                  onChange={event => form.set({ metric: event.target.value })}
-                />
-                <datalist id={names}>
-                  {form.metrics?.names.map(name => (
-                    <option key={name} value={name} />
-                  ))}
-                </datalist>
-              </>
-            )}
-          </span>
-        )}
+        <span className="jp-ConvectRuns-inline">
+          <Select
+            value={choice.goal}
+            options={[
+              { value: '', label: trans.__('chosen automatically') },
+              { value: 'none', label: trans.__('not marked') },
+              { value: 'max', label: trans.__('the highest') },
+              { value: 'min', label: trans.__('the lowest') }
+            ]}
+            onChange={goal => form.set({ goal: goal as IChoice['goal'] })}
+          />
+          {(choice.goal === 'max' || choice.goal === 'min') && (
+            <TextInput
+              label={trans.__('Metric')}
+              placeholder={trans.__('Metric')}
+              list={form.metrics?.names}
+              value={choice.metric}
+              onChange={metric => form.set({ metric })}
+            />
+          )}
+        </span>
       </Field>
       <FormText
         form={form}
@@ -225,116 +191,84 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
   );
 }
 
-/** Said first when the notebook does not, or names one that is not there. */
-function namesNoKernel(form: RunForm): boolean {
-  return form.kernel === '' || form.isRefused('kernel');
-}
+/** Settings that only some runtimes have, by the feature that says so. */
+const FEATURES: { readonly [setting: string]: string } = {
+  image: 'image',
+  pull_policy: 'image',
+  secrets: 'secrets',
+  volumes: 'volumes',
+  kubernetes: 'kubernetes',
+  cpu: 'cpu',
+  memory: 'memory',
+  gpu: 'gpu',
+  shared_memory: 'shared_memory',
+  ephemeral_storage: 'ephemeral_storage'
+};
 
-function Kernel({ form }: { form: RunForm }): JSX.Element {
+/**
+ * The settings of the document for this run, in the form that the properties of a
+ * pipeline have. What the runtime cannot do is not shown, unless it is set.
+ */
+function Settings({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
-  return (
-    <FormText
-      form={form}
-      name="kernel"
-      label={trans.__('Kernel')}
-      hint={
-        form.kernel === '' ? trans.__('The notebook names none.') : undefined
-      }
-      example={form.kernel ?? ''}
-      suggestions={form.kernels}
-      invalid={form.isRefused('kernel')}
-    />
-  );
-}
-
-/** What the runtime lets one ask for, and how much of it is free; what it cannot do is not shown. */
-function Resources({ form }: { form: RunForm }): JSX.Element | null {
-  const trans = useTrans();
+  const { settings } = form.choice;
   const { free } = form;
-  const { image, cpu, memory, gpu } = form.choice;
-  if (!['image', 'cpu', 'memory', 'gpu'].some(name => form.has(name))) {
-    return null;
-  }
+  const isScript = form.kernel === null && !form.isPipeline;
+  const isShown = (name: string, value: JSONValue | undefined) =>
+    value !== undefined || !(name in FEATURES) || form.has(FEATURES[name]);
+  const hints: { [path: string]: string | null | undefined } = {
+    'resources.cpu': free?.cpu,
+    'resources.memory': free?.memory,
+    'resources.gpu': free?.gpu,
+    kernel: form.kernel === '' ? trans.__('The notebook names none.') : null
+  };
+  const resources = isObject(settings.resources) ? settings.resources : {};
+  const context: IFormContext = {
+    trans,
+    isReadOnly: false,
+    isFolded: true,
+    isMixed: () => false,
+    // They are listed below the form, for those of its nodes as well.
+    marksOnly: true,
+    problems: form.problems,
+    openSections: form.openSections,
+    images: form.images,
+    kernels: form.kernels,
+    gpuTypes: free?.gpuTypes,
+    isShown: path =>
+      path[0] !== 'resources' || isShown(path[1], resources[path[1]]),
+    hint: path => hints[path.join('.')] ?? null,
+    set: (path, value) => form.setSetting(path, value)
+  };
   return (
-    <Group
-      title={trans.__('Image and resources')}
-      open={
-        form.has('image') ||
-        !!(image || cpu || memory || gpu) ||
-        form.isRefused('resources')
-      }
-    >
-      {form.has('image') && (
-        <FormText
-          form={form}
-          name="image"
-          label={trans.__('Image')}
-          example="registry/image:tag"
-          invalid={form.isRefused('image')}
-        />
-      )}
-      {form.has('cpu') && (
-        <FormText
-          form={form}
-          name="cpu"
-          label={trans.__('CPU')}
-          hint={free?.cpu}
-          example={trans.__('cores: 2 or 500m')}
-          invalid={form.isRefused('resources', 'cpu')}
-        />
-      )}
-      {form.has('memory') && (
-        <FormText
-          form={form}
-          name="memory"
-          label={trans.__('Memory')}
-          hint={free?.memory}
-          example="2Gi"
-          invalid={form.isRefused('resources', 'memory')}
-        />
-      )}
-      {form.has('gpu') && (
-        <FormText
-          form={form}
-          name="gpu"
-          label={trans.__('GPUs')}
-          hint={free?.gpu}
-          example="0"
-          invalid={form.isRefused('resources', 'gpu')}
-        />
-      )}
-      {form.has('gpu') && form.has('kubernetes') && (
-        <FormText
-          form={form}
-          name="gpuType"
-          label={trans.__('GPU type')}
-          example={free?.gpuTypes[0] ?? 'NVIDIA-A100'}
-          suggestions={free?.gpuTypes}
-          invalid={form.isRefused('resources', 'gpu', 'type')}
-        />
-      )}
-    </Group>
+    <FormProvider value={context}>
+      <Form
+        definition="settings"
+        value={settings}
+        inherited={form.defaults}
+        isShown={name =>
+          !(name === 'kernel' && isScript) && isShown(name, settings[name])
+        }
+      />
+    </FormProvider>
   );
 }
 
-/** What stands under "More": it is unfolded when something in it has to be mended. */
-const MORE = [
-  'env',
-  'secrets',
-  'dependencies',
-  'outputs',
-  'retries',
-  'timeout'
-];
-
+/** What belongs to the run and not to its nodes. */
 function More({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
-  const { runtime, outcome } = form;
-  const options = runtime?.options_schema.properties ?? {};
+  const { runtime, choice } = form;
+  const { name, labels, useCache, options } = choice;
+  const schema = runtime?.options_schema.properties ?? {};
+  const filled = [name, ...Object.keys(labels), ...Object.keys(options)];
+  const count = filled.filter(Boolean).length + (useCache ? 0 : 1);
+  const [isOpen, setOpen] = React.useState(count > 0);
   return (
-    <Group
-      title={trans.__('More')}
-      open={MORE.some(name => name in outcome.errors || form.isRefused(name))}
+    <Section
+      title={trans.__('The run')}
+      isOpen={isOpen}
+      count={count}
+      onToggle={setOpen}
     >
       <FormText
         form={form}
@@ -342,113 +276,126 @@ function More({ form }: { form: RunForm }): JSX.Element {
         label={trans.__('Name')}
         example={form.subject.title}
       />
-      {form.kernel !== null && !namesNoKernel(form) && <Kernel form={form} />}
-      <FormText
-        form={form}
-        name="env"
-        lines={2}
-        label={trans.__('Environment variables')}
-        example="NAME=value"
-        invalid={form.isRefused('env')}
-      />
-      {form.has('secrets') && (
-        <FormText
-          form={form}
-          name="secrets"
-          lines={2}
-          label={trans.__('Secrets')}
-          example="NAME=secret/key"
-          invalid={form.isRefused('secrets')}
+      <Field label={trans.__('Labels')} isGroup>
+        <PairList
+          label={trans.__('Labels')}
+          values={labels}
+          onChange={next => form.set({ labels: next ?? {} })}
         />
-      )}
-      <FormText
-        form={form}
-        name="dependencies"
-        lines={2}
-        label={trans.__('Files it needs')}
-        example="data/*.csv"
-        invalid={form.isRefused('dependencies')}
-      />
-      <FormText
-        form={form}
-        name="outputs"
-        lines={2}
-        label={trans.__('Files to keep')}
-        example="results/*.parquet"
-        invalid={form.isRefused('outputs')}
-      />
-      <WorkingFolder form={form} />
-      <FormText
-        form={form}
-        name="retries"
-        label={trans.__('Retries')}
-        example="0"
-        invalid={form.isRefused('retries')}
-      />
-      <FormText
-        form={form}
-        name="timeout"
-        label={trans.__('Timeout')}
-        example="2h"
-        invalid={form.isRefused('timeout')}
-      />
-      {Object.keys(options).length > 0 && <Options form={form} />}
-    </Group>
+      </Field>
+      <Field
+        label={trans.__('Reuse results')}
+        hint={trans.__('Of nodes that allow it and have not changed.')}
+      >
+        <CheckBox
+          checked={useCache}
+          onChange={next => form.set({ useCache: next })}
+        />
+      </Field>
+      {Object.keys(schema).length > 0 && <Options form={form} />}
+    </Section>
   );
 }
 
-function WorkingFolder({ form }: { form: RunForm }): JSX.Element {
+/** The files that run together, in which order. */
+function Files({ form }: { form: RunForm }): JSX.Element | null {
   const trans = useTrans();
-  const { workingFolder } = form.choice;
-  const choices: [string, string][] = [
-    [
-      '',
-      form.isPipeline
-        ? trans.__('as the pipeline says')
-        : trans.__('its own copy of the folder')
-    ],
-    ['shared', trans.__('the folder itself, with other runs')],
-    ['isolated', trans.__('an empty folder')]
-  ];
-  if (!choices.some(([value]) => value === workingFolder)) {
-    choices.push([workingFolder, workingFolder]);
+  const { files } = form;
+  if (!files) {
+    return null;
   }
   return (
-    <Field label={trans.__('Works in')}>
-      {input => (
-        <HTMLSelect
-          {...input}
-          value={workingFolder}
-          onChange={event => form.set({ workingFolder: event.target.value })}
-        >
-          {choices.map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </HTMLSelect>
-      )}
-    </Field>
+    <fieldset className="jp-Convect-group">
+      <legend>{trans.__('Files')}</legend>
+      <ol className="jp-ConvectRuns-files">
+        {files.paths.map((path, index) => (
+          <li key={path}>
+            <span title={path}>{PathExt.basename(path)}</span>
+            {index > 0 && (
+              <IconButton
+                icon={caretUpIcon}
+                label={trans.__('Move %1 up', PathExt.basename(path))}
+                onClick={() => form.moveFile(index)}
+              />
+            )}
+          </li>
+        ))}
+      </ol>
+      <Field label={trans.__('Order')}>
+        <Select
+          value={files.isChain ? 'chain' : 'together'}
+          options={[
+            { value: 'chain', label: trans.__('One after the other') },
+            { value: 'together', label: trans.__('All at once') }
+          ]}
+          onChange={order => form.setFiles({ isChain: order === 'chain' })}
+        />
+      </Field>
+    </fieldset>
   );
 }
 
-export function Problems(props: {
-  problems: readonly IProblem[];
-}): JSX.Element | null {
+/** What does not fit; a component that waits for an approval can be given it here. */
+function ProblemText(props: { form: RunForm; problem: IProblem }): JSX.Element {
+  const { form, problem } = props;
   const trans = useTrans();
-  if (props.problems.length === 0) {
+  const definition = form.unapproved(problem);
+  const [isShown, setShown] = React.useState(false);
+  if (!definition) {
+    return (
+      <>
+        {translated(problem.message, trans)}
+        {problem.hint && ` ${translated(problem.hint, trans)}`}
+      </>
+    );
+  }
+  return (
+    <>
+      {trans.__(
+        '%1 has not been approved to run without a container.',
+        String(definition.name)
+      )}{' '}
+      <button
+        type="button"
+        className="jp-Convect-link"
+        aria-expanded={isShown}
+        onClick={() => setShown(!isShown)}
+      >
+        {trans.__('Read what it runs')}
+      </button>
+      {isShown && (
+        <>
+          <Approval
+            definition={definition as unknown as IDefinition}
+            trans={trans}
+          />
+          <button
+            type="button"
+            className="jp-mod-styled jp-mod-warn"
+            onClick={() => void form.approve(definition)}
+          >
+            {trans.__('Approve')}
+          </button>
+        </>
+      )}
+    </>
+  );
+}
+
+function Problems({ form }: { form: RunForm }): JSX.Element | null {
+  const problems = form.problems.filter(({ code }) => code !== VIEW);
+  if (problems.length === 0) {
     return null;
   }
   return (
     <ul className="jp-ConvectRuns-problems" role="status">
-      {props.problems.map((problem, index) => (
+      {problems.map((problem, index) => (
         <li
           key={index}
           className="jp-ConvectRuns-problem"
           data-severity={problem.severity}
         >
-          {translated(problem.message, trans)}
-          {problem.hint && ` ${translated(problem.hint, trans)}`}
+          <ProblemText form={form} problem={problem} />
         </li>
       ))}
     </ul>

@@ -3,6 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { IProblem } from '../../api';
+import { isObject } from '../../ui/json';
 import { translated } from '../../ui/sentences';
 import type { IOutcome, ISubject } from './choice';
 
@@ -51,9 +52,12 @@ export function whereItWorks(
 }
 
 function workingFolderOf(
-  { document }: ISubject,
+  { document, content }: ISubject,
   settings: JSONObject = {}
 ): JSONValue | undefined {
-  const defaults = document?.defaults as JSONObject | undefined;
-  return settings.working_folder ?? defaults?.working_folder;
+  const { defaults } = document ?? content ?? {};
+  return (
+    settings.working_folder ??
+    (isObject(defaults) ? defaults.working_folder : undefined)
+  );
 }

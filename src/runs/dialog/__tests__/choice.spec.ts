@@ -1,6 +1,6 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { IMetrics, IParameter, IRuntime } from '../../../api';
+import type { IMetrics, IParameter } from '../../../api';
 import type { IChoice } from '../choice';
 import { choiceOf, EMPTY_CHOICE, outcomeOf } from '../choice';
 import { documentOf, pipelineOf } from '../document';
@@ -19,21 +19,9 @@ const parameter = (change: Partial<IParameter>): IParameter => ({
   ...change
 });
 
-const runtime = (features: IRuntime['features']): IRuntime => ({
-  name: 'local',
-  display_name: 'This machine',
-  features,
-  options_schema: {},
-  problem: null
-});
-
-function outcome(
-  change: Partial<IChoice>,
-  features: IRuntime['features'] = [],
-  parameters = [parameter({})]
-) {
-  const choice = { ...EMPTY_CHOICE, ...change };
-  return outcomeOf(subject, choice, parameters, runtime(features), trans);
+function outcome(change: Partial<IChoice>, parameters = [parameter({})]) {
+  const choice = { ...EMPTY_CHOICE, runtime: 'local', ...change };
+  return outcomeOf(subject, choice, parameters, trans);
 }
 
 describe('outcomeOf', () => {
@@ -68,7 +56,6 @@ describe('outcomeOf', () => {
         subject,
         { ...EMPTY_CHOICE, ...swept, ...change },
         [parameter({})],
-        runtime([]),
         trans,
         known
       );
@@ -92,52 +79,63 @@ describe('outcomeOf', () => {
   it('names the field that is wrong', () => {
     const { errors } = outcome({
       parameters: { lr: { text: 'fast', several: false } },
-      env: 'no equals sign',
-      retries: '-1'
+      samples: '-1'
     });
-    expect(Object.keys(errors).sort()).toEqual([
-      'env',
-      'parameter lr',
-      'retries'
-    ]);
+    expect(Object.keys(errors)).toEqual(['parameter lr']);
   });
 
   it('insists on what has no default', () => {
-    const { errors } = outcome(
-      {},
-      [],
-      [parameter({ default: null, source: null, required: true })]
-    );
+    const { errors } = outcome({}, [
+      parameter({ default: null, source: null, required: true })
+    ]);
     expect(errors).toHaveProperty(['parameter lr']);
   });
 
-  it('asks only for what the runtime has', () => {
-    const asked = { image: 'i', cpu: '2', gpu: '1', secrets: 'T=s/k' };
-    expect(outcome(asked).request.settings).toBeUndefined();
-    expect(outcome(asked, ['cpu', 'gpu', 'secrets']).request.settings).toEqual({
-      resources: { cpu: '2', gpu: 1 },
-      secrets: [{ env: 'T', name: 's', key: 'k' }]
-    });
+  it('asks for everything again when a run is cloned', () => {
+    const request = {
+      path: 'a/train.ipynb',
+      runtime: 'kubernetes',
+      name: 'again',
+      parameters: { lr: 0.5 },
+      labels: { team: 'churn' },
+      use_cache: false,
+      options: { queue: 'gpu' },
+      settings: {
+        image: 'registry/ds:1',
+        pull_policy: 'Always',
+        kernel: 'python3',
+        env: { A: '1', B: 'x=y' },
+        secrets: [{ env: 'T', name: 's', key: 'k' }],
+        resources: {
+          cpu: '500m',
+          memory: { request: '1Gi', limit: '2Gi' },
+          gpu: { count: 2, type: 'A100' },
+          shared_memory: '1Gi',
+          ephemeral_storage: '5Gi'
+        },
+        volumes: [{ claim: 'data', path: '/data' }],
+        dependencies: ['data/*.csv'],
+        outputs: ['out/*'],
+        metrics: { loss: 'loss=(.*)' },
+        retries: { count: 2, delay: 5 },
+        timeout: '1h',
+        cache: true,
+        working_folder: 'isolated',
+        kubernetes: { node_selector: { zone: 'a' } }
+      }
+    };
+    expect(outcome(choiceOf(request)).request).toEqual(request);
   });
 
-  it('asks for the same again when a run is cloned', () => {
-    const asked = outcome(
-      {
-        name: 'again',
-        parameters: { lr: { text: '0.5', several: false } },
-        cpu: '500m',
-        gpu: '2',
-        gpuType: 'A100',
-        env: 'A=1\nB=x=y',
-        dependencies: 'data/*.csv',
-        retries: '2',
-        timeout: '1h'
-      },
-      ['cpu', 'gpu']
-    ).request;
-    const choice = choiceOf(asked);
-    const again = outcome(choice, ['cpu', 'gpu']).request;
-    expect(again).toEqual(asked);
+  it('names the part that is run, and the run whose results it takes', () => {
+    const part = { mode: 'from', node: 'b' } as const;
+    const { request } = outcomeOf(
+      { ...subject, select: part, of: 'r1' },
+      EMPTY_CHOICE,
+      [],
+      trans
+    );
+    expect(request).toMatchObject({ select: part, of: 'r1' });
   });
 });
 
@@ -161,12 +159,56 @@ describe('a pipeline made from the form', () => {
     });
   });
 
-  it('gives files of one name different ids', () => {
-    const { nodes } = pipelineOf('two', ['a/x.ipynb', 'b/x.py', '数据.ipynb']);
-    expect(nodes).toEqual({
+  it('keeps what the pipeline says of its nodes', () => {
+    const document = {
+      convect: 1,
+      defaults: { env: { A: '1' }, outputs: ['a'], timeout: '1h' },
+      nodes: {}
+    };
+    const asked = outcome({
+      settings: { env: { B: '2' }, outputs: ['a', 'b'], timeout: '2h' }
+    });
+    expect(documentOf({ ...subject, document }, asked, []).defaults).toEqual({
+      env: { A: '1', B: '2' },
+      outputs: ['a', 'b'],
+      timeout: '2h'
+    });
+  });
+});
+
+describe('several files', () => {
+  const files = [
+    { path: 'a/x.ipynb', parameters: [parameter({})] },
+    { path: 'b/x.py', parameters: [parameter({}), parameter({ name: 'n' })] },
+    { path: '数据.ipynb', parameters: [parameter({ name: 'n', default: 9 })] }
+  ];
+
+  it('run one after the other, or side by side, under ids of their own', () => {
+    const chain = pipelineOf(files, true).nodes;
+    expect(chain).toMatchObject({
       x: { kind: 'notebook', path: 'a/x.ipynb' },
-      'x-2': { kind: 'script', path: 'b/x.py' },
-      数据: { kind: 'notebook', path: '数据.ipynb' }
+      'x-2': { kind: 'script', path: 'b/x.py', after: ['x'] },
+      数据: { kind: 'notebook', path: '数据.ipynb', after: ['x-2'] }
+    });
+    const { nodes } = pipelineOf(files, false);
+    expect(JSON.stringify(nodes)).not.toContain('after');
+    expect(pipelineOf(files, true).name).toBe('x, x, 数据');
+  });
+
+  it('share a parameter of one name and default, and no other', () => {
+    const { parameters, nodes } = pipelineOf(files, true);
+    expect(Object.keys(parameters as object)).toEqual([
+      'lr',
+      'x-2_n',
+      '数据_n'
+    ]);
+    expect(nodes).toMatchObject({
+      'x-2': {
+        parameters: {
+          lr: '${{ parameters.lr }}',
+          n: '${{ parameters.x-2_n }}'
+        }
+      }
     });
   });
 });

@@ -2,6 +2,9 @@ import { nullTranslator } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
 import type { ConvectApi, IRequest, ISweepRequest } from '../../../api';
+import type { ISubject } from '../choice';
+import { RunDialog } from '../dialog';
+import type { IFormOptions } from '../form';
 import { RunForm } from '../form';
 
 const trans = nullTranslator.load('');
@@ -55,7 +58,7 @@ describe('the form for a pipeline that is open in its editor', () => {
     const server = new Server();
     const form = new RunForm(server.api, subject, trans, {
       choice: null,
-      save: async () => undefined
+      unsaved: { names: ['a.pipeline'], save: async () => undefined }
     });
     await form.ready;
     expect(form.failure).toBeNull();
@@ -74,8 +77,11 @@ describe('the form for a pipeline that is open in its editor', () => {
     const order: string[] = [];
     const form = new RunForm(server.api, subject, trans, {
       choice: null,
-      save: async () => {
-        order.push('saved');
+      unsaved: {
+        names: ['a.pipeline'],
+        save: async () => {
+          order.push('saved');
+        }
       }
     });
     await form.ready;
@@ -84,6 +90,150 @@ describe('the form for a pipeline that is open in its editor', () => {
     expect(server.submitted).toEqual([
       { path: 'a.pipeline', runtime: 'local' }
     ]);
+    form.dispose();
+  });
+});
+
+describe('the form', () => {
+  const subject = { path: 'a.ipynb', document: null, title: 'a.ipynb' };
+  const parameter = {
+    name: 'n',
+    type: 'integer',
+    default: 1,
+    source: '1',
+    help: null,
+    choices: [],
+    required: false
+  };
+  const discover = async () => ({
+    kind: 'notebook',
+    kernel: 'python3',
+    parameters: [parameter]
+  });
+  const make = (
+    api: object,
+    options: Partial<IFormOptions> = {},
+    what: ISubject = subject
+  ) =>
+    new RunForm(
+      { ...new Server().api, discover, ...api } as unknown as ConvectApi,
+      what,
+      trans,
+      { choice: null, ...options }
+    );
+
+  it('offers the sweep of last time, and makes one run unless it is taken', async () => {
+    const choice = { parameters: { n: { text: '1..30', several: true } } };
+    const form = make({}, { choice, isRemembered: true });
+    await form.ready;
+    expect(form.outcome.size).toBe(1);
+    expect(form.offered).toEqual(choice.parameters);
+    form.takeOffered();
+    expect(form.outcome.size).toBe(30);
+    expect(form.offered).toEqual({});
+    form.dispose();
+  });
+
+  it('does not run what cannot be read, and still says where one could', async () => {
+    const form = make({
+      discover: async () => {
+        throw new Error('corrupt.ipynb is not a notebook.');
+      }
+    });
+    await form.ready;
+    expect(form.failure).toBe('corrupt.ipynb is not a notebook.');
+    expect(form.canRun).toBe(false);
+    expect(form.runtimes).toHaveLength(1);
+    form.dispose();
+  });
+
+  it('looks at nothing any more once it is closed, also before it has loaded', async () => {
+    jest.useFakeTimers();
+    try {
+      const form = make({});
+      form.dispose();
+      await form.ready;
+      expect(jest.getTimerCount()).toBe(0);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('removes a setting with what is empty without it', async () => {
+    const form = make({});
+    await form.ready;
+    form.setSetting(['resources', 'cpu'], '2');
+    form.setSetting(['kernel'], 'ir');
+    expect(form.outcome.request.settings).toEqual({
+      resources: { cpu: '2' },
+      kernel: 'ir'
+    });
+    form.setSetting(['resources', 'cpu'], undefined);
+    expect(form.outcome.request.settings).toEqual({ kernel: 'ir' });
+    form.dispose();
+  });
+
+  it('lets the component that is in the way be approved in place', async () => {
+    const definition = { name: 'Add' };
+    const content = {
+      convect: 1,
+      nodes: { add: { kind: 'component', component: 'sha256:1' } },
+      components: { 'sha256:1': definition }
+    };
+    const posted: unknown[] = [];
+    const form = make(
+      { post: async (...request: unknown[]) => void posted.push(request) },
+      {},
+      { ...subject, path: 'a.pipeline', content }
+    );
+    await form.ready;
+    const problem = {
+      severity: 'error',
+      code: 'component-not-approved',
+      message: '',
+      node: 'add.task-1'
+    } as const;
+    expect(form.unapproved({ ...problem, node: 'other' })).toBeNull();
+    await form.approve(form.unapproved(problem)!);
+    expect(posted).toEqual([
+      ['components/approve', { definition, approved: true }]
+    ]);
+    form.dispose();
+  });
+
+  it('runs several files in the order that is chosen, with their parameters', async () => {
+    const form = make({}, { files: ['b.ipynb', 'a.py'] });
+    await form.ready;
+    expect(form.parameters.map(({ name }) => name)).toEqual(['n']);
+    form.moveFile(1);
+    expect(form.files?.paths).toEqual(['a.py', 'b.ipynb']);
+    const { nodes } = form.outcome.request.document as JSONObject;
+    expect(nodes).toMatchObject({ a: {}, b: { after: ['a'] } });
+    form.dispose();
+  });
+});
+
+describe('the dialog', () => {
+  it('tells of what has begun although it was cancelled meanwhile', async () => {
+    let answer: (view: object) => void = () => undefined;
+    const api = {
+      ...new Server().api,
+      submit: () => new Promise(resolve => (answer = resolve))
+    } as unknown as ConvectApi;
+    const subject = { path: 'a.pipeline', document, title: 'a' };
+    const form = new RunForm(api, subject, trans, { choice: null });
+    await form.ready;
+    const dialog = new RunDialog(form);
+    const asked = dialog.ask();
+    dialog.resolve();
+    await new Promise(resolve => setTimeout(resolve));
+    expect(form.isBusy).toBe(true);
+    dialog.resolve(0);
+    answer({ id: 'r', name: 'a' });
+    expect(await asked).toEqual({
+      begun: { kind: 'run', id: 'r', name: 'a' }
+    });
+    dialog.dispose();
     form.dispose();
   });
 });

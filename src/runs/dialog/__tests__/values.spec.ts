@@ -90,3 +90,20 @@ describe('looksLikeSeveral', () => {
     expect(looksLikeSeveral('number', '1.5')).toBe(false);
   });
 });
+
+describe('the ranges of the command line', () => {
+  const axis = (text: string, mode: 'grid' | 'random' = 'grid') =>
+    parseAxis('number', text, mode, trans);
+
+  it('mean the same in the form', () => {
+    expect(axis('1:9:2')).toEqual(axis('1..9 step 2'));
+    expect(axis('0.001:1:log', 'random')).toEqual(
+      axis('0.001..1 log', 'random')
+    );
+    expect(parseAxis('integer', '1:3', 'grid', trans)).toEqual({
+      value: { from: 1, to: 3, step: 1 }
+    });
+    expect(looksLikeSeveral('number', '0:1:0.1')).toBe(true);
+    expect(looksLikeSeveral('string', '0:1:0.1')).toBe(false);
+  });
+});

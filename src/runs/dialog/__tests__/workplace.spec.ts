@@ -38,11 +38,11 @@ describe('where a run works', () => {
   });
 
   it('is the folder itself when that was chosen, also again', () => {
-    const choice = { ...EMPTY_CHOICE, workingFolder: 'shared' };
+    const choice = { ...EMPTY_CHOICE, settings: { working_folder: 'shared' } };
     const subject = { path: 'a/b.py', document: null, title: 'b.py' };
-    const { request } = outcomeOf(subject, choice, [], undefined, trans);
+    const { request } = outcomeOf(subject, choice, [], trans);
     expect(request.settings).toEqual({ working_folder: 'shared' });
-    expect(choiceOf(request).workingFolder).toBe('shared');
+    expect(choiceOf(request).settings).toEqual({ working_folder: 'shared' });
     expect(line('a/b.py', request)).toBe(
       'Works in the folder itself, together with other runs.'
     );

@@ -1,0 +1,62 @@
+import type { ISettingRegistry } from '@jupyterlab/settingregistry';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
+
+/** What the form begins with where nothing is remembered. */
+export interface IPreferences {
+  runtime: string;
+  settings: JSONObject;
+}
+
+/** The user's settings in the words of a request. */
+export function preferencesOf(values: ReadonlyPartialJSONObject): IPreferences {
+  const resources: JSONObject = {};
+  for (const name of ['cpu', 'memory', 'gpu']) {
+    const amount = values[name];
+    const isGiven = typeof amount === 'string' ? amount.trim() : amount;
+    if (isGiven) {
+      resources[name] = amount as string | number;
+    }
+  }
+  const settings: JSONObject = {};
+  if (typeof values.image === 'string' && values.image.trim()) {
+    settings.image = values.image.trim();
+  }
+  if (Object.keys(resources).length > 0) {
+    settings.resources = resources;
+  }
+  const { runtime } = values;
+  return { runtime: typeof runtime === 'string' ? runtime : '', settings };
+}
+
+/**
+ * Say the words of the settings in the language of the page. JupyterLab itself
+ * takes them only from its own language packs.
+ */
+export function translateLaunchSettings(
+  { schema }: ISettingRegistry.ISettings,
+  trans: TranslationBundle
+): void {
+  const words: Record<string, [title: string, description: string]> = {
+    runtime: [
+      trans.__('Where to run'),
+      trans.__(
+        'local, kubernetes or another runtime; empty for what the server says.'
+      )
+    ],
+    image: [
+      trans.__('Image'),
+      trans.__('The container image, where runs have one.')
+    ],
+    cpu: [trans.__('CPU'), trans.__('Cores for each node: 2 or 500m.')],
+    memory: [trans.__('Memory'), trans.__('Memory for each node: 2Gi.')],
+    gpu: [trans.__('GPUs'), trans.__('GPUs for each node.')]
+  };
+  schema.title = trans.__('Run as Pipeline');
+  schema.description = trans.__(
+    'What the form behind “Run as pipeline” begins with.'
+  );
+  for (const [name, [title, description]] of Object.entries(words)) {
+    Object.assign(schema.properties?.[name] ?? {}, { title, description });
+  }
+}
