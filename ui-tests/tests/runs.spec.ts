@@ -260,7 +260,9 @@ test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
   await dialog.getByRole('button', { name: '运行', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
   await page.sidebar.openTab('jp-convect-runs');
-  const row = page.getByRole('option', { name: '你好' });
+  const row = page
+    .locator('#jp-convect-runs')
+    .getByRole('option', { name: '你好' });
   await expect(row.getByRole('img', { name: '成功' })).toBeVisible();
 
   // On the canvas, too: buttons, states, and what is wrong.

@@ -81,14 +81,20 @@ function handleOf(
     focusPane: () =>
       host()?.closest<HTMLElement>('.jp-Pipeline-canvas')?.focus(),
     reveal: id => void reveal(id),
-    focus: id =>
-      void reveal(id).then(() =>
-        host()
-          ?.querySelector<HTMLElement>(
-            `.react-flow__node[data-id="${CSS.escape(id)}"]`
-          )
-          ?.focus({ preventScroll: true })
-      ),
+    focus: id => {
+      const box = () =>
+        host()?.querySelector<HTMLElement>(
+          `.react-flow__node[data-id="${CSS.escape(id)}"]`
+        );
+      // At once, before somebody goes on; what is out of sight is there only afterwards.
+      const isThere = !!box();
+      box()?.focus({ preventScroll: true });
+      void reveal(id).then(() => {
+        if (!isThere) {
+          box()?.focus({ preventScroll: true });
+        }
+      });
+    },
     editNote
   };
 }

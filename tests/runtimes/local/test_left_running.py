@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from waiting import eventually, until
@@ -198,6 +199,8 @@ def test_only_the_whole_mark_counts(tmp_path):
         for env in (longer, other, exact)
     ]
     try:
+        # A process has no environment yet in the moment in which it begins.
+        until(lambda: all(Path(f"/proc/{each.pid}/environ").read_bytes() for each in processes))
         end_marked(mark)
         assert processes[2].wait(60) == -signal.SIGKILL
         assert [each.poll() for each in processes[:2]] == [None, None]
