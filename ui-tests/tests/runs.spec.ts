@@ -155,9 +155,9 @@ test('a run is named and noted, and its curves are drawn and compared', async ({
   await run.getByLabel('Logarithmic').check();
   await expect(run.getByLabel('loss over time, 20 points')).toBeVisible();
   await run.getByRole('button', { name: 'Compare with other runs' }).click();
-  const curves = frontPage(page).getByLabel('loss over time, 20 points');
-  await curves.scrollIntoViewIfNeeded();
-  await expect(curves).toBeVisible();
+  const compared = frontPage(page);
+  await expect(compared.getByRole('heading', { name: 'Curves' })).toBeVisible();
+  await expect(compared.getByLabel('loss over time, 20 points')).toBeVisible();
 });
 
 test('a run is watched, stopped, run again and deleted', async ({
