@@ -144,10 +144,13 @@ async def test_the_shell_sees_what_the_step_sees(
     def look() -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, env=environment(lab), capture_output=True, text=True)
 
-    deadline = time.monotonic() + 60
-    while (seen := await asyncio.to_thread(look)).stdout != "made":
-        assert time.monotonic() < deadline, seen
-    assert seen.returncode == 0
+    async def sees() -> bool:
+        step = lab.store.read(run.id).state.steps["a"]
+        assert step.ended is None, step.reason
+        seen = await asyncio.to_thread(look)
+        return (seen.returncode, seen.stdout) == (0, "made")
+
+    await eventually(sees, "the shell sees the file of the step")
     assert not (lab.root / "sub/mine").exists()
     await lab.engine.stop(run.id)
     await lab.engine.wait(run.id, 60)

@@ -63,8 +63,7 @@ def _execute(api: Api, pod: str, command: Sequence[str]) -> int:
     try:
         socket = open_socket(api.client.configuration, url, headers)
     except Exception as error:
-        words = str(error).partition(" -+-+- ")[0]
-        raise Refused(f"Could not open a shell in the pod: {words}.", code="no-shell") from None
+        raise Refused(_explain(_words_of(error), command), code="no-shell") from None
     session = _Session(socket)
     with _raw_terminal(session) if terminal else contextlib.nullcontext():
         reader = threading.Thread(target=session.read, daemon=True)
@@ -90,6 +89,16 @@ def _type(session: _Session) -> bool:
         return False
     session.send(STDIN, data)
     return True
+
+
+def _words_of(error: Exception) -> str:
+    """What the cluster says of a connection that it does not take, or else what went wrong."""
+    body = getattr(error, "resp_body", None) or b""
+    with contextlib.suppress(ValueError, TypeError, AttributeError):
+        if message := json.loads(body).get("message"):
+            return str(message).strip().rstrip(".")
+    text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)
+    return (text.strip() or str(error).partition(" -+-+- ")[0]).rstrip(".")
 
 
 def _explain(words: str, command: Sequence[str]) -> str:
