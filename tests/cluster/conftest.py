@@ -161,6 +161,8 @@ async def make_lab(bed: Bed, tmp_path: Path) -> AsyncIterator[Callable[..., Any]
         if not shared:
             traits["volumes"] = []
         labs.append(Lab(folder, lambda: bed.runtime(account, **traits)))
+        # Special rights: the command line closes any other runs folder to the pods' user.
+        labs[-1].store.folder.chmod(0o1777)
         return labs[-1]
 
     yield make
