@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src style schema -type f 2>/dev/null) tsconfig.json package.json
 
-.PHONY: lab test test-cluster check bench soak watch clean cluster-up cluster-down
+.PHONY: lab test test-cluster test-kfp check docs bench soak watch clean cluster-up cluster-down
 
 lab: .make/extension
 	@python scripts/lab.py --port $(PORT)
@@ -19,14 +19,22 @@ test: .make/extension .make/browser
 test-cluster: .make/python
 	@python tests/testbed/run.py $(if $(OPTIONAL),--optional) $(TESTS)
 
+# On a Kubeflow Pipelines that is built and started here; OPTIONAL=1 as above, WITHIN=<seconds>.
+test-kfp: .make/python
+	@python tests/testbed/run.py --kfp $(if $(OPTIONAL),--optional) $(if $(WITHIN),--within $(WITHIN)) $(TESTS)
+
+# KFP=1 has Kubeflow Pipelines on it.
 cluster-up: .make/python
-	@python tests/testbed/cluster.py up
+	@python tests/testbed/$(if $(KFP),pipelines,cluster).py up
 
 cluster-down:
 	@python tests/testbed/cluster.py down
 
 check: .make/extension
 	@python scripts/suites.py --fast
+
+docs: .make/python
+	@python scripts/docs.py
 
 bench: .make/extension .make/browser
 	@python -m benchmarks

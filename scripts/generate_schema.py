@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import keyword
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,15 @@ KINDS = [target(option) for option in schema()["$defs"]["node"]["oneOf"]]
 CLASSES = {
     "spot": "GroupPlace",
     "range": "RequestAndLimit",
+    "loop": "ForEach",
     **{kind: f"{kind.capitalize()}Node" for kind in KINDS},
+}
+NODES = [CLASSES[kind] for kind in KINDS]
+ANY_NODE: Schema = {
+    key: value
+    for key, value in schema()["$defs"][KINDS[0]]["properties"].items()
+    if all(schema()["$defs"][kind]["properties"].get(key) == value for kind in KINDS)
+    and key not in SETTINGS
 }
 PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 TYPESCRIPT = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
@@ -72,25 +81,35 @@ what changed and nothing else. Positions on the canvas are apart from meaning, i
 |---|---|
 | `${{ parameters.NAME }}` | a parameter of the pipeline, with the value of this run |
 | `${{ nodes.ID.outputs.NAME }}` | a value that another node gave; the node then comes after it |
+| `${{ each.NAME }}` | the item of a loop around the node |
+| `${{ nodes.ID.state }}` | how another node ended, for a node with `run_if` |
 | `${{ run.id }}`, `${{ run.name }}` | the run |
 
-They may stand in `parameters`, `inputs`, `env` and `command`. No code is evaluated. A value that is
-one expression keeps its type; among other words the value is written out, as JSON unless it is a
-text.
+They can be used in `parameters`, `inputs`, `env` and `command`, and in `when` and `for_each`. A
+value that is one expression keeps its type; within a text the value is written out, as JSON unless
+it is a text itself.
+
+An expression can compare as well: `== != < <= > >= && || !`, `in`, parentheses, literals (numbers,
+texts in quotes, `true`, `false`, `null`, lists of them), and `first(a, b, …)` for the value of
+whichever branch ran. This is a small part of [CEL](https://cel.dev), and nothing else is evaluated.
+A name with other characters than letters, digits, `_` and `-` is written as
+`nodes.ID.outputs["a name"]`.
+
+[Control flow](control-flow.md) has an example of each.
 
 ## Paths
 
-`path`, `working_folder` and the files of `inputs` start from the folder of the pipeline.
-`dependencies` start from the folder of the node's own file, `outputs` from the folder in which it
-runs. In the editor a declared output is a port: a wire from it gives the next node the path, or a
-component the file, and the order. No path leaves the root folder: that of the server, or the one
+`path`, `working_folder` and the files of `inputs` are relative to the folder of the pipeline.
+`dependencies` are relative to the folder of the node's own file, `outputs` to the folder in which
+it runs. In the editor a declared output is a port: a wire from it gives the next node the path, or
+a component the file, and the order. No path leaves the root folder: that of the server, or the one
 that the command line names.
 
-## How defaults and nodes become one
+## How defaults and nodes are merged
 
 Objects merge key by key, and the node wins. Lists are joined; a secret replaces one for the same
 variable, a volume one at the same path. Everything else is replaced. The settings of a run come
-between the two. A component takes no image, kernel or parameters from the defaults.
+between the two. A component does not use image, kernel or parameters of the defaults.
 
 ## Problems
 
@@ -157,17 +176,43 @@ def python_types() -> str:
         "",
     ]
     for name, item in objects():
-        base = "Settings" if has_settings(item) else "TypedDict"
-        lines += ["", f"class {name}({base}, total=False):"]
-        if "description" in item:
-            lines += [f'    """{item["description"]}"""', ""]
-        for key, value in own_properties(item).items():
-            kind = python_type(value)
-            lines.append(f"    {key}: {f'Required[{kind}]' if is_required(key, item) else kind}")
-        lines.append("")
+        if any(map(keyword.iskeyword, item["properties"])):
+            lines += ["", *python_type_by_call(name, item), ""]
+            continue
+        bases = ["Settings"] if has_settings(item) else []
+        own = own_properties(item)
+        if name in NODES:
+            bases, own = [*bases, "AnyNode"], {key: own[key] for key in own if key not in ANY_NODE}
+        if name == NODES[0]:
+            words = "What every kind of node can have."
+            lines += python_class("AnyNode", [], {"description": words}, ANY_NODE)
+        lines += python_class(name, bases, item, own)
     for name, item in alternatives():
-        lines += ["", f'{name}: TypeAlias = "{python_type(item)}"']
+        line = f'{name}: TypeAlias = "{python_type(item)}"'
+        if len(line) > 100:
+            line = f'{name}: TypeAlias = (\n    "{python_type(item)}"\n)'
+        lines += ["", line]
     return "\n".join(lines) + "\n"
+
+
+def python_class(name: str, bases: list[str], item: Schema, properties: Schema) -> list[str]:
+    lines = ["", f"class {name}({', '.join(bases or ['TypedDict'])}, total=False):"]
+    if "description" in item:
+        lines += [f'    """{item["description"]}"""', ""]
+    for key, value in properties.items():
+        kind = python_type(value)
+        lines.append(f"    {key}: {f'Required[{kind}]' if is_required(key, item) else kind}")
+    return [*lines, ""]
+
+
+def python_type_by_call(name: str, item: Schema) -> list[str]:
+    """A class cannot have a field whose name is a word of the language."""
+    lines = [f"{name} = TypedDict(", f'    "{name}",', "    {"]
+    for key, value in item["properties"].items():
+        kind = python_type(value)
+        kind = f"Required[{kind}]" if is_required(key, item) else kind
+        lines.append(f'        "{key}": "{kind}",')
+    return [*lines, "    },", "    total=False,", ")"]
 
 
 def has_settings(item: Schema) -> bool:
@@ -229,6 +274,8 @@ def typescript() -> str:
     for name, item in alternatives():
         union = ts_type(item)
         head = f"export type {name} ="
+        if len(union) > 76:
+            union = "".join(f"\n  | {option}" for option in union.split(" | "))[3:]
         lines += [f"{head} {union};" if len(head + union) < 79 else f"{head}\n  {union};", ""]
     lines += [
         f"export const VERSION = {VERSION};",
@@ -349,13 +396,13 @@ def ts_property(key: str, value: Any, indent: str) -> str:
 
 def reference_page() -> str:
     definitions = schema()["$defs"]
-    parts = [GUIDE, "# Reference", ""]
+    parts = [GUIDE, "## Reference", ""]
     parts += [f"{NOTICE}", "", "## Pipeline", "", *property_table(schema())]
     for kind in KINDS:
         own = own_properties(definitions[kind])
         parts += ["", f"## {definitions[kind]['title']}", "", definitions[kind]["description"], ""]
         parts += property_table({**definitions[kind], "properties": own})
-        if kind != "group":
+        if has_settings(definitions[kind]):
             parts += ["", "And all [settings](#settings)."]
     parts += ["", "## Settings", "", definitions["settings"]["description"]]
     for group, title in GROUPS.items():

@@ -40,7 +40,7 @@ file = tomllib.load(open("pyproject.toml", "rb"))
 project = file["project"]
 extras = project["optional-dependencies"]
 wanted = ["editables"] + file["build-system"]["requires"] + project["dependencies"]
-for extra in ("lab", "test", "examples"):
+for extra in ("lab", "test", "examples", "docs"):
     wanted += extras[extra]
 print(json.dumps(wanted))
 """
@@ -138,6 +138,8 @@ def set_up_browser() -> bool:
             say(f"{how_to_install('chromium')} Without it the browser tests are skipped.")
             return False
         install_system_package("chromium")
+    if can_install() and not has_chinese_font():
+        install_system_package("fonts-wqy-microhei")
     say("installing the browser tests")
     folder = ROOT / "ui-tests"
     run(jlpm(), "install", "--immutable", folder=folder, PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1")
@@ -146,6 +148,13 @@ def set_up_browser() -> bool:
 
 def chromium() -> "str | None":
     return os.environ.get("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH") or shutil.which("chromium")
+
+
+def has_chinese_font() -> bool:
+    """Without one, pictures of Chinese screens show boxes; the tests themselves need none."""
+    if not shutil.which("fc-list"):
+        return False
+    return bool(subprocess.check_output(["fc-list", ":lang=zh-cn"]).strip())
 
 
 def set_up_soak() -> None:

@@ -84,6 +84,7 @@ def fast_suites() -> list[Suite]:
         Suite("ruff", (python, "-m", "ruff", "check")),
         Suite("ruff format", (python, "-m", "ruff", "format", "--check")),
         Suite("translations", (python, "scripts/translations.py", "check")),
+        Suite("docs", (python, "scripts/docs.py")),
     ]
 
 

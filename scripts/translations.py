@@ -1,9 +1,9 @@
 """Keeps the translations complete: every message of the front end, and no other.
 
-`update` writes the messages of `src/` and the words of the format's schema, which the
-property forms show, into each catalogue, empty when they are new,
-and drops those that are gone. `check` fails when one is missing, empty or left over,
-or when its placeholders differ.
+`update` writes the messages of `src/`, the sentences of the server that it translates, and
+the words of the format's schema, which the property forms show, into each catalogue, empty
+when they are new, and drops those that are gone. `check` fails when one is missing, empty or
+left over, or when its placeholders differ.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "jupyterlab_convect" / "pipeline" / "schema.json"
+SENTENCES = ROOT / "src" / "ui" / "sentences.json"
 CATALOGUES = ROOT / "jupyterlab_convect" / "locale"
 CONTEXT_END = "\x04"
 
@@ -60,12 +62,17 @@ def all_messages() -> dict[str, int]:
     """Every message with the number of its forms."""
     files = [path for path in (ROOT / "src").rglob("*.ts*") if "__tests__" not in path.parts]
     found = {message for path in files for message in messages(path.read_text("utf-8"))}
-    schema = json.loads(SCHEMA.read_text("utf-8"))
+    found |= {(said, 1) for table in read(SENTENCES).values() for said in table}
+    schema = read(SCHEMA)
     found |= {(word, 1) for word in (*schema["x-groups"].values(), *schema_words(schema))}
     both = {message for message, forms in found if forms > 1 and (message, 1) in found}
     if both:
         sys.exit(f"JupyterLab cannot have {sorted(both)} both with and without plural.")
     return dict(sorted(found))
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
 
 
 def schema_words(schema: object) -> Iterator[str]:
@@ -109,7 +116,7 @@ def main() -> int:
     wanted = all_messages()
     found: list[str] = []
     for path in sorted(CATALOGUES.glob("*/LC_MESSAGES/*.json")):
-        catalogue = json.loads(path.read_text("utf-8"))
+        catalogue = read(path)
         header = catalogue.pop("")
         if sys.argv[1:] == ["update"]:
             catalogue = {

@@ -45,6 +45,8 @@ from places import (
     STATE,
 )
 
+ETCD = "etcd"
+"""The program; whoever needs another one than Debian's says so before `up`."""
 GPUS = {"nvidia.com/gpu": "4", "example.com/npu": "2"}
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.memory": "40960"}
 __all__ = ["SHARED", "down", "is_up", "kill", "leftovers", "restart", "up", "what_is_missing"]
@@ -113,7 +115,7 @@ def down() -> None:
             "delete", "pods,jobs", "--all", "-A", "--force", "--grace-period=0", "--wait=false"
         )
         _wait("the pods to go", lambda: not _pod_tasks(), seconds=5, fatal=False)
-    for name in ("kueue", *reversed(PARTS)):
+    for name in (*(pids.keys() - set(PARTS)), *reversed(PARTS)):
         if name != "containerd":
             _stop(name)
     if "proxy" in pids:
@@ -131,6 +133,7 @@ def down() -> None:
         "etcd",
         "kubelet",
         "kueue",
+        "kfp",
         "containerd/state",
         "containerd/ipam",
         "logs",
@@ -173,7 +176,7 @@ def _commands(programs: Path) -> Iterator[tuple[str, list[str]]]:
     etcd = f"http://127.0.0.1:{ETCD_PORT}"
     peer = f"http://127.0.0.1:{ETCD_PORT + 1}"
     yield "etcd", [
-        "etcd", f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync",
+        ETCD, f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync",
         f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}",
         f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=default={peer}",
@@ -237,9 +240,7 @@ def _import_images(programs: Path) -> None:
             continue
         _say(f"making the image {name}")
         path = make()
-        done = _ctr("-n", "k8s.io", "images", "import", str(path))
-        if done.returncode:
-            raise SystemExit(f"The image {path.name} cannot be imported: {done.stderr.strip()}")
+        import_image(path)
         path.unlink()
     for name in listed:
         if "local/" in name and name.removeprefix("docker.io/") not in makers:
@@ -302,6 +303,26 @@ def _start_time(pid: int) -> int:
     except OSError:
         return -1
     return -1 if fields[0] == "Z" else int(fields[19])
+
+
+def parts() -> list[str]:
+    """The names of those that run."""
+    return list(_pids())
+
+
+def program_of(name: str) -> Path:
+    """What a part that runs was started from."""
+    return Path(f"/proc/{_pids()[name][0]}/exe").resolve()
+
+
+def has_image(name: str) -> bool:
+    return f"docker.io/{name}" in _ctr("-n", "k8s.io", "images", "list", "-q").stdout.split()
+
+
+def import_image(path: Path) -> None:
+    done = _ctr("-n", "k8s.io", "images", "import", str(path))
+    if done.returncode:
+        raise SystemExit(f"The image {path.name} cannot be imported: {done.stderr.strip()}")
 
 
 def leftovers() -> list[str]:

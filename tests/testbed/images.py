@@ -92,7 +92,7 @@ def archive(
 def pause_image(program: Path, folder: Path) -> Path:
     target = _archive_of(PAUSE, folder)
     if not target.exists():
-        root = _fresh(folder / "pause-root")
+        root = fresh(folder / "pause-root")
         shutil.copy(program, root / "pause")
         archive(root, PAUSE, target, entrypoint=["/pause"])
         shutil.rmtree(root)
@@ -102,7 +102,7 @@ def pause_image(program: Path, folder: Path) -> Path:
 def tools_image(folder: Path) -> Path:
     target = _archive_of(TOOLS, folder)
     if not target.exists():
-        root = _fresh(folder / "tools-root")
+        root = fresh(folder / "tools-root")
         _copy_shell(root)
         (root / "bin" / "bash").unlink()
         archive(root, TOOLS, target, entrypoint=["/bin/echo", "by itself"], user="")
@@ -114,7 +114,7 @@ def python_image(folder: Path, name: str, packages: tuple[str, ...]) -> Path:
     """This Python with `packages` and a shell: enough for a step."""
     target = _archive_of(name, folder)
     if not target.exists():
-        root = _fresh(folder / "python-root")
+        root = fresh(folder / "python-root")
         _copy_python(root)
         if packages:
             _install(root, packages)
@@ -188,7 +188,8 @@ def _copy_libraries(root: Path) -> None:
             shutil.copy(library.resolve(), target)
 
 
-def _fresh(root: Path) -> Path:
+def fresh(root: Path) -> Path:
+    """An empty root folder of an image."""
     shutil.rmtree(root, ignore_errors=True)
     for name in ("etc", "dev", "proc", "sys", "tmp", "var", "run", "work"):
         (root / name).mkdir(parents=True)

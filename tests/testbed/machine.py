@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from places import ADDRESS, BRIDGE, ELSEWHERE, GROUP, STATE
+from places import ADDRESS, BRIDGE, BRIDGE_MAC, BRIDGE_PORT, ELSEWHERE, GROUP, STATE
 
 SETTINGS = (
     "net.ipv4.ip_forward",
@@ -42,7 +42,11 @@ def prepare() -> None:
         absent = [name for name in FOLDERS if not Path(name).exists()]
         STATE.mkdir(parents=True, exist_ok=True)
         BEFORE.write_text(json.dumps({"settings": settings, "absent": absent}))
-    _quiet("ip", "link", "add", BRIDGE, "type", "bridge")
+    # A bridge takes its address from its ports, and is down without any: with pods that come and
+    # go, the gateway would be somebody else for the next one, or nobody, for as long as a minute.
+    _quiet("ip", "link", "add", BRIDGE, "address", BRIDGE_MAC, "type", "bridge")
+    _quiet("ip", "link", "add", BRIDGE_PORT, "type", "dummy")
+    _quiet("ip", "link", "set", BRIDGE_PORT, "master", BRIDGE, "up")
     _quiet("ip", "address", "add", f"{ADDRESS}/24", "dev", BRIDGE)
     _quiet("ip", "link", "set", BRIDGE, "up")
     if BRIDGE not in _links():
@@ -91,7 +95,8 @@ def _guard() -> None:
 
 def restore() -> None:
     """As it was before, as far as we changed it."""
-    _quiet("ip", "link", "delete", BRIDGE)
+    for link in (BRIDGE, BRIDGE_PORT):
+        _quiet("ip", "link", "delete", link)
     rules = _rules()
     kept = [line for line in rules if not _is_ours(line)]
     if len(kept) < len(rules):
@@ -119,8 +124,7 @@ def leftovers() -> list[str]:
     """What is there of us, in words; nothing after `restore`."""
     found = [f"the mount {place}" for place in _mounts()]
     found += [f"the control group {group}" for group in _groups()]
-    if BRIDGE in _links():
-        found.append(f"the bridge {BRIDGE}")
+    found += [f"the network link {link}" for link in (BRIDGE, BRIDGE_PORT) if link in _links()]
     rules = sum(_is_ours(line) for line in _rules())
     if rules:
         found.append(f"{rules} firewall rules")

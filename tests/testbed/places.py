@@ -6,6 +6,8 @@ import build
 
 NODE = "n1"
 BRIDGE = "convect0"
+BRIDGE_MAC = "02:63:76:63:74:01"
+BRIDGE_PORT = "convect0-up"
 ADDRESS = "10.88.77.1"
 PODS = "10.88.77.0/24"
 SERVICES = "10.96.0.0/16"

@@ -1,8 +1,10 @@
 """`make test-cluster`: the tests that need a cluster, on the one of KUBECONFIG or on our own.
+`make test-kfp`: those that need Kubeflow Pipelines, on our own.
 
-Usage: python run.py [--optional] [arguments of pytest]
+Usage: python run.py [--optional] [--kfp [--within SECONDS]] [arguments of pytest]
 
-`--optional`: where there can be no cluster, say so and succeed.
+`--optional`: where there can be none, say so and succeed.
+`--within`: build it only as far as there is time left to test with it.
 """
 
 from __future__ import annotations
@@ -17,14 +19,57 @@ from pathlib import Path
 
 import cluster
 import kueue
+import pipelines
+import s3
 
 PROJECT = Path(__file__).resolve().parents[2]
-REPORT = PROJECT / ".make" / "results" / "cluster.xml"
+RESULTS = PROJECT / ".make" / "results"
+BUILD_TIME, TEST_TIME = 1320, 1800
+"""Seconds for Kubeflow Pipelines: to build it, and to test with it."""
 
 
 def main(arguments: list[str]) -> int:
     optional = "--optional" in arguments
-    given = [word for word in arguments if word != "--optional"]
+    given = [word for word in arguments if word not in ("--optional", "--kfp")]
+    if "--kfp" not in arguments:
+        return _cluster(given, optional)
+    within = float(BUILD_TIME + TEST_TIME)
+    if "--within" in given:
+        at = given.index("--within")
+        within = float(given[at + 1])
+        del given[at : at + 2]
+    return _kfp(given, optional, within)
+
+
+def _kfp(given: list[str], optional: bool, within: float) -> int:
+    missing = pipelines.what_is_missing() or _build_pipelines(min(within - TEST_TIME, BUILD_TIME))
+    if missing:
+        print(f"test-kfp: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
+        return 0 if optional else 1
+    began = time.monotonic()
+    code = _test("kfp", given or ["tests/kfp"], timeout=TEST_TIME, CONVECT_TEST_KFP="1")
+    cluster.down()
+    left = cluster.leftovers()
+    clean = f"left behind: {', '.join(left)}" if left else "nothing left behind"
+    seconds = time.monotonic() - began
+    print(f"test-kfp: {_counts('kfp')} in {seconds:.0f} s; {clean}", flush=True)
+    return code or int(bool(left))
+
+
+def _build_pipelines(seconds: float) -> str | None:
+    """Why it could not be built in so many seconds, if it could not."""
+    if seconds < 1:
+        return "There is no time left for it."
+    programs = Path(__file__).with_name("pipelines_build.py")
+    command = [sys.executable, str(programs)]
+    try:
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return f"Kubeflow Pipelines could not be built in {seconds / 60:.0f} minutes."
+    return "Kubeflow Pipelines cannot be built here: see above." if done.returncode else None
+
+
+def _cluster(given: list[str], optional: bool) -> int:
     foreign = bool(os.environ.get("KUBECONFIG"))
     missing = None if foreign else cluster.what_is_missing()
     if missing:
@@ -32,37 +77,39 @@ def main(arguments: list[str]) -> int:
         return 0 if optional else 1
     if not foreign and shutil.which("go"):
         kueue.build_program()
+        s3.build_program()
     ours = not foreign and not cluster.is_up()
     began = time.monotonic()
-    code = _test(given)
+    code = _test("cluster", given or ["tests/cluster"], CONVECT_TEST_CLUSTER="1")
     if ours:
         cluster.down()
     left = cluster.leftovers() if ours else []
     seconds = time.monotonic() - began
     clean = f"; left behind: {', '.join(left)}" if left else "; nothing left behind" * ours
-    print(f"test-cluster: {_counts()} in {seconds:.0f} s{clean}", flush=True)
+    print(f"test-cluster: {_counts('cluster')} in {seconds:.0f} s{clean}", flush=True)
     return code or int(bool(left))
 
 
-def _test(given: list[str]) -> int:
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.unlink(missing_ok=True)
-    environment = {**os.environ, "CONVECT_TEST_CLUSTER": "1"}
+def _test(name: str, tests: list[str], timeout: float | None = None, **variables: str) -> int:
+    report = RESULTS / f"{name}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    environment = {**os.environ, **variables}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        f"--junitxml={REPORT}",
-        *(given or ["tests/cluster"]),
-    ]
-    return subprocess.run(command, cwd=PROJECT, env=environment, check=False).returncode
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *tests]
+    try:
+        done = subprocess.run(command, cwd=PROJECT, env=environment, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired as error:
+        print(f"test-{name}: not done after {error.timeout:.0f} s", flush=True)
+        return 1
+    return done.returncode
 
 
-def _counts() -> str:
-    if not REPORT.exists():
+def _counts(name: str) -> str:
+    report = RESULTS / f"{name}.xml"
+    if not report.exists():
         return "no result"
-    suite = next(ET.parse(REPORT).getroot().iter("testsuite"))
+    suite = next(ET.parse(report).getroot().iter("testsuite"))
     tests, failures, errors, skipped = (
         int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")
     )
