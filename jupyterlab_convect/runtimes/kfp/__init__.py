@@ -1,0 +1,1 @@
+"""Pipelines of Kubeflow: a whole plan as one of its own."""

@@ -1,0 +1,290 @@
+"""Runs on Kubeflow Pipelines: the plan is compiled, handed over as a whole, and watched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from traitlets import Dict, Enum, Int, Unicode
+
+from ...errors import ConvectError, Missing, Refused
+from ...pipeline.plan import Json, Plan
+from ...pipeline.problems import Problem
+from ...pipeline.resolve import raise_first_error
+from ...pools import Threads
+from ...runner.layers import is_ignored
+from ...runner.view_spec import ViewSpec
+from ...safe_files import read_regular
+from ...transfer.pack import merged
+from ..base import Attempt, Feature, GraphRuntime, StepStatus
+from ..kubernetes.api import require_configuration
+from .api import Client, Unreachable
+from .check import Method, Way, connect, way_from_environment
+from .compile import Compiled, examine
+from .credentials import TokenFile
+from .executor import DEFAULT_GPU, TaskDefaults
+from .payload import RunPayload
+from .pods import Pods
+from .watch import Watcher
+
+T = TypeVar("T")
+
+IN_CLUSTER = "http://ml-pipeline.kubeflow.svc.cluster.local:8888"
+CODE = (".py", ".ipynb", ".r", ".sh", ".sql", ".json", ".yaml", ".toml")
+PATIENCE, PAUSE = 300.0, 5.0
+"""Seconds for which a server that does not answer is asked again, and between two tries."""
+
+
+class KfpRuntime(GraphRuntime):
+    name = "kfp"
+    display_name = Unicode("Kubeflow Pipelines", help="What the front end calls it.").tag(
+        config=True
+    )
+    features = frozenset(Feature) - {
+        Feature.SHELL,
+        Feature.STORAGE,
+        Feature.ISOLATION,
+        Feature.DISTRIBUTED,
+    }
+
+    endpoint = Unicode(
+        "",
+        help="""The address of the server; KF_PIPELINES_ENDPOINT if empty, and in a cluster that
+        gives us a token for it, that of its own.""",
+    ).tag(config=True)
+    namespace = Unicode("", help="Ours, on a server with several users.").tag(config=True)
+    sign_in = Enum(
+        ["auto", "none", "token-file", "token", "password", "cookie", "kubeconfig"],
+        "auto",
+        help="""How to sign in. The token, password or cookie itself is in the keyring or in
+        CONVECT_KFP_SECRET.""",
+    ).tag(config=True)
+    user = Unicode("", help="The name that belongs to the password.").tag(config=True)
+    ca_file = Unicode("", help="A file with the authority of its certificate.").tag(config=True)
+    token_file = Unicode("", help="Where the cluster keeps a token.").tag(config=True)
+    server_namespace = Unicode("", help="Where the server runs, for kubeconfig.").tag(config=True)
+    page = Unicode("", help="The address of Kubeflow's page, if it is not that of the server.").tag(
+        config=True
+    )
+    image = Unicode("", help="The image of steps that name none.").tag(config=True)
+    service_account = Unicode("", help="Of the pods; the server's own choice if empty.").tag(
+        config=True
+    )
+    gpu_type_labels = Dict(
+        {DEFAULT_GPU: "nvidia.com/gpu.product"},
+        help="The label of nodes that says of which type their GPUs are, by the GPU's resource.",
+    ).tag(config=True)
+    cluster = Enum(
+        ["auto", "never"],
+        "auto",
+        help="""Whether to look at the pods of a run as well, with the kubeconfig or the account of
+        our own pod, where that is allowed: steps then say why they wait, and can be followed
+        while they run.""",
+    ).tag(config=True)
+    carry_limit = Int(
+        8_000_000, min=100_000, help="Bytes that a step may send back through its log."
+    ).tag(config=True)
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._way = self._find_way()
+        self._threads = Threads(4, "kfp")
+        self._watching = threading.Lock()
+        self._connecting = threading.Lock()
+        self._client: Client | None = None
+        self._pods = self._find_pods()
+        self._watcher = Watcher(self.health, self.graph_of, self._pods)
+        self._stopped: set[str] = set()
+
+    def _find_way(self) -> Way:
+        known = way_from_environment()
+        endpoint = self.endpoint or known.get("endpoint", "")
+        if not endpoint and Path(TokenFile(self.token_file).path).is_file():
+            endpoint = IN_CLUSTER
+        if not endpoint and self.sign_in != "kubeconfig":
+            raise Refused(
+                "No Kubeflow Pipelines server is configured.",
+                code="no-server",
+                hint="Set KF_PIPELINES_ENDPOINT, or c.KfpRuntime.endpoint.",
+            )
+        return Way(
+            endpoint,
+            cast("Method", self.sign_in),
+            self.namespace,
+            self.user,
+            self.ca_file or known.get("ca_file", ""),
+            self.token_file,
+            self.server_namespace,
+        )
+
+    def _find_pods(self) -> Pods | None:
+        """None where nothing says which cluster it would be."""
+        try:
+            if self.cluster == "never":
+                return None
+            require_configuration()
+        except ConvectError:
+            return None
+        place = self.namespace or self.server_namespace or "kubeflow"
+        return Pods(place, lambda: self.changed(), self.health)
+
+    @property
+    def _defaults(self) -> TaskDefaults:
+        return TaskDefaults(self.image, self.gpu_type_labels)
+
+    async def check(self, plan: Plan) -> list[Problem]:
+        home = RunPayload({"id": "", "name": plan.name}, limit=self.carry_limit)
+        _, problems = await self._aside(examine, plan, _NoFiles(), self._defaults, home)
+        if any(problem.severity == "error" for problem in problems):
+            return problems
+        try:
+            await self._aside(lambda: self._connected().health())
+        except ConvectError as error:
+            problem = Problem("error", error.code, error.sentence, hint=error.hint)
+            return [problem, *problems]
+        return problems
+
+    async def submit(self, attempt: Attempt, known: Json) -> AsyncIterator[Json]:
+        name = f"{attempt.plan.name} {attempt.run}"
+        compiled = await self._aside(self._compile, attempt)
+        graph: dict[str, Json] = {"name": name, "places": dict(compiled.places)}
+        run_id = None
+        if known is None:
+            yield graph
+        else:  # Whoever asked before us may not have heard the answer.
+            run_id = await self._patiently(lambda client: client.run_named(name))
+        if run_id is None:
+            run_id = await self._patiently(lambda client: self._create(client, name, compiled))
+        yield {**graph, "id": run_id, "page": self._page_of(run_id), "done": True}
+
+    async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
+        return await self._aside(self._poll, attempts)
+
+    async def stop(self, attempt: Attempt) -> None:
+        """The run as a whole; its other steps are stopped just the same."""
+        graph = self.graph_of(attempt) or {}
+        if graph.get("done") and attempt.run not in self._stopped:
+            await self._aside(self._terminate, graph["id"])
+            self._stopped.add(attempt.run)
+        self.changed()
+
+    def release(self, attempt: Attempt) -> None:
+        self._watcher.forget(attempt.key)
+
+    async def close(self) -> None:
+        if self._pods is not None:
+            self._pods.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
+        with self._watching:
+            try:
+                client = self._connected()
+            except ConvectError as error:
+                return self._watcher.unreachable(attempts, error)
+            return self._watcher.observe(client, attempts)
+
+    def _terminate(self, run_id: str) -> None:
+        client = self._connected()
+        try:
+            client.terminate(run_id)
+        except Missing:
+            return
+        except ConvectError:
+            if str(client.run(run_id).get("state")) not in ("SUCCEEDED", "FAILED", "CANCELED"):
+                raise
+
+    def _connected(self) -> Client:
+        with self._connecting:
+            if self._client is None:
+                self._client = connect(self._way)
+            return self._client
+
+    def _compile(self, attempt: Attempt) -> Compiled:
+        told = {"id": attempt.run, "name": attempt.plan.name}
+        home = RunPayload(told, *_project(attempt), limit=self.carry_limit)
+        compiled, problems = examine(attempt.plan, _Sources(attempt), self._defaults, home)
+        raise_first_error(problems)
+        assert compiled is not None
+        return compiled
+
+    def _create(self, client: Client, name: str, compiled: Compiled) -> str:
+        spec: Json = compiled.pipeline_spec
+        if compiled.platform_spec:
+            spec = {"pipeline_spec": spec, "platform_spec": compiled.platform_spec}
+        told = client.create_run(name, spec, service_account=self.service_account)
+        return str(told["run_id"])
+
+    def _page_of(self, run_id: str) -> str:
+        """Where Kubeflow shows a run."""
+        base = (
+            self.page or os.environ.get("KF_PIPELINES_UI_ENDPOINT") or self._way.endpoint
+        ).rstrip("/")
+        return f"{base}/#/runs/details/{run_id}" if base else ""
+
+    async def _patiently(self, work: Callable[[Client], T]) -> T:
+        """Ask again while the server cannot be reached; what it refuses is refused."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await self._aside(lambda: work(self._connected()))
+            except Unreachable:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(PAUSE)
+
+    async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+
+class _NoFiles:
+    """Before a run is made: whether its files are too large is said when they are known."""
+
+    def read(self, path: str, digest: str) -> bytes:
+        return b""
+
+
+class _Sources:
+    """The files of a run as they were when it was submitted."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._root = attempt.root
+        self._objects = attempt.runs / "objects"
+
+    def read(self, path: str, digest: str) -> bytes:
+        name = digest.removeprefix("sha256:")
+        for place in (self._objects / name[:2] / name[2:], self._root / path):
+            if digest or place == self._root / path:
+                try:
+                    return read_regular(place)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    raise ConvectError(f"{path} cannot be read: {error.strerror}.") from None
+        raise ConvectError(f"{path} cannot be read: it is no longer there.")
+
+
+def _project(attempt: Attempt) -> tuple[str, str | None, dict[str, Path]]:
+    """The root and the project folder, below the higher of the two, and the files of the project
+    as they were at submit, those of code first."""
+    spec = json.loads(read_regular(attempt.folder / "step.json"))
+    told = spec.get("view") or (spec.get("component") or {}).get("view")
+    if not told:
+        return "", None, {}
+    view = ViewSpec.read(told)
+    top = attempt.root if view.root.is_relative_to(attempt.root) else view.root
+    if not attempt.root.is_relative_to(top):
+        return "", None, {}
+    files = {path: file for path, file in merged(view.layers).items() if not is_ignored(path)}
+
+    def rank(item: tuple[str, Path]) -> tuple[bool, int]:
+        return (not item[0].lower().endswith(CODE), item[1].stat().st_size)
+
+    root, project = (str(folder.relative_to(top)) for folder in (attempt.root, view.root))
+    return root, project, dict(sorted(files.items(), key=rank))
