@@ -1,0 +1,1 @@
+"""Clocks and events that make runs."""

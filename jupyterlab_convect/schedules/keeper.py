@@ -1,0 +1,318 @@
+"""Keeps the clocks: looks at what is due, decides, and has runs made.
+
+A server and a process of its own may both offer to; one lease lets one of them do it for all
+schedules of a user, on whichever machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ..background import Health
+from ..errors import Conflict, ConvectError
+from ..pipeline.plan import Json
+from ..runs.json_files import read_json, write_json
+from ..runs.lease import RENEW, Lease, host_name, owner_of
+from .decide import Decision, Situation, decide
+from .ledger import Ledger, Line
+from .schedule import Schedule
+from .schedule_store import Schedules
+from .times import due_after, put_off
+
+Kind = Literal["server", "process"]
+"""Who keeps the clocks: a Jupyter server while it is up, or a process of its own."""
+
+JUMP = 30.0
+"""Seconds between two clocks that only a jump or a sleeping machine explains."""
+LOOK_AGAIN = 60.0
+"""Seconds after which all folders are looked at, also when nobody said that one changed."""
+TIDY = 3600.0
+"""Seconds between two removals of claims that nobody needs any more."""
+MOST_LIVE = 100
+"""Runs of a schedule that are looked up when somebody begins to keep it, the newest."""
+BETWEEN = 1.0
+"""Seconds between two looks for room for a run that waits."""
+STATE = "keeper.json"
+
+
+class Starter(Protocol):
+    """What the keeper has done by whoever has an engine."""
+
+    async def start(self, schedule: Schedule, due: float, run_id: str) -> None:
+        """Make the run, or the sweep, of a due time under that id; Conflict when it is there."""
+
+    async def stop(self, schedule: Schedule, run_id: str) -> None: ...
+
+    def is_over(self, schedule: Schedule, run_id: str) -> bool: ...
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A schedule that is kept."""
+
+    ledger: Ledger
+    live: list[str] = field(default_factory=list)
+    """Its runs that had not ended at the last look, the oldest first."""
+    next: float = 0.0
+    """When to look at it again; larger ones of the heap are void."""
+
+
+class Keeper:
+    """`look` about once a second, on the event loop of whoever drives the runs."""
+
+    def __init__(
+        self,
+        schedules: Schedules,
+        starter: Starter,
+        kind: Kind,
+        health: Health,
+        *,
+        tell: Callable[[str], None] = lambda _: None,
+        now: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.schedules = schedules
+        self._starter = starter
+        self._kind = kind
+        self._health = health
+        self._tell = tell
+        self._now, self._ticks = now, ticks
+        self._lease: Lease | None = None
+        self._renewed = 0.0
+        self._since = 0.0
+        self._seen: tuple[float, float] | None = None
+        """What both clocks showed at the last look."""
+        self._gone: tuple[float, float] | None = None
+        """From when to when nobody looked, before the present look began."""
+        self._kept: dict[str, _Kept] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._changed: float | None = None
+        self._read = 0.0
+        self._tidied = ticks()
+
+    @property
+    def is_keeping(self) -> bool:
+        return self._lease is not None
+
+    async def look(self) -> None:
+        """Do all that is due now; nothing while somebody else keeps the clocks."""
+        changed = self.schedules.changed()
+        if changed is None and self._lease is None:
+            return
+        if not await asyncio.to_thread(self._hold):
+            return
+        if changed != self._changed or self._ticks() - self._read > LOOK_AGAIN:
+            self._changed = changed
+            await asyncio.to_thread(self._look_for_changes)
+        now = self._now()
+        due = []
+        while self._heap and self._heap[0][0] <= now:
+            moment, schedule_id = heapq.heappop(self._heap)
+            kept = self._kept.get(schedule_id)
+            if kept is not None and kept.next == moment:
+                due.append(schedule_id)
+        for schedule_id in due:
+            with self._health.guard(_keeping(schedule_id)):
+                await self._tend(schedule_id)
+            if (kept := self._kept.get(schedule_id)) is not None:
+                self._plan_next(schedule_id, kept)
+
+    async def close(self) -> None:
+        """Let somebody else keep the clocks at once."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(self._note)
+                await asyncio.to_thread(lease.give_back)
+
+    def _hold(self) -> bool:
+        """Whether the lease is ours; renewed when that is time."""
+        ticks, now = self._ticks(), self._now()
+        if self._lease is None:
+            lease = Lease.take(self.schedules.keeper_folder())
+            if lease is None:
+                return False
+            self._lease, self._renewed, self._since = lease, ticks, now
+            last = read_state(self.schedules).get("looked")
+            self._gone = (float(last), now) if isinstance(last, int | float) else None
+            self._kept.clear()
+            self._heap.clear()
+            self._changed, self._seen = None, None
+            self._note()
+        elif ticks - self._renewed > RENEW:
+            if not self._lease.renew():
+                self._lease = None
+                return False
+            self._renewed = ticks
+            self._note()
+        if self._seen is not None:
+            wall, mono = self._seen
+            if abs((now - wall) - (ticks - mono)) > JUMP:
+                # The machine slept, or its clock was put right.
+                self._since, self._gone = now, (wall, now)
+                for schedule_id, kept in self._kept.items():
+                    kept.next = now
+                    heapq.heappush(self._heap, (now, schedule_id))
+        self._seen = (now, ticks)
+        return self._lease.is_sure()
+
+    def _note(self) -> None:
+        state = {
+            "kind": self._kind,
+            "host": host_name(),
+            "process": os.getpid(),
+            "since": self._since,
+            "looked": self._now(),
+        }
+        write_json(self.schedules.keeper_folder() / STATE, state)
+
+    def _look_for_changes(self) -> None:
+        self._read = self._ticks()
+        ids = set(self.schedules.ids())
+        if self._read - self._tidied > TIDY:
+            self._tidied = self._read
+            for schedule_id in ids & self._kept.keys():
+                self.schedules.forget_claims(schedule_id)
+        for gone in self._kept.keys() - ids:
+            del self._kept[gone]
+            self._health.recovered(_keeping(gone))
+        for schedule_id in ids:
+            with self._health.guard(_keeping(schedule_id)):
+                ledger = self.schedules.read(schedule_id)
+                if not self.schedules.is_own(schedule_id):
+                    continue  # What others may have written is shown, and never executed.
+                known = self._kept.get(schedule_id)
+                if known is None or known.ledger is not ledger:
+                    known = self._kept[schedule_id] = _Kept(ledger)
+                    known.live = [line.run for line in _ran(ledger) if line.run is not None]
+                self._plan_next(schedule_id, known, 0.0)
+
+    def _plan_next(self, schedule_id: str, kept: _Kept, pause: float = BETWEEN) -> None:
+        """When to look at it again: at its next due time, or after the pause while it has runs
+        to make."""
+        ledger, now = kept.ledger, self._now()
+        schedule = ledger.schedule
+        if ledger.unsure() or ledger.queued():
+            moment = now + pause
+        elif ledger.paused is not None:
+            return
+        elif now < ledger.cursor:
+            moment = now
+        else:
+            decided = ledger.decided_ahead()
+            following = (
+                due for due in due_after(schedule.clock, ledger.cursor) if due not in decided
+            )
+            due = next(following, None)
+            if due is None:
+                return
+            moment = put_off(schedule.clock, schedule.id, due)
+        if kept.next != moment or (moment, schedule_id) not in self._heap[:1]:
+            kept.next = moment
+            heapq.heappush(self._heap, (moment, schedule_id))
+
+    async def _tend(self, schedule_id: str) -> None:
+        decisions = await asyncio.to_thread(self._decide, schedule_id)
+        kept = self._kept[schedule_id]
+        schedule = kept.ledger.schedule
+        for each in decisions:
+            if each.kind == "stop" and each.run is not None:
+                with contextlib.suppress(ConvectError):
+                    await self._starter.stop(schedule, each.run)
+        for line in kept.ledger.unsure():
+            await self._start(schedule, line, kept)
+        if decisions:
+            self._tell(schedule_id)
+
+    def _decide(self, schedule_id: str) -> list[Decision]:
+        """Decide on what is due, and write it down before anything is done about it."""
+        kept = self._kept[schedule_id]
+        ledger = self.schedules.read(schedule_id)
+        if ledger is not kept.ledger:
+            kept.ledger = ledger
+        if ledger.paused is not None:
+            return []
+        schedule = ledger.schedule
+        kept.live = [run for run in kept.live if not self._starter.is_over(schedule, run)]
+        known = Situation(
+            ledger.cursor,
+            self._since,
+            tuple(kept.live),
+            ledger.queued(),
+            ledger.decided_ahead(),
+        )
+        found = decide(schedule, known, self._now())
+        events = [self._event(schedule_id, each) for each in found if each.kind != "stop"]
+        if events:
+            assert self._lease is not None
+            if not self._lease.is_sure():
+                return []
+            self.schedules.write(schedule_id, *events)
+            self.schedules.read(schedule_id)
+        return found
+
+    def _event(self, schedule_id: str, decision: Decision) -> dict[str, Json]:
+        event: dict[str, Json] = {
+            "time": self._now(),
+            "type": decision.kind,
+            "due": decision.due,
+        }
+        if decision.kind == "run":
+            event["run"] = self.schedules.claim(schedule_id, decision.due)
+        if decision.reason is not None:
+            event["reason"] = decision.reason
+        if decision.kind == "missed" and self._gone is not None:
+            event["gone"] = list(self._gone)
+        return event
+
+    async def _start(self, schedule: Schedule, line: Line, kept: _Kept) -> None:
+        """Make the run of a line; one that cannot be made has a reason in its place."""
+        assert line.run is not None
+        outcome: dict[str, Json] = {"time": self._now(), "type": "submitted", "due": line.due}
+        try:
+            await self._starter.start(schedule, line.due, line.run)
+        except Conflict:
+            pass  # An earlier look made it, and was killed before it could write so.
+        except ConvectError as error:
+            if error.code == "unwritable":
+                raise
+            outcome = {**outcome, "type": "refused", "reason": error.sentence}
+        if outcome["type"] == "submitted":
+            kept.live.append(line.run)
+        await asyncio.to_thread(self.schedules.write, schedule.id, outcome)
+        await asyncio.to_thread(self.schedules.read, schedule.id)
+
+
+def _keeping(schedule_id: str) -> str:
+    """What does not work, as `about` says it."""
+    return f"Keeping the schedule {schedule_id}"
+
+
+def _ran(ledger: Ledger) -> list[Line]:
+    """The lines whose runs may go on, the oldest first."""
+    every = list(ledger.lines.values())
+    lines = (line for line in every if line.outcome == "ran" and line.sure)
+    return sorted(lines, key=lambda line: line.due)[-MOST_LIVE:]
+
+
+def read_state(schedules: Schedules) -> dict[str, Json]:
+    """What the keeper said of itself last."""
+    with contextlib.suppress(ConvectError):
+        return read_json(schedules.keeper_folder() / STATE)
+    return {}
+
+
+def who_keeps(schedules: Schedules) -> dict[str, Json] | None:
+    """Who keeps the clocks now; None when nobody does."""
+    if schedules.changed() is None or owner_of(schedules.keeper_folder()) is None:
+        return None
+    state = read_state(schedules)
+    standby = owner_of(schedules.process_folder()) is not None
+    return {**state, "standby": standby} if "kind" in state else None

@@ -1,0 +1,134 @@
+"""What a schedule is: a request with a clock, and what to do when something comes in its way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timezone
+from typing import Literal
+
+from ..errors import ConvectError
+from ..pipeline.plan import Json
+from ..runs.model import Request, SweepSources
+from .times import Clock, check, local_time
+
+Overlap = Literal["skip", "queue", "stop"]
+"""What becomes of a due time while as many runs of the schedule go on as may: it is skipped, it
+waits, or the oldest of the runs is stopped for it."""
+Missed = Literal["none", "last", "all"]
+"""Which due times are made up for when nobody was there: none, the last, or each."""
+
+DAY = 86400.0
+LONGEST_NAME = 200
+MOST_AT_ONCE = 1000
+_REFERENCE = re.compile(r"\$\{\{\s*schedule\.(\w+)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The content of `schedule.json`; an edit replaces all of it but `id` and `created`."""
+
+    id: str
+    name: str
+    created: float
+    request: Request
+    clock: Clock
+    sweep: Mapping[str, Json] | None = None
+    """`space` and how to go through it, when each due time makes a sweep."""
+    overlap: Overlap = "skip"
+    concurrency: int = 1
+    """Runs of the schedule that go on at the same time."""
+    missed: Missed = "last"
+    deadline: float = DAY
+    """Seconds after which a missed due time is not made up for any more."""
+    sources: SweepSources | None = None
+    """The files that are executed, when they are pinned; None means those of the day."""
+    user: str | None = None
+
+
+def check_schedule(schedule: Schedule, now: float) -> None:
+    """ConvectError for the first thing that is wrong with it."""
+    check(schedule.clock, now)
+    if not schedule.name.strip() or len(schedule.name) > LONGEST_NAME:
+        raise ConvectError(
+            f"The name of a schedule has 1 to {LONGEST_NAME} characters.", code="bad-schedule"
+        )
+    if not 1 <= schedule.concurrency <= MOST_AT_ONCE:
+        raise ConvectError(
+            f"`concurrency` of a schedule is a number from 1 to {MOST_AT_ONCE}.",
+            code="bad-schedule",
+        )
+    if schedule.deadline < 0:
+        raise ConvectError("The deadline must not be negative.", code="bad-schedule")
+    at_due(schedule, now)
+
+
+def at_due(schedule: Schedule, due: float) -> tuple[Request, Mapping[str, Json] | None]:
+    """What is asked for at a due time: `${{ schedule.due }}` and its like have their values."""
+    moment = local_time(schedule.clock, due)
+    values = {
+        "due": moment.isoformat(timespec="seconds"),
+        "date": moment.date().isoformat(),
+        "utc": moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "name": schedule.name,
+        "id": schedule.id,
+    }
+    given = schedule.request
+    request = replace(
+        given,
+        name=given.name if given.name is None else _bound(given.name, values),
+        parameters=_bound(dict(given.parameters), values),
+        labels={"schedule": schedule.name, **given.labels},
+    )
+    return request, None if schedule.sweep is None else _bound(dict(schedule.sweep), values)
+
+
+def space_over(
+    schedule: Schedule, dues: Sequence[float], parameter: str | None = None
+) -> dict[str, list[Json]]:
+    """The values that depend on the due time, one for each of them.
+
+    Where none does, `parameter` has the date.
+    """
+    given = dict(schedule.request.parameters)
+    if parameter is not None:
+        given[parameter] = "${{ schedule.date }}"
+    names = [name for name, value in given.items() if _refers(value)]
+    if not names:
+        raise ConvectError(
+            "No parameter of the schedule depends on its due time.",
+            code="no-such-value",
+            hint="Name the parameter that has the date, or give one the value "
+            "${{ schedule.date }}.",
+        )
+    chosen = replace(schedule, request=replace(schedule.request, parameters=given))
+    bound = [at_due(chosen, due)[0].parameters for due in dues]
+    return {name: [values[name] for values in bound] for name in names}
+
+
+def _refers(value: Json) -> bool:
+    if isinstance(value, str):
+        return _REFERENCE.search(value) is not None
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(value, list | dict) and any(map(_refers, items))
+
+
+def _bound(value: Json, values: Mapping[str, str]) -> Json:
+    if isinstance(value, str):
+        return _REFERENCE.sub(lambda found: _value_of(found[1], values), value)
+    if isinstance(value, list | tuple):
+        return [_bound(item, values) for item in value]
+    if isinstance(value, dict):
+        return {key: _bound(item, values) for key, item in value.items()}
+    return value
+
+
+def _value_of(name: str, values: Mapping[str, str]) -> str:
+    if name not in values:
+        raise ConvectError(
+            f"There is no “schedule.{name}”.",
+            code="no-such-value",
+            hint=f"There is schedule.{', schedule.'.join(values)}.",
+        )
+    return values[name]

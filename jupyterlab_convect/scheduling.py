@@ -1,0 +1,431 @@
+"""From a schedule to its runs: what the server, the command line and the Python API ask of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import Conflict, ConvectError, Missing, Refused
+from .pipeline.discovery import discover
+from .pipeline.plan import Json, from_json, to_json
+from .runs.model import ENDED, GOOD, Request, Run, new_id
+from .runs.sweep_space import MOST, points_of
+from .runs.versions import changed_sources
+from .schedules.job_definitions import LABEL, find_file, read_definitions
+from .schedules.keeper import Keeper, Kind, who_keeps
+from .schedules.ledger import Ledger, newest
+from .schedules.schedule import LONGEST_NAME, Schedule, at_due, check_schedule, space_over
+from .schedules.schedule_store import Schedules
+from .schedules.times import (
+    Clock,
+    check,
+    count_between,
+    day_start,
+    due_after,
+    due_between,
+    just_before,
+    local_time,
+    shifts,
+)
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+SHOWN = 5
+"""Due times that are shown ahead."""
+MOST_SHIFTS = 8
+DAYS_BEFORE, DAYS_AHEAD = 120, 30
+"""Days that a calendar shows."""
+MOST_STATES = 1000
+"""Runs whose states are looked up for a calendar, the newest."""
+
+Which = Literal["missing", "failed", "all"]
+Make = Callable[[Request], Run]
+Tell = Callable[[str], None]
+
+
+class Scheduling:
+    """Also what the keeper has runs started, stopped and looked up by."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.schedules = Schedules(workspace.store)
+        self._keeper: Keeper | None = None
+
+    def keeper(self, kind: Kind, tell: Tell = lambda _: None) -> Keeper:
+        """The one of this process, which offers to keep the clocks."""
+        if self._keeper is None:
+            self._keeper = Keeper(self.schedules, self, kind, self._workspace.health, tell=tell)
+        return self._keeper
+
+    async def close(self) -> None:
+        if self._keeper is not None:
+            await self._keeper.close()
+
+    async def add(
+        self,
+        request: Request,
+        clock: Clock,
+        *,
+        name: str | None = None,
+        sweep: Mapping[str, Json] | None = None,
+        pinned: bool = False,
+        paused: bool = False,
+        user: str | None = None,
+        make: Make | None = None,
+        **how: Any,
+    ) -> str:
+        """Make a schedule and return its id; `how` are the other fields of `Schedule`.
+
+        What its first due time would run has to be such that it can be submitted.
+        """
+        now = time.time()
+        if clock.every is not None and not clock.anchor:
+            clock = replace(clock, anchor=now if clock.start is None else clock.start)
+        title = name or request.name or PurePosixPath(request.path or "pipeline").stem
+        schedule = Schedule(new_id(), title, now, request, clock, sweep=sweep, user=user, **how)
+        schedule = await self._checked(schedule, make, pin=pinned)
+        await asyncio.to_thread(self.schedules.add, schedule)
+        if paused:
+            await asyncio.to_thread(self.schedules.pause, schedule.id)
+        return schedule.id
+
+    async def edit(
+        self, schedule_id: str, changes: Mapping[str, Any], make: Make | None = None
+    ) -> None:
+        """Change the fields of `Schedule` that are given, `pinned` and `paused`.
+
+        `pinned` takes the files of now, also when it was pinned before.
+        """
+        ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
+        given = dict(changes)
+        paused, pinned = given.pop("paused", None), given.pop("pinned", None)
+        if given or pinned is not None:
+            schedule = replace(ledger.schedule, **given)
+            if schedule.clock.every is not None and not schedule.clock.anchor:
+                schedule = replace(schedule, clock=replace(schedule.clock, anchor=time.time()))
+            if pinned is False:
+                schedule = replace(schedule, sources=None)
+            elif pinned or "request" in given:
+                pinned = pinned or schedule.sources is not None
+            schedule = await self._checked(schedule, make, pin=bool(pinned))
+            await asyncio.to_thread(self.schedules.edit, schedule)
+        if paused is not None and paused != (ledger.paused is not None):
+            act = self.schedules.pause if paused else self.schedules.resume
+            await asyncio.to_thread(act, schedule_id)
+
+    async def run_now(
+        self, schedule_id: str, due: float | None = None, make: Make | None = None
+    ) -> str:
+        """Run it without waiting for the clock, as at `due` if that is given; the id of the run,
+        or of the sweep."""
+        ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
+        run_id = new_id()
+        await self.start(ledger.schedule, time.time() if due is None else due, run_id, make)
+        event = {"type": "asked", "run": run_id, "due": due}
+        await asyncio.to_thread(self.schedules.ask, schedule_id, event)
+        return run_id
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        begin: float,
+        end: float,
+        *,
+        which: Which = "missing",
+        parameter: str | None = None,
+        backwards: bool = False,
+        concurrency: int | None = None,
+        make: Make | None = None,
+    ) -> str:
+        """Run it for the due times from `begin` to `end`, as a sweep; its id.
+
+        `which` are those that have no run, those and the ones whose runs failed, or all.
+        `parameter` is given the date of each where no parameter has a value of `schedule`.
+        """
+        ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
+        schedule = ledger.schedule
+        if schedule.sweep is not None:
+            raise Refused("A schedule that makes sweeps cannot be run for earlier due times.")
+        dues = await asyncio.to_thread(self._to_backfill, ledger, begin, end, which)
+        space = space_over(schedule, dues[::-1] if backwards else dues, parameter)
+        request, _ = at_due(schedule, dues[0])
+        request = replace(request, name=request.name or f"{schedule.name}: backfill", sweep=None)
+        how: dict[str, Any] = {"mode": "list", "concurrency": concurrency, "select": "none"}
+        sweep_id = await self._workspace.create_sweep(
+            request, space, make=make, sources=schedule.sources, **how
+        )
+        await asyncio.to_thread(self._note_backfill, schedule_id, sweep_id, dues, backwards)
+        return sweep_id
+
+    def _to_backfill(self, ledger: Ledger, begin: float, end: float, which: Which) -> list[float]:
+        clock = replace(ledger.schedule.clock, start=None)
+        limited = itertools.islice(due_between(clock, begin, end), MOST + 1)
+        dues = [due for due in limited if which == "all" or self._lacks(ledger, due, which)]
+        if not dues:
+            raise ConvectError("There is no due time to run for between these times.")
+        if len(dues) > MOST:
+            raise ConvectError(f"There are more than {MOST} due times between these times.")
+        return dues
+
+    def _lacks(self, ledger: Ledger, due: float, which: Which) -> bool:
+        line = ledger.lines.get(due)
+        runs = [run for run, of in list(ledger.asked.items()) if of == due]
+        runs += [line.run] if line is not None and line.run is not None else []
+        states = {self._state(ledger.schedule, run) for run in runs} - {"deleted"}
+        return not states or (which == "failed" and not states - (ENDED - GOOD))
+
+    def _note_backfill(
+        self, schedule_id: str, sweep_id: str, dues: list[float], backwards: bool
+    ) -> None:
+        points = self._workspace.sweeps.view(sweep_id)["points"]
+        made = zip(dues[::-1] if backwards else dues, points, strict=False)
+        events = [
+            {"type": "asked", "run": point["run"], "due": due}
+            for due, point in made
+            if point["run"] is not None
+        ]
+        if events:
+            self.schedules.ask(schedule_id, *events)
+
+    async def import_definitions(
+        self,
+        database: Path,
+        root: Path,
+        runtime: str,
+        user: str | None = None,
+        make: Make | None = None,
+    ) -> list[dict[str, Json]]:
+        """Make schedules of the job definitions of jupyter-scheduler, whose files are looked for
+        below `root`; of each what became of it. Those that were taken over before are left."""
+        definitions = await asyncio.to_thread(read_definitions, database)
+        known = {ledger.schedule.request.labels.get(LABEL) for ledger in self.schedules.all()}
+        found: list[dict[str, Json]] = []
+        for each in definitions:
+            told: dict[str, Json] = {"name": each.name, "schedule": None, "reason": None}
+            found.append(told)
+            if each.id in known:
+                told["reason"] = "It was imported before."
+                continue
+            try:
+                path = await asyncio.to_thread(find_file, root, each.file)
+                request = Request(
+                    path,
+                    str(root),
+                    runtime=runtime,
+                    parameters=await asyncio.to_thread(_typed, each.parameters, root / path),
+                    labels={LABEL: each.id},
+                )
+                told["schedule"] = await self.add(
+                    request,
+                    Clock(cron=each.cron, zone=each.zone),
+                    name=each.name[:LONGEST_NAME],
+                    paused=not each.is_active,
+                    user=user,
+                    make=make,
+                )
+            except ConvectError as error:
+                told["reason"] = error.sentence
+        return found
+
+    async def start(
+        self, schedule: Schedule, due: float, run_id: str, make: Make | None = None
+    ) -> None:
+        """Make the run, or the sweep, of a due time."""
+        request, sweep = at_due(schedule, due)
+        workspace = self._workspace
+        folder = workspace.store.folder / ("" if sweep is None else "sweeps") / run_id
+        if await asyncio.to_thread(folder.is_dir):
+            raise Conflict(f"Run {run_id} already exists.")
+        if sweep is not None:
+            request = replace(request, sweep=run_id)
+            await workspace.create_sweep(
+                request, make=make, sources=schedule.sources, **_sweep_arguments(sweep)
+            )
+            return
+        run = await asyncio.to_thread(self._make, schedule, request, make)
+        await workspace.submit(replace(run, id=run_id))
+
+    async def stop(self, schedule: Schedule, run_id: str) -> None:
+        if schedule.sweep is None:
+            await self._workspace.engine.stop(run_id)
+        else:
+            await self._workspace.sweeps.stop(run_id)
+
+    def is_over(self, schedule: Schedule, run_id: str) -> bool:
+        return self._state(schedule, run_id) in (*ENDED, "deleted")
+
+    def view(self, schedule_id: str) -> dict[str, Json]:
+        """`ScheduleView`: all there is to know but the lines of the ledger."""
+        ledger = self.schedules.read(schedule_id)
+        schedule, now = ledger.schedule, time.time()
+        return {
+            **self._summary(ledger, now),
+            "request": to_json(schedule.request),
+            "sweep": None if schedule.sweep is None else dict(schedule.sweep),
+            "overlap": schedule.overlap,
+            "concurrency": schedule.concurrency,
+            "missed": schedule.missed,
+            "deadline": schedule.deadline,
+            "user": schedule.user,
+            "changed": self._changed(schedule),
+            "counts": ledger.counts(now),
+            **upcoming(schedule.clock, now),
+        }
+
+    def all(self) -> list[dict[str, Json]]:
+        """`ScheduleSummary` of each, the newest first."""
+        now = time.time()
+        return [self._summary(ledger, now) for ledger in self.schedules.all()]
+
+    def lines(
+        self, schedule_id: str, limit: int = 50, before: float | None = None
+    ) -> list[dict[str, Json]]:
+        """A page of the ledger, the last first, with the states of the runs."""
+        ledger = self.schedules.read(schedule_id)
+        lines: list[dict[str, Json]] = newest(ledger, time.time(), limit, before)
+        return [self._with_states(ledger.schedule, line) for line in lines]
+
+    def days(self, schedule_id: str) -> list[dict[str, Json]]:
+        """The days of the last months and of the coming weeks on which something is due, with
+        how many due times came to what: `failed` are runs that ended without success."""
+        ledger, now = self.schedules.read(schedule_id), time.time()
+        clock = ledger.schedule.clock
+        failed = self._failed_dues(ledger)
+        today = local_time(clock, now).date()
+        found: list[dict[str, Json]] = []
+        for number in range(-DAYS_BEFORE, DAYS_AHEAD + 1):
+            day = today + timedelta(days=number)
+            begin, end = (just_before(day_start(clock, day + timedelta(days=n))) for n in (0, 1))
+            counts = ledger.counts(now, begin, end)
+            if bad := sum(1 for due in failed if begin < due <= end):
+                counts |= {"ran": counts["ran"] - bad, "failed": bad}
+            if (ahead := count_between(clock, max(begin, now), end)) and number >= 0:
+                counts["due"] = ahead
+            if counts:
+                found.append({"day": day.isoformat(), "counts": counts})
+        return found
+
+    def _failed_dues(self, ledger: Ledger) -> list[float]:
+        every = list(ledger.lines.values())
+        lines = (line for line in every if line.outcome == "ran" and line.run)
+        newest_first = sorted(lines, key=lambda line: -line.due)[:MOST_STATES]
+        bad = ENDED - GOOD
+        return [
+            line.due for line in newest_first if self._state(ledger.schedule, str(line.run)) in bad
+        ]
+
+    def who_keeps(self) -> dict[str, Json] | None:
+        """Who keeps the clocks now; None when nobody does."""
+        return who_keeps(self.schedules)
+
+    def live_snapshots(self) -> Iterator[str]:
+        """Those that pinned schedules are made from."""
+        for ledger in self.schedules.all():
+            sources = ledger.schedule.sources
+            if sources is not None and sources.snapshot is not None:
+                yield sources.snapshot
+
+    async def _checked(self, schedule: Schedule, make: Make | None, *, pin: bool) -> Schedule:
+        """The same, pinned if asked, when its first due time could be submitted."""
+        now = time.time()
+        check_schedule(schedule, now)
+        first = next(due_after(schedule.clock, now), now)
+        request, sweep = at_due(schedule, first)
+        if sweep is not None:
+            arguments = _sweep_arguments(sweep)
+            how = {key: arguments[key] for key in ("mode", "samples", "seed") if key in arguments}
+            point = points_of(arguments["space"], **how)[0]
+            request = replace(request, parameters={**request.parameters, **point})
+        if pin:
+            named = replace(request, sweep=schedule.id)
+            sources, _ = await asyncio.to_thread(self._workspace.planner.take_sources, named)
+            schedule = replace(schedule, sources=sources)
+        run = await asyncio.to_thread(self._make, schedule, request, make)
+        await self._workspace.refuse(run)
+        return schedule
+
+    def _make(self, schedule: Schedule, request: Request, make: Make | None) -> Run:
+        if make is not None and schedule.sources is None:
+            return make(request)
+        return self._workspace.make(request, schedule.user, sources=schedule.sources)
+
+    def _summary(self, ledger: Ledger, now: float) -> dict[str, Json]:
+        schedule = ledger.schedule
+        last = newest(ledger, now, 1)
+        following = next(due_after(schedule.clock, max(now, ledger.cursor)), None)
+        return {
+            "id": schedule.id,
+            "name": schedule.name,
+            "path": schedule.request.path,
+            "runtime": schedule.request.runtime,
+            "is_sweep": schedule.sweep is not None,
+            "created": schedule.created,
+            "clock": to_json(schedule.clock),
+            "pinned": schedule.sources is not None,
+            "paused": ledger.paused,
+            "due": None if ledger.paused is not None else following,
+            "last": self._with_states(schedule, last[0]) if last else None,
+        }
+
+    def _changed(self, schedule: Schedule) -> list[str]:
+        """The pinned files that are not what they were."""
+        if schedule.sources is None:
+            return []
+        with contextlib.suppress(ConvectError, KeyError):
+            snapshots = self._workspace.store.snapshots
+            return changed_sources(snapshots, schedule.request, schedule.sources)
+        return []
+
+    def _with_states(self, schedule: Schedule, line: dict[str, Json]) -> dict[str, Json]:
+        asked = [{"run": run, "state": self._state(schedule, run)} for run in line["asked"]]
+        state = None if line["run"] is None else self._state(schedule, line["run"])
+        return {**line, "state": state, "asked": asked}
+
+    def _state(self, schedule: Schedule, run_id: str) -> str:
+        try:
+            if schedule.sweep is not None:
+                return str(self._workspace.sweeps.view(run_id)["state"])
+            return self._workspace.store.read(run_id).state.state
+        except Missing:
+            return "deleted"
+
+
+def upcoming(clock: Clock, now: float) -> dict[str, Json]:
+    """The next due times, and what becomes of those on nights when clocks change."""
+    check(clock, now)
+    return {
+        "next": list(itertools.islice(due_after(clock, now), SHOWN)),
+        "shifts": [to_json(each) for each in shifts(clock, now)[:MOST_SHIFTS]],
+    }
+
+
+def clock_of(given: Mapping[str, Json]) -> Clock:
+    """The clock in JSON that was checked."""
+    return from_json(Clock, {key: value for key, value in given.items() if value is not None})
+
+
+def _typed(parameters: Mapping[str, Json], file: Path) -> dict[str, Json]:
+    """Texts as the values that the file declares: jupyter-scheduler keeps texts only."""
+    types = {each.name: each.type for each in discover(file).parameters or ()}
+
+    def value(name: str, given: Json) -> Json:
+        if not isinstance(given, str) or types.get(name) in (None, "string"):
+            return given
+        with contextlib.suppress(ValueError):
+            return json.loads(given)
+        return given
+
+    return {name: value(name, given) for name, given in parameters.items()}
+
+
+def _sweep_arguments(sweep: Mapping[str, Json]) -> dict[str, Any]:
+    return {key: value for key, value in sweep.items() if value is not None}
