@@ -1,0 +1,1 @@
+"""What stays up and has an address: so far, endpoints."""

@@ -1,0 +1,205 @@
+"""A call of an endpoint: what may be asked, what that makes of it, and what comes back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..attempt_files import AttemptFiles, files_of, list_files
+from ..errors import ConvectError, Refused
+from ..pipeline.discovery import Discovery, discover, parameter_json
+from ..pipeline.plan import Json
+from ..pipeline.problems import Problem
+from ..pipeline.python_code import Assignment
+from ..pipeline.resolve import raise_first_error
+from ..runs import views
+from ..runs.index import Query
+from ..runs.model import ENDED, Request, State, StepState, step_of, steps_of
+from ..runs.store import Record, Store
+from .endpoints import Endpoint
+
+LONGEST_WAIT = 60.0
+"""Seconds that a call is answered late; proxies give up soon after."""
+LIVE: tuple[State, ...] = ("waiting", "queued", "starting", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile:
+    """A file that a call has left."""
+
+    step: str
+    path: str
+    size: int | None
+    attempt: AttemptFiles
+
+
+def what_it_takes(endpoint: Endpoint) -> Discovery:
+    """What the file asks for, as it is now. Missing when it is gone. Reads files."""
+    request = endpoint.request
+    return discover(Path(request.root, request.path or ""))
+
+
+def refuse_uncallable(problems: Iterable[Problem]) -> None:
+    """Raise what would keep every call from running; what a call may give is not missing yet."""
+    missing = ("missing-parameter", "missing-parameter-of-notebook")
+    raise_first_error([each for each in problems if each.code not in missing])
+
+
+def request_of_call(endpoint: Endpoint, found: Discovery, body: Json) -> Request:
+    """What is run when an endpoint is called with this body; names are checked, values later."""
+    if not isinstance(body, Mapping):
+        raise ConvectError(
+            "The body of a call is a JSON object with the parameters by name.", code="bad-call"
+        )
+    fixed = endpoint.request.parameters
+    if name := next((name for name in body if name in fixed), None):
+        raise Refused(f"The parameter {name!r} of this endpoint cannot be chosen.", code="bad-call")
+    if found.parameters is not None:
+        known = [each.name for each in found.parameters if each.name not in fixed]
+        if unknown := next((name for name in body if name not in known), None):
+            raise Refused(
+                f"This endpoint has no parameter {str(unknown)[:80]!r}.",
+                code="bad-call",
+                hint=f"Its parameters: {', '.join(known)}." if known else "It has no parameters.",
+            )
+        for each in found.parameters:
+            if each.source is None and each.name not in {**fixed, **body}:
+                raise Refused(f"The parameter {each.name!r} is required.", code="bad-call")
+    return replace(
+        endpoint.request,
+        parameters={**body, **fixed},
+        labels={**endpoint.request.labels, "endpoint": endpoint.id},
+        endpoint=endpoint.id,
+    )
+
+
+def refuse_too_many(store: Store, endpoint: Endpoint) -> None:
+    """Refuse a call when as many have not ended as may run or wait."""
+    most = endpoint.concurrency + endpoint.queue
+    live = store.find(Query(labels={"endpoint": endpoint.id}, states=LIVE, limit=1)).total
+    if live >= most:
+        raise TooMany(f"{live} calls of this endpoint have not ended yet.", seconds=1.0)
+
+
+class TooMany(ConvectError):
+    """Come back later."""
+
+    status = 429
+
+    def __init__(self, sentence: str, *, seconds: float) -> None:
+        super().__init__(sentence, code="too-many-calls", hint="Call it again later.")
+        self.seconds = seconds
+
+
+def is_call_of(endpoint: Endpoint, record: Record) -> bool:
+    return record.run.request.endpoint == endpoint.id
+
+
+def results_of(store: Store, record: Record) -> Iterator[ResultFile]:
+    """The declared files of all steps that have one, in the order of the plan."""
+    for step in steps_of(record.state):
+        attempt = _last(store, record, step)
+        if attempt is not None:
+            for file in list_files(attempt):
+                yield ResultFile(step.id, file["path"], file["size"], attempt)
+
+
+def notebook_of(store: Store, record: Record) -> AttemptFiles | None:
+    """The attempt with the executed notebook; of several, the last step's."""
+    for step in reversed(steps_of(record.state)):
+        if step_of(record.state, step.id).kind == "notebook":
+            return _last(store, record, step)
+    return None
+
+
+def answer(store: Store, record: Record) -> dict[str, Json]:
+    """`CallView`: how a call stands, and what it has given so far. Reads files."""
+    run, state = record
+    ended = state.state in ENDED
+    return {
+        "id": run.id,
+        "state": state.state,
+        "reason": state.reason,
+        "created": run.created,
+        "ended": state.ended,
+        "parameters": views.parameters_of(run, state)["parameters"],
+        "outputs": views.outputs_of(run, state),
+        "metrics": views.metrics_of(state),
+        "files": [
+            {"step": each.step, "path": each.path, "size": each.size}
+            for each in results_of(store, record)
+        ]
+        if ended
+        else [],
+        "notebook": notebook_of(store, record) is not None,
+    }
+
+
+def openapi_of(endpoint: Endpoint, found: Discovery, address: str) -> dict[str, Json]:
+    """How this endpoint is called, for programs and for its page."""
+    fixed = endpoint.request.parameters
+    open_ = [each for each in found.parameters or () if each.name not in fixed]
+    body: dict[str, Json] = {
+        "type": "object",
+        "properties": {each.name: _schema(each) for each in open_},
+        "additionalProperties": found.parameters is None,
+    }
+    if required := [each.name for each in open_ if each.source is None]:
+        body["required"] = required
+    wait = {
+        "name": "wait",
+        "in": "query",
+        "description": f"Seconds to wait for the end, up to {LONGEST_WAIT:g}",
+        "schema": {"type": "number"},
+    }
+    run = {"name": "run", "in": "path", "required": True, "schema": {"type": "string"}}
+    answers = {
+        "200": {"description": "It has ended"},
+        "202": {"description": "It goes on; `Location` tells how it stands"},
+        "400": {"description": "The body is not what the endpoint takes"},
+        "401": {"description": "The token is missing or wrong"},
+        "429": {"description": "Too many calls; `Retry-After` tells when to call again"},
+        "500": {"description": "The run failed, and says why"},
+    }
+    content = {"application/json": {"schema": body}}
+    look = {"parameters": [run, wait], "responses": {"200": {"description": "How it stands"}}}
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": endpoint.name, "version": "1"},
+        "servers": [{"url": address}],
+        "security": [{"token": []}],
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "paths": {
+            "/": {
+                "post": {
+                    "summary": "Call it",
+                    "parameters": [wait],
+                    "requestBody": {"required": True, "content": content},
+                    "responses": answers,
+                }
+            },
+            "/runs/{run}": {"get": {"summary": "How a call stands", **look}},
+        },
+    }
+
+
+def _schema(parameter: Assignment) -> dict[str, Json]:
+    facts = parameter_json(parameter)
+    schema: dict[str, Json] = {}
+    if facts["type"] is not None:
+        schema["type"] = facts["type"]
+    if facts["help"]:
+        schema["description"] = facts["help"]
+    if facts["choices"]:
+        schema["enum"] = facts["choices"]
+    if facts["default"] is not None:
+        schema["default"] = facts["default"]
+    return schema
+
+
+def _last(store: Store, record: Record, step: StepState) -> AttemptFiles | None:
+    with contextlib.suppress(ConvectError):
+        return files_of(store, record, step.id, max(len(step.attempts), 1))
+    return None

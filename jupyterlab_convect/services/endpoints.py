@@ -1,0 +1,258 @@
+"""Notebooks, scripts and pipelines that can be called: which, by whom, and how often.
+
+`<runs folder>/endpoints/<id>/endpoint.json` is all there is to an endpoint. Each call of it is a
+run like any other, whose request names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import Conflict, ConvectError, Missing
+from ..json_text import dumps, loads
+from ..pipeline.plan import Json, from_json, to_json
+from ..runs.lease import process_birth
+from ..runs.model import Request
+from ..runs.store import Store
+from ..safe_files import (
+    PRIVATE,
+    is_shared,
+    make_folder,
+    owner_of,
+    read_regular,
+    write_new,
+    write_whole,
+)
+
+FILE = "endpoint.json"
+LONGEST_ID, LONGEST_NAME = 63, 200
+MOST_AT_ONCE, MOST_WAITING, MOST_CALLS = 1000, 100_000, 1_000_000
+MINUTE = 60.0
+_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointToken:
+    """Who has the token that this is the digest of may call; nobody can tell it again."""
+
+    name: str
+    digest: str
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The content of `endpoint.json`."""
+
+    id: str
+    name: str
+    created: float
+    request: Request
+    """What a call runs. Its parameters are those that callers cannot choose."""
+    concurrency: int
+    """Calls that run at the same time."""
+    tokens: tuple[EndpointToken, ...] = ()
+    queue: int = 100
+    """Calls that may wait beside those."""
+    rate: int = 0
+    """Calls per minute; 0 is no limit."""
+    paused: bool = False
+    process: str = ""
+    """The process that it ends with, as `this_process` names it; empty when it stays."""
+
+
+def check_endpoint(endpoint: Endpoint) -> None:
+    """ConvectError for the first thing that is wrong with it."""
+    if not _ID.fullmatch(endpoint.id) or len(endpoint.id) > LONGEST_ID:
+        raise ConvectError(
+            f"{endpoint.id[:80]!r} cannot be the id of an endpoint.",
+            code="bad-endpoint",
+            hint=f"It is a part of an address: up to {LONGEST_ID} small letters, digits and "
+            "hyphens.",
+        )
+    if not endpoint.name.strip() or len(endpoint.name) > LONGEST_NAME:
+        raise ConvectError(
+            f"The name of an endpoint has 1 to {LONGEST_NAME} characters.", code="bad-endpoint"
+        )
+    for name, least, most in (
+        ("concurrency", 1, MOST_AT_ONCE),
+        ("queue", 0, MOST_WAITING),
+        ("rate", 0, MOST_CALLS),
+    ):
+        if not least <= getattr(endpoint, name) <= most:
+            raise ConvectError(
+                f"`{name}` of an endpoint is a number from {least} to {most}.", code="bad-endpoint"
+            )
+
+
+def id_for(name: str) -> str:
+    """An id that is like the name of a file; one by chance where no letter of it can be used."""
+    stem = Path(name).name.partition(".")[0].lower()
+    plain = re.sub(r"[^a-z0-9]+", "-", stem).strip("-")[:LONGEST_ID].strip("-")
+    return plain or f"endpoint-{secrets.token_hex(3)}"
+
+
+def shown(endpoint: Endpoint) -> dict[str, Json]:
+    """`EndpointView`: all but the digests of its tokens."""
+    view: dict[str, Json] = {
+        name: getattr(endpoint, name)
+        for name in ("id", "name", "created", "concurrency", "queue", "rate", "paused")
+    }
+    view["request"] = to_json(endpoint.request)
+    view["tokens"] = [{"name": each.name, "created": each.created} for each in endpoint.tokens]
+    return view
+
+
+class EndpointStore:
+    """The endpoints of a runs folder. Those of other users are not there."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._folder = store.folder / "endpoints"
+
+    def all(self) -> list[Endpoint]:
+        found = []
+        with contextlib.suppress(FileNotFoundError):
+            for entry in sorted(os.scandir(self._folder), key=lambda each: each.name):
+                with contextlib.suppress(ConvectError):
+                    found.append(self.read(entry.name))
+        return found
+
+    def read(self, endpoint_id: str) -> Endpoint:
+        """Missing when there is none, or none of this user."""
+        folder = self._folder / endpoint_id
+        missing = Missing(f"There is no endpoint {endpoint_id!r}.", code="no-such-endpoint")
+        if not _ID.fullmatch(endpoint_id) or folder.is_symlink():
+            raise missing
+        try:
+            data = read_regular(folder / FILE)
+        except OSError:
+            raise missing from None
+        owner = owner_of(folder / FILE)
+        if owner is None or not self._store.is_own_folder(folder, [owner]):
+            raise missing
+        try:
+            found = from_json(Endpoint, loads(data))
+        except (ValueError, TypeError, KeyError):
+            raise Conflict(f"The file of the endpoint {endpoint_id} is damaged.") from None
+        if _has_ended(found.process):
+            raise missing  # Whoever served it was killed.
+        return found
+
+    def create(self, endpoint: Endpoint) -> Endpoint:
+        check_endpoint(endpoint)
+        runs = self._store.folder
+        make_folder(self._folder, 0o3770 if is_shared(runs) else PRIVATE)
+        self._remove_abandoned(endpoint.id)
+        make_folder(self._folder / endpoint.id, PRIVATE)
+        try:
+            write_new(self._folder / endpoint.id / FILE, _text(endpoint))
+        except FileExistsError:
+            raise Conflict(
+                f"There is already an endpoint {endpoint.id}.",
+                hint="Choose another id for this one.",
+            ) from None
+        return endpoint
+
+    def _remove_abandoned(self, endpoint_id: str) -> None:
+        """Make room where a process was killed that served an endpoint of this id."""
+        folder = self._folder / endpoint_id
+        try:
+            self.read(endpoint_id)
+        except Missing:
+            if self._store.is_own_folder(folder) and not folder.is_symlink():
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def change(self, endpoint_id: str, **changes: Any) -> Endpoint:
+        changed = replace(self.read(endpoint_id), **changes)
+        check_endpoint(changed)
+        return self._write(changed)
+
+    def delete(self, endpoint_id: str) -> None:
+        """Nobody can call it any more. Its runs stay."""
+        self.read(endpoint_id)
+        folder = self._folder / endpoint_id
+        (folder / FILE).unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def add_token(self, endpoint_id: str, name: str) -> str:
+        """A new token, which is told this once."""
+        endpoint = self.read(endpoint_id)
+        if not name.strip() or len(name) > LONGEST_NAME:
+            raise ConvectError(
+                f"The name of a token has 1 to {LONGEST_NAME} characters.", code="bad-endpoint"
+            )
+        if any(each.name == name for each in endpoint.tokens):
+            raise Conflict(f"The endpoint {endpoint_id} already has a token {name!r}.")
+        token = secrets.token_urlsafe(32)
+        made = EndpointToken(name, _digest(token), time.time())
+        self._write(replace(endpoint, tokens=(*endpoint.tokens, made)))
+        return token
+
+    def remove_token(self, endpoint_id: str, name: str) -> Endpoint:
+        endpoint = self.read(endpoint_id)
+        left = tuple(each for each in endpoint.tokens if each.name != name)
+        if len(left) == len(endpoint.tokens):
+            raise Missing(f"The endpoint {endpoint_id} has no token {name!r}.")
+        return self._write(replace(endpoint, tokens=left))
+
+    def _write(self, endpoint: Endpoint) -> Endpoint:
+        write_whole(self._folder / endpoint.id / FILE, _text(endpoint))
+        return endpoint
+
+
+def this_process() -> str:
+    """This process, in words that mean no other one on this machine."""
+    return f"{os.getpid()} {process_birth(os.getpid())}"
+
+
+def _has_ended(process: str) -> bool:
+    number, _, birth = process.partition(" ")
+    return bool(process) and process_birth(int(number)) != birth
+
+
+def admits(endpoint: Endpoint, token: str) -> bool:
+    """Whether who has this token may call it."""
+    digest = _digest(token)
+    found = [hmac.compare_digest(each.digest, digest) for each in endpoint.tokens]
+    return any(found)
+
+
+@dataclass(slots=True)
+class CallRate:
+    """How many calls each endpoint has had in the last minute."""
+
+    clock: Callable[[], float] = time.monotonic
+    _calls: dict[str, deque[float]] = field(default_factory=dict)
+
+    def wait(self, endpoint: Endpoint) -> float:
+        """Count a call, or say how many seconds too early it comes."""
+        if not endpoint.rate:
+            return 0.0
+        now, calls = self.clock(), self._calls.setdefault(endpoint.id, deque())
+        while calls and calls[0] <= now - MINUTE:
+            calls.popleft()
+        if len(calls) >= endpoint.rate:
+            return calls[0] + MINUTE - now
+        calls.append(now)
+        return 0.0
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _text(endpoint: Endpoint) -> bytes:
+    return dumps(to_json(endpoint), indent=1).encode()
