@@ -1,0 +1,323 @@
+"""A step of several processes that work together: real processes, which really add up numbers."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_convect.runner.distributed import local_rank_option
+
+from .conftest import Ended
+
+ALL_REDUCE = textwrap.dedent(
+    """
+    import os, socket, struct, time
+
+    RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    ADDRESS = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+
+    def connect():
+        while True:
+            try:
+                return socket.create_connection(ADDRESS, 60)
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+
+    def all_reduce(value):
+        if RANK:
+            with connect() as peer:
+                peer.sendall(struct.pack("d", value))
+                return struct.unpack("d", peer.recv(8, socket.MSG_WAITALL))[0]
+        with socket.create_server(ADDRESS) as server:
+            peers = [server.accept()[0] for _ in range(SIZE - 1)]
+            for peer in peers:
+                value += struct.unpack("d", peer.recv(8, socket.MSG_WAITALL))[0]
+            for peer in peers:
+                peer.sendall(struct.pack("d", value))
+            return value
+    """
+)
+"""What torch.distributed does, over sockets, by the same variables."""
+
+LAUNCHER = textwrap.dedent(
+    """
+    import os, subprocess, sys
+    count = next(int(word.partition("=")[2]) for word in sys.argv if "nproc_per_node" in word)
+    command = sys.argv[sys.argv.index("--no_python") + 1:]
+    print("the launcher speaks", flush=True)
+    ranks = [
+        subprocess.Popen(command, env={**os.environ, "RANK": str(n), "LOCAL_RANK": str(n)})
+        for n in range(count)
+    ]
+    while ranks:
+        pid, status = os.wait()
+        ranks = [each for each in ranks if each.pid != pid]
+        if status:
+            for each in ranks:
+                each.terminate()
+            sys.exit(1)
+    """
+)
+"""Does with processes what `torch.distributed.run` does, where torch is too large to install."""
+
+
+def torch_like(bench):
+    package = bench.work / "torch" / "distributed"
+    package.mkdir(parents=True)
+    (bench.work / "torch" / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "run.py").write_text(LAUNCHER)
+    return {"PYTHONPATH": os.pathsep.join([str(bench.work), os.environ.get("PYTHONPATH", "")])}
+
+
+def mpirun_like(bench):
+    program = bench.work / "mpirun"
+    lines = LAUNCHER.replace("nproc_per_node", "-n=").replace('"RANK"', '"OMPI_COMM_WORLD_RANK"')
+    lines = lines.replace('"LOCAL_RANK"', '"OMPI_COMM_WORLD_LOCAL_RANK"')
+    lines = lines.replace(
+        'next(int(word.partition("=")[2]) for word in sys.argv if "-n=" in word)',
+        "int(sys.argv[2])",
+    ).replace('sys.argv.index("--no_python") + 1', "3")
+    program.write_text(f"#!{sys.executable}\n{lines}")
+    program.chmod(0o755)
+    return {"PATH": f"{bench.work}{os.pathsep}{os.environ['PATH']}"}
+
+
+def environment(bench, launcher):
+    if launcher == "plain":
+        return {}
+    return torch_like(bench) if launcher == "torchrun" else mpirun_like(bench)
+
+
+def replicas(ended):
+    return {each["rank"]: each for each in ended.outputs["replicas"]}
+
+
+def log_of(ended, rank):
+    return (ended.folder / "replicas" / f"{rank}.log").read_text()
+
+
+@pytest.mark.parametrize("launcher", ["plain", "torchrun", "mpi"])
+def test_all_ranks_add_up_their_numbers(bench, launcher):
+    ended = bench.script(
+        f"{ALL_REDUCE}\nprint('sum', all_reduce(RANK + 1), '总和')",
+        name="训练.py",
+        distributed={"processes": 4, "launcher": launcher},
+        env=environment(bench, launcher),
+    )
+    assert ended.state == "succeeded", ended.log
+    for rank in range(4):
+        assert log_of(ended, rank) == "sum 10.0 总和\n"
+        assert f"[{rank}] sum 10.0 总和\n" in ended.log
+        assert replicas(ended)[rank]["state"] == "succeeded"
+        assert replicas(ended)[rank]["exit_code"] == 0
+    assert json.loads((ended.folder / "replicas.json").read_text()) == {
+        "replicas": ended.outputs["replicas"]
+    }
+
+
+@pytest.mark.parametrize("launcher", ["plain", "torchrun", "mpi"])
+def test_the_first_rank_that_failed_is_named_and_all_others_are_stopped(bench, launcher):
+    script = f"""{ALL_REDUCE}
+if RANK == 2:
+    print("before")
+    raise ValueError("no more data")
+import time
+time.sleep(600)
+"""
+    ended = bench.script(
+        script,
+        distributed={"processes": 4, "launcher": launcher},
+        env=environment(bench, launcher),
+    )
+    assert ended.state == "failed"
+    assert ended.reason == "Rank 2 of s.py exited with code 1: ValueError: no more data"
+    assert "Traceback" in ended.outputs["error"]["traceback"]
+    found = replicas(ended)
+    assert found[2]["state"] == "failed"
+    assert found[2]["exit_code"] == 1
+    assert found[2]["reason"] == "The process exited with code 1."
+    for rank in (0, 1, 3):
+        assert found[rank]["state"] == "cancelled"
+        assert found[rank]["reason"] == "Stopped because rank 2 failed."
+
+
+def test_what_is_set_for_each_rank(bench):
+    script = """
+import os
+print(*(os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+    "NODE_RANK", "MASTER_ADDR", "CONVECT_RESTART", "rate")))
+print(int(os.environ["MASTER_PORT"]) > 1023, int(os.environ["OMP_NUM_THREADS"]) > 0)
+"""
+    ended = bench.script(script, distributed={"processes": 2}, parameters={"rate": 0.5})
+    for rank in range(2):
+        assert log_of(ended, rank) == f"{rank} {rank} 2 2 0 127.0.0.1 0 0.5\nTrue True\n"
+
+
+def test_values_and_metrics_are_those_of_one_rank(bench):
+    script = """
+import os, jupyterlab_convect as convect
+convect.output("rank", int(os.environ["RANK"]))
+convect.metric("loss", int(os.environ["RANK"]))
+print("accuracy=0.%s" % os.environ["RANK"])
+"""
+    ended = bench.script(
+        script,
+        distributed={"processes": 3, "outputs_from": 1},
+        metrics={"accuracy": "accuracy=(.*)"},
+    )
+    assert ended.outputs["values"] == {"rank": 1}
+    assert ended.outputs["metrics"] == {"loss": 1, "accuracy": 0.1}
+
+
+def test_all_start_again_after_one_failed(bench):
+    script = f"""{ALL_REDUCE}
+from pathlib import Path
+total = all_reduce(1)
+if RANK == 1 and not Path("checkpoint").exists():
+    Path("checkpoint").touch()
+    os._exit(3)
+print("try", os.environ["CONVECT_RESTART"], total)
+"""
+    ended = bench.script(script, distributed={"processes": 3, "restarts": 2})
+    assert ended.state == "succeeded", ended.log
+    assert "[Restart 1 of 2: Rank 1 of s.py exited with code 3.]\n" in ended.log
+    assert "[Restart 2" not in ended.log
+    for rank in range(3):
+        assert "try 1 3.0\n" in log_of(ended, rank)
+        assert replicas(ended)[rank]["state"] == "succeeded"
+
+
+def test_restarts_come_to_an_end(bench):
+    ended = bench.script("raise SystemExit(4)", distributed={"processes": 2, "restarts": 1})
+    assert ended.state == "failed"
+    assert ended.reason.endswith("exited with code 4.")
+    assert ended.log.count("[Restart") == 1
+
+
+def test_stopping_the_step_stops_all_ranks(bench, until):
+    script = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)"
+    source = bench.work / "s.py"
+    source.write_text(script)
+    folder = bench.attempt(source, distributed={"processes": 3, "restarts": 5})
+    process = bench.start(folder)
+    logs = [folder / "replicas" / f"{rank}.log" for rank in range(3)]
+    until(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+    pids = [int(log.read_text()) for log in logs]
+    process.send_signal(signal.SIGTERM)
+    ended = Ended(folder, process.wait())
+    assert ended.state == "cancelled"
+    assert {each["state"] for each in ended.outputs["replicas"]} == {"cancelled"}
+    assert "Restart" not in ended.log
+    for pid in pids:
+        assert not Path(f"/proc/{pid}").exists()
+
+
+def test_one_that_does_not_heed_the_request_is_killed(bench):
+    script = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open(f"ready{os.environ['RANK']}", "w").close()
+while os.environ["RANK"] == "1" and not os.path.exists("ready0"):
+    time.sleep(0.01)
+if os.environ["RANK"] == "1":
+    raise SystemExit(9)
+time.sleep(600)
+"""
+    source = bench.work / "s.py"
+    source.write_text(script)
+    folder = bench.attempt(source, distributed={"processes": 2})
+    process = bench.start(folder, CONVECT_GRACE="0.2")
+    ended = Ended(folder, process.wait())
+    assert ended.reason == "Rank 1 of s.py exited with code 9."
+    assert replicas(ended)[0]["exit_code"] == -signal.SIGKILL
+
+
+def test_a_command_and_its_arguments(bench):
+    command = ["sh", "-c", "echo rank $RANK of $WORLD_SIZE"]
+    ended = bench.run(kind="command", command=command, distributed={"processes": 2})
+    assert [log_of(ended, rank) for rank in range(2)] == ["rank 0 of 2\n", "rank 1 of 2\n"]
+
+
+def test_a_program_that_is_not_there(bench):
+    ended = bench.run(kind="command", command=["no-such-program"], distributed={"processes": 2})
+    assert "no-such-program could not be started: No such file or directory." in ended.reason
+
+
+@pytest.mark.parametrize("option", ["--local_rank", "--local-rank"])
+@pytest.mark.parametrize("launcher", ["plain", "torchrun"])
+def test_a_script_is_told_its_local_rank_as_it_wants_to_be(bench, option, launcher):
+    script = f"""
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("{option}", type=int, default=-1)
+print("local rank", parser.parse_args().local_rank)
+"""
+    ended = bench.script(
+        script,
+        distributed={"processes": 2, "launcher": launcher},
+        env=environment(bench, launcher),
+    )
+    assert [log_of(ended, rank) for rank in (0, 1)] == ["local rank 0\n", "local rank 1\n"]
+
+
+def test_the_option_is_read_and_not_run():
+    assert local_rank_option(b"raise SystemExit") is None
+    assert local_rank_option(b"p.add_argument('-r', '--local-rank')") == "--local-rank"
+    assert local_rank_option(b"# add_argument('--local_rank')") is None
+    assert local_rank_option(b"def broken(") is None
+
+
+def test_secrets_are_masked_in_every_log(bench, monkeypatch):
+    monkeypatch.setenv("TOKEN", "hunter2hunter2")
+    monkeypatch.setenv("CONVECT_SECRETS", "TOKEN")
+    ended = bench.script("import os\nprint(os.environ['TOKEN'])", distributed={"processes": 2})
+    assert "hunter2" not in ended.log + log_of(ended, 0) + log_of(ended, 1)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "needed"), [("torchrun", "torch, which"), ("mpi", "mpirun, which is not")]
+)
+def test_a_launcher_that_is_not_there(bench, launcher, needed):
+    if launcher == "torchrun" and has_torch():
+        pytest.skip("torch is installed")
+    how = {"processes": 2, "launcher": launcher}
+    ended = bench.script("1", distributed=how, env={"PATH": str(bench.work)})
+    assert ended.reason.startswith(f"s.py needs {needed}")
+
+
+def has_torch():
+    return subprocess.call([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
+
+
+@pytest.mark.slow
+def test_real_torch_reduces(bench):
+    if not has_torch():
+        pytest.skip("torch is not installed")
+    script = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+value = torch.ones(1) * (dist.get_rank() + 1)
+dist.all_reduce(value)
+print("sum", value.item())
+"""
+    ended = bench.script(script, distributed={"processes": 2, "launcher": "torchrun"})
+    assert ended.state == "succeeded", ended.log
+    assert "sum 3.0\n" in log_of(ended, 0)
+    assert "sum 3.0\n" in log_of(ended, 1)
+
+
+@pytest.mark.slow
+def test_real_mpirun(bench):
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed")
+    script = f"{ALL_REDUCE}\nprint('sum', all_reduce(RANK + 1))"
+    ended = bench.script(script, distributed={"processes": 3, "launcher": "mpi"})
+    assert ended.state == "succeeded", ended.log
+    assert [log_of(ended, rank) for rank in range(3)] == ["sum 6.0\n"] * 3
