@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .check_graph import references_of
 from .check_values import expression_type, kinds_fit
 from .component_types import NAMES, from_text, is_of, json_type, value_kind
 from .document import shorten
+from .flow import references_of
 from .plan import Json
 from .problems import Problem, did_you_mean
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..errors import ConvectError
 from .check_components import component_outputs, output_type
-from .check_graph import references_of
 from .check_values import expression_type, kinds_fit
 from .discovery import Discovery, kind_of
 from .document import shorten
 from .files import FileCache, join, path_fault
+from .flow import references_of
 from .problems import Problem, did_you_mean
 
 AROUND = frozenset(
@@ -67,7 +67,7 @@ def check_files(document: Mapping[str, Any], folder: str, files: FileCache) -> I
     known: dict[str, Discovery] = {}
     for name, node in nodes.items():
         path = join(folder, node["path"]) if "path" in node else None
-        if path is not None:
+        if path is not None and node["kind"] != "pipeline":
             try:
                 known[name] = files.discovery(path)
             except ConvectError as error:
@@ -104,6 +104,11 @@ def input_files(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _check_suffix(path: str, name: str, kind: str) -> Iterator[Problem]:
+    if kind == "pipeline":
+        if not path.endswith(".pipeline"):
+            sentence, hint = f"“{path[:80]}” is not a pipeline.", "Its name ends in “.pipeline”."
+            yield Problem("error", "unknown-file-type", sentence, name, ("path",), hint)
+        return
     try:
         found = kind_of(posixpath.basename(path))
     except ConvectError as error:
@@ -190,7 +195,7 @@ def _check_dependency(
             f"No file matches “{pattern}”.",
             name,
             ("dependencies", index),
-            f"It is looked for in “{home or '.'}”, the folder of the node's file.",
+            f"It is searched for in “{home or '.'}”, the folder of the node's file.",
         )
     elif files.kind(target) is None:
         yield _missing(target, files, name, "dependencies", index)
@@ -225,7 +230,7 @@ def _outside(path: str, node: str, *where: str | int) -> Problem:
     return Problem(
         "error",
         "outside-root",
-        f"“{path[:80]}” lies outside the root folder.",
+        f"“{path[:80]}” is outside the root folder.",
         node,
         where,
         "Use a path inside it, without a leading “/”, or choose a larger root folder.",

@@ -2,58 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import ConvectError
-from . import graph
-from .expressions import Reference, parse, texts
+from .cycles import MAX_CYCLES, cycles, way
+from .flow import Flow
 from .problems import Path, Problem, did_you_mean
 
 _ID = re.compile(r"[^\W][\w-]{0,62}")
-EXPRESSIVE = ("parameters", "env", "command", "inputs")
-"""The properties of a node in which expressions mean something."""
 
 
 def edges_of(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """What each step comes after, said by `after` or an expression; links to nowhere left out."""
-    steps = {name for name, node in nodes.items() if node.get("kind") != "group"}
-
-    def before(node: Mapping[str, Any]) -> set[Any]:
-        return {*node.get("after", ()), *(reference.node for _, reference in references_of(node))}
-
-    return {name: sorted(before(nodes[name]) & steps) for name in steps}
-
-
-def references_of(node: Mapping[str, Any]) -> Iterator[tuple[Path, Reference]]:
-    """What the readable expressions of a node refer to, and where each stands."""
-    for key in EXPRESSIVE:
-        for path, text in texts(node.get(key), (key,)):
-            if "${{" in text:
-                with contextlib.suppress(ConvectError):
-                    yield from ((path, part) for part in parse(text) if isinstance(part, Reference))
+    """What each step and group comes after, among its siblings; links to nowhere left out."""
+    return {name: list(before) for name, before in Flow(nodes).edges.items()}
 
 
 def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem]:
     """`known` are the ids of all nodes, those that could not be read included."""
     nodes = document.get("nodes", {})
     groups = {name for name, node in nodes.items() if node.get("kind") == "group"}
-    steps = known - groups
+    flow = Flow(nodes)
     yield from _check_ids(document, known)
     for name, node in nodes.items():
         for index, other in enumerate(node.get("after", ())):
             if other not in known:
-                yield _nowhere(other, steps, name, ("after", index))
-            elif other in groups:
+                yield _nowhere(other, known, name, ("after", index))
+            elif other in flow.around(name):
                 yield Problem(
                     "error",
-                    "link-to-group",
-                    f"Node “{name}” comes after “{other}”, which is a group.",
+                    "after-own-group",
+                    f"Node “{name}” comes after “{other}”, but it is a member of it.",
                     name,
                     ("after", index),
                     "Name the members of the group that it has to wait for.",
+                )
+            elif node.get("kind") == "group" and name in flow.around(other):
+                yield Problem(
+                    "error",
+                    "after-own-group",
+                    f"Group “{name}” comes after “{other}”, which is a member of it.",
+                    name,
+                    ("after", index),
+                    "Remove the link.",
                 )
     yield from _check_groups(nodes, groups, known)
     for name, comment in document.get("comments", {}).items():
@@ -67,36 +58,35 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
                     ("comments", name, "about", index),
                     did_you_mean(other, known),
                 )
-    cycles = graph.cycles(edges_of(nodes))
-    yield from (_cycle(cycle, nodes) for cycle in cycles)
-    if len(cycles) == graph.MAX_CYCLES:
-        words = f"There may be more cycles than the {graph.MAX_CYCLES} that are listed."
+    # A group that waits for something in it has a sentence of its own.
+    edges = {
+        name: [other for other in before if other != name or not flow.is_scope(name)]
+        for name, before in flow.edges.items()
+    }
+    found = cycles(edges)
+    yield from (_cycle(cycle, flow) for cycle in found)
+    if len(found) == MAX_CYCLES:
+        words = f"There may be more cycles than the {MAX_CYCLES} that are listed."
         yield Problem("info", "more-cycles", words, hint="Check again when these are gone.")
 
 
-def _cycle(cycle: list[str], nodes: Mapping[str, Mapping[str, Any]]) -> Problem:
-    links = {name: _link(nodes[name], cycle[index - 1]) for index, name in enumerate(cycle)}
+def _cycle(cycle: list[str], flow: Flow) -> Problem:
+    links = [flow.link(name, cycle[index - 1]) for index, name in enumerate(cycle)]
     hint = "Remove one of the links." if len(cycle) > 1 else "Remove the link."
-    for name, path in links.items():
-        if path != ("after",):
+    for name, path in links:
+        if path[0] != "after":
             place = ".".join(map(str, path))
             hint = f"Remove one of the links, or the expression in “{place}” of “{name}”."
     return Problem(
         "error",
         "cycle",
-        f"These nodes wait for each other: {graph.way(cycle)}."
+        f"These nodes wait for each other: {way(cycle)}."
         if len(cycle) > 1
         else f"Node “{cycle[0]}” waits for itself.",
         cycle[0],
-        links[cycle[0]],
+        ("after",) if links[0][1][0] == "after" else links[0][1],
         hint,
     )
-
-
-def _link(node: Mapping[str, Any], before: str) -> Path:
-    """Where a node says that it comes after another."""
-    found = (path for path, reference in references_of(node) if reference.node == before)
-    return ("after",) if before in node.get("after", ()) else next(found)
 
 
 def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem]:
@@ -125,7 +115,7 @@ def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem
 
 def _suggestion(name: str) -> str:
     plain = re.sub(r"[^\w-]+", "-", name).strip("-")[:63]
-    return f"“{plain}” would do. " if _ID.fullmatch(plain) else ""
+    return f"Use “{plain}”, for example. " if _ID.fullmatch(plain) else ""
 
 
 def _check_groups(
@@ -148,7 +138,7 @@ def _check_groups(
             else:
                 home[member] = name
     nesting = {name: [home[name]] if name in home else [] for name in groups}
-    for cycle in graph.cycles(nesting):
+    for cycle in cycles(nesting):
         yield Problem(
             "error",
             "cycle",

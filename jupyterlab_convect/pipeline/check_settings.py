@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -64,7 +65,7 @@ def check_settings(
         elif join("", glob) is None:
             yield problem(
                 "unreachable-output",
-                f"The output “{glob[:80]}” lies outside the working folder.",
+                f"The output “{glob[:80]}” is outside the working folder.",
                 "outputs",
                 index,
                 hint="Write it into the working folder, or onto a volume.",
@@ -73,7 +74,7 @@ def check_settings(
     if work not in (None, "source", "isolated") and (fault := path_fault(work)):
         yield problem("bad-path", f"{shorten(work)} {fault}.", "working_folder")
     elif work not in (None, "source", "isolated") and join(folder, work) is None:
-        yield problem("outside-root", f"“{work[:80]}” lies outside the root.", "working_folder")
+        yield problem("outside-root", f"“{work[:80]}” is outside the root.", "working_folder")
     yield from _check_volumes(settings.get("volumes", ()), problem)
     yield from _check_kubernetes(settings.get("kubernetes", {}), problem)
 
@@ -117,6 +118,37 @@ def check_resources(
             )
 
 
+def check_distributed(
+    settings: Mapping[str, Any], own: Mapping[str, Any], node: str | None, path: Path
+) -> Iterator[Problem]:
+    """`settings` are those that hold, of which `own` are those that this place says."""
+    how = settings.get("distributed")
+    if how is None or not ({"distributed", "resources"} & own.keys()):
+        return
+    processes = how.get("processes", 1)
+    gpu = settings.get("resources", {}).get("gpu")
+    count = gpu.get("count", 1) if isinstance(gpu, Mapping) else gpu or 0
+    if processes == "gpu" and not count:
+        yield Problem(
+            "error",
+            "no-gpu-asked",
+            "There is to be one process per GPU, but no GPU is asked for.",
+            node,
+            (*path, "distributed", "processes"),
+            "Ask for GPUs in “resources”, or write a number of processes.",
+        )
+    known = math.ceil(count) if processes == "gpu" else processes
+    ranks = how.get("nodes", 1) * known if isinstance(known, int | float) else None
+    if ranks and how.get("outputs_from", 0) >= ranks:
+        yield Problem(
+            "error",
+            "no-such-rank",
+            f"There is no rank {how['outputs_from']}: the last one is {int(ranks) - 1}.",
+            node,
+            (*path, "distributed", "outputs_from"),
+        )
+
+
 def _exceeds_limit(amount: Any) -> bool:
     if not isinstance(amount, dict) or not amount.keys() >= {"request", "limit"}:
         return False
@@ -131,7 +163,7 @@ def _check_volumes(volumes: Any, problem: Any) -> Iterator[Problem]:
             yield problem("bad-name", _not_a_name(claim, "volume claim"), "volumes", index, "claim")
         if not mount.startswith("/") or ":" in mount or ".." in mount.split("/"):
             hint = "It starts with “/” and has no “:” and no “..”."
-            message = f"“{mount[:80]}” is not a place for a volume."
+            message = f"A volume cannot be mounted at “{mount[:80]}”."
             yield problem("bad-path", message, "volumes", index, "path", hint=hint)
         if mount in seen:
             message = f"Two volumes are mounted at “{mount[:80]}”."

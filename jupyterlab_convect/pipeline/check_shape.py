@@ -191,7 +191,7 @@ def _rewritten(value: Json, kinds: list[str], path: Path) -> str | None:
 def _where_it_belongs(key: str, properties: Schema) -> str:
     for name, item in properties.items():
         if key in item.get("properties", {}):
-            return f"It belongs into “{name}”."
+            return f"It belongs in “{name}”."
     return did_you_mean(key, properties) or f"There are {', '.join(properties)}."
 
 

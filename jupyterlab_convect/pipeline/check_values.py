@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import ConvectError
-from .check_graph import EXPRESSIVE
 from .check_shape import has_type
 from .document import shorten
-from .expressions import Reference, almost, parse, texts, type_of
+from .expression_types import Types, type_of_expression
+from .expressions import Reference, almost, parse, references_in, texts, type_of
+from .flow import EXPRESSIVE
 from .plan import Json
 from .problems import Path, Problem, did_you_mean
 
@@ -122,6 +123,15 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
         for where, reference in _scan(document.get("defaults", {}).get(key), None, path):
             if isinstance(reference, Problem):
                 yield reference
+            elif reference.kind == "each":
+                yield Problem(
+                    "error",
+                    "each-outside-loop",
+                    f"{reference} has no meaning in the defaults.",
+                    None,
+                    where,
+                    "Write it in the nodes of the loop.",
+                )
             elif reference.node is not None:
                 yield Problem(
                     "error",
@@ -134,7 +144,7 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
             else:
                 yield from _check_reference(reference, parameters, nodes, known, None, where)
     for name, node in nodes.items():
-        for key in EXPRESSIVE:
+        for key in (*EXPRESSIVE, "when", "for_each"):
             for where, reference in _scan(node.get(key), name, (key,)):
                 if isinstance(reference, Problem):
                     yield reference
@@ -150,7 +160,7 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
                     f"“{key}” cannot hold an expression.",
                     name,
                     (key,),
-                    "Expressions belong into parameters, inputs, env and command.",
+                    "Expressions belong in parameters, inputs, env, command, when and for_each.",
                 )
 
 
@@ -172,13 +182,9 @@ def expression_type(
     if len(parts) > 1:
         return "string"
     part = parts[0]
-    if isinstance(part, str) or part.kind == "run":
+    if isinstance(part, str):
         return "string"
-    if part.kind == "nodes":
-        return (outputs or {}).get((part.node or "", part.name))
-    declared = parameters.get(part.name, {})
-    kind: str | None = declared.get("type")
-    return kind if kind or "default" not in declared else type_of(declared["default"])
+    return type_of_expression(part, Types(parameters, outputs or {}))
 
 
 def _scan(value: Json, node: str | None, path: Path) -> Iterator[tuple[Path, Reference | Problem]]:
@@ -187,7 +193,9 @@ def _scan(value: Json, node: str | None, path: Path) -> Iterator[tuple[Path, Ref
         if "{" not in text:
             continue
         try:
-            yield from ((where, part) for part in parse(text) if isinstance(part, Reference))
+            for part in parse(text):
+                if not isinstance(part, str):
+                    yield from ((where, reference) for reference in references_in(part))
         except ConvectError as error:
             yield where, Problem("error", error.code, error.sentence, node, where, error.hint)
         found = almost(text)
@@ -223,7 +231,11 @@ def _check_reference(
             path,
             did_you_mean(reference.node, known),
         )
-    elif reference.node is not None and nodes.get(reference.node, {}).get("kind") == "group":
+    elif (
+        reference.node is not None
+        and reference.of == "outputs"
+        and nodes.get(reference.node, {}).get("kind") == "group"
+    ):
         yield Problem(
             "error",
             "link-to-group",

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConvectError
 from .check_files import AROUND, home_of, input_files
+from .document import shorten
 from .files import FileCache, join
+from .flow import has_rule
 from .merge import settings_of
-from .plan import Json
+from .plan import DISABLED, Group, Json, Step
 from .quantities import canonical, quantity
 from .resolve import raise_first_error
 from .validate import validate
@@ -20,6 +22,7 @@ from .validate import validate
 if TYPE_CHECKING:
     from .types import Document
 
+RULES = ("disabled", "when", "for_each", "run_if")
 _AMOUNTS = ("cpu", "memory", "shared_memory", "ephemeral_storage")
 
 
@@ -40,7 +43,9 @@ def describe(
     nodes = cast(dict[str, dict[str, Any]], document["nodes"])
     defaults = cast(Mapping[str, Json], document.get("defaults", {}))
     settings = {
-        name: settings_of(node, defaults) for name, node in nodes.items() if node["kind"] != "group"
+        name: settings_of(node, defaults)
+        for name, node in nodes.items()
+        if node["kind"] not in ("group", "pipeline")
     }
     return {
         "name": document.get("name"),
@@ -55,7 +60,48 @@ def describe(
         "volumes": _volumes(settings),
         "resources": _resources(settings),
         "outputs": _used(settings, lambda item: item.get("outputs", [])),
+        "rules": {
+            name: {key: node[key] for key in RULES if key in node}
+            for name, node in sorted(nodes.items())
+            if has_rule(node)
+        },
+        "gives": document.get("outputs", {}),
     }
+
+
+def rule_of(unit: Step | Group) -> str:
+    """When and how often a part of a plan runs, in words; empty when it just runs."""
+    rule = {"when": unit.when, "run_if": unit.run_if}
+    if unit.for_each is not None:
+        name = unit.for_each.name.rpartition(":")[2]
+        limit = unit.for_each.parallel
+        rule["for_each"] = {"name": name, "in": unit.for_each.items, "parallel": limit}
+    is_pipeline = isinstance(unit, Group) and unit.path is not None
+    runs = f"runs {unit.path}" if is_pipeline else ""
+    return "; ".join(filter(None, (rule_in_words(rule), runs)))
+
+
+def rule_in_words(rule: Mapping[str, Any]) -> str:
+    """The same for the properties of a node."""
+    if rule.get("disabled") or rule.get("when") == DISABLED:
+        return "disabled"
+    parts = []
+    if rule.get("when") is not None:
+        parts.append(f"when {_plain(rule['when'])}")
+    if (loop := rule.get("for_each")) is not None:
+        limit = loop.get("parallel")
+        at_a_time = f", {limit} at a time" if limit else ""
+        parts.append(f"for each {loop['name']} in {_plain(loop['in'])}{at_a_time}")
+    if rule.get("run_if", "succeeded") != "succeeded":
+        parts.append({"always": "always", "failed": "after a failure"}[rule["run_if"]])
+    return "; ".join(parts)
+
+
+def _plain(value: Json) -> str:
+    """An expression without its brackets, or a value."""
+    if isinstance(value, str):
+        return value.removeprefix("${{").removesuffix("}}").strip()
+    return shorten(value)
 
 
 def _used(items: Mapping[str, Any], names: Any) -> dict[str, list[str]]:
@@ -78,6 +124,10 @@ def _files(
     for name in sorted(settings):
         for role, path in _files_of(nodes[name], settings[name], folder, files):
             found.setdefault((path, role), []).append(name)
+    for name, node in sorted(nodes.items()):
+        if node["kind"] == "pipeline":
+            path = cast(str, join(folder, node["path"]))
+            found.setdefault((path, "pipeline"), []).append(name)
     return [
         {
             "path": path,

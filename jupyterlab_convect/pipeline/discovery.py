@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ..errors import ConvectError
 from . import python_code
-from .document import read_file
+from .document import parse, read_file
 from .expressions import type_of
 from .plan import Json
 from .python_code import Assignment, foreign_modules
@@ -44,7 +44,7 @@ _SHELL_SETS = re.compile(
 class Discovery:
     """`parameters` and `outputs` are None when they cannot be known."""
 
-    kind: Literal["notebook", "script"]
+    kind: Literal["notebook", "script", "pipeline"]
     language: str | None = None
     kernel: str | None = None
     parameters: tuple[Assignment, ...] | None = None
@@ -80,13 +80,41 @@ def parameter_json(parameter: Assignment) -> dict[str, Json]:
 
 
 def discover(path: Path) -> Discovery:
-    """All there is to know about a notebook or script, with the local modules it imports."""
+    """All there is to know about a notebook or script, with the local modules it imports.
+
+    Of a pipeline it is what the file says that it takes and gives.
+    """
+    if path.suffix == ".pipeline":
+        return _pipeline(cast("Mapping[str, Json]", parse(read_file(path))))
     kind_of(path.name)
     data = read_file(path, limit=MAX_BYTES)
     if len(data) > MAX_BYTES:
         raise too_large(path.name)
     found = discover_content(path.name, data)
     return replace(found, modules=tuple(_local_files(path, found.language, data)))
+
+
+def _pipeline(document: Mapping[str, Json]) -> Discovery:
+    """What a pipeline takes and gives, of a document that nobody has checked yet."""
+    declared = _dict(document.get("parameters"))
+    return Discovery(
+        "pipeline",
+        parameters=tuple(_declared(name, _dict(each)) for name, each in declared.items()),
+        outputs=tuple(_dict(document.get("outputs"))),
+    )
+
+
+def _declared(name: str, parameter: Mapping[str, Json]) -> Assignment:
+    kind, text, choices = (parameter.get(key) for key in ("type", "description", "choices"))
+    default = parameter.get("default")
+    return Assignment(
+        name,
+        kind if isinstance(kind, str) else None,
+        default,
+        None if parameter.get("required") is True else json.dumps(default),
+        text if isinstance(text, str) else None,
+        tuple(choices) if isinstance(choices, list) else (),
+    )
 
 
 def too_large(name: str) -> ConvectError:

@@ -155,7 +155,7 @@ def _decode(text: str | bytes) -> str:
             good = error.object[: error.start].decode("utf-8")
             line, column = _position(good, len(good))
             raise ConvectError(
-                f"The file is not UTF-8: line {line}, column {column} is no character.",
+                f"The file is not UTF-8: line {line}, column {column} is not a valid character.",
                 code="bad-encoding",
                 hint="Save it again as UTF-8.",
             ) from None
@@ -190,7 +190,7 @@ def _json_hint(text: str, position: int) -> str | None:
         return "There is no comma after the last item."
     if rest[0] in "/#":
         return "JSON has no comments; “comments” of the pipeline are shown on the canvas."
-    return "Texts stand in double quotes." if rest[0] == "'" else None
+    return "Strings are written in double quotes." if rest[0] == "'" else None
 
 
 def _plainly(message: str) -> str:
@@ -203,7 +203,7 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         seen: set[str] = set()
         name = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ConvectError(
-            f"The key {shorten(name)} is there twice in one object.",
+            f"The key {shorten(name)} appears twice in one object.",
             code="duplicate-key",
             hint="Rename or remove one of them.",
         )
@@ -256,9 +256,9 @@ def _check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise ConvectError(
-            f"The text {json.dumps(text)[:40]} holds half a character.",
+            f"The text {json.dumps(text)[:40]} contains a lone surrogate.",
             code="bad-encoding",
-            hint="It has a lone surrogate, which no UTF-8 file can hold.",
+            hint="UTF-8 cannot encode it.",
         ) from None
     if "\0" in text:
         raise ConvectError(f"The text {shorten(text)} holds a NUL character.", code="nul-byte")

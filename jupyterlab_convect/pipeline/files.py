@@ -11,11 +11,16 @@ import re
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ConvectError
 from .discovery import MAX_BYTES, Discovery, Reports, discover_content, reports, too_large
-from .document import read_file, unreadable
+from .document import parse, read_file, unreadable
+
+if TYPE_CHECKING:
+    from .types import Document
+
+T = TypeVar("T")
 
 MAX_MATCHES = 10_000
 LONGEST_NAME = 255
@@ -49,6 +54,7 @@ class FileCache:
         self._contents: dict[str, bytes | ConvectError] = {}
         self._digests: dict[str, str] = {}
         self._discoveries: dict[str, Discovery | ConvectError] = {}
+        self._pipelines: dict[str, Document | ConvectError] = {}
         self._matches: dict[str, list[str]] = {}
         self._names: dict[str, list[str]] = {}
 
@@ -85,16 +91,16 @@ class FileCache:
 
     def discovery(self, path: str) -> Discovery:
         """What a notebook or script says about itself; a ConvectError when it is not there."""
-        found = self._discoveries.get(path)
-        if found is None:
-            try:
-                found = discover_content(posixpath.basename(path), self._content(path))
-            except ConvectError as error:
-                found = error
-            self._discoveries[path] = found
-        if isinstance(found, ConvectError):
-            raise found
-        return found
+        return _remembered(
+            self._discoveries,
+            path,
+            lambda: discover_content(posixpath.basename(path), self._content(path)),
+        )
+
+    def pipeline(self, path: str) -> Document:
+        """Another pipeline; a ConvectError when it is not there or is none."""
+        self.digest(path)  # by which it is found again, and a change of it is noticed
+        return _remembered(self._pipelines, path, lambda: parse(self._content(path)))
 
     def reports(self, path: str) -> Reports:
         """What a notebook or script reports; nothing that is known when it cannot be read."""
@@ -176,6 +182,20 @@ class PinnedFiles(FileCache):
     def _read(self, path: str) -> bytes:
         digest = self._digests.get(path)
         return super()._read(path) if digest is None else self._read_digest(digest)
+
+
+def _remembered(known: dict[str, T | ConvectError], path: str, read: Callable[[], T]) -> T:
+    """What reading a file gave the first time, or the error that it raised."""
+    found = known.get(path)
+    if found is None:
+        try:
+            found = read()
+        except ConvectError as error:
+            found = error
+        known[path] = found
+    if isinstance(found, ConvectError):
+        raise found
+    return found
 
 
 def _kind(path: Path) -> str | None:

@@ -10,7 +10,8 @@ from .schema import schema
 
 _IDENTITY = {"secrets": "env", "volumes": "path"}
 _NOT_INHERITED = {
-    "component": frozenset(("image", "kernel", "parameters")),
+    "notebook": frozenset(("distributed",)),
+    "component": frozenset(("image", "kernel", "parameters", "distributed")),
     "script": frozenset(("kernel",)),
     "command": frozenset(("kernel",)),
 }

@@ -23,6 +23,10 @@ Json = Any
 T = typing.TypeVar("T")
 
 StepKind = Literal["notebook", "script", "command", "component"]
+RunIf = Literal["succeeded", "failed", "always"]
+
+DISABLED = "${{ false }}"
+"""The condition of what its document disables; one that comes to false is bound to `False`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +111,48 @@ class Kubernetes:
 
 
 @dataclass(frozen=True, slots=True)
+class Distributed:
+    """Several processes that work together: `processes` on each of `nodes` machines."""
+
+    nodes: int = 1
+    processes: int | Literal["cpu"] = 1
+    """`cpu`: one per processor that there is."""
+    launcher: Literal["plain", "torchrun", "mpi"] = "plain"
+    restarts: int = 0
+    outputs_from: int = 0
+    """The rank whose values and metrics are those of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """Once per item, of which `parallel` run at a time; as many as there is room for if None."""
+
+    name: str
+    items: Json
+    """A list, or the text of an expression that gives one."""
+    parallel: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One node, ready to be executed.
 
-    `parameters`, `env` and `command` may still hold `${{ nodes.*.outputs.* }}` and
-    `${{ run.* }}`: the engine binds them when everything upstream is done.
-    `${{ parameters.* }}` is already bound.
+    `parameters`, `env` and `command` may still hold expressions with `nodes.*`, `each.*` and
+    `run.*`: the engine binds them when everything upstream is done. `parameters.*` is already
+    bound. `when` is true, false, or the text of an expression.
     """
 
     id: str
     kind: StepKind
     name: str
     after: tuple[str, ...] = ()
+    """Steps and groups of the same group that it waits for."""
+    weak: tuple[str, ...] = ()
+    """Those of them that may be skipped by a rule, because only `first(…)` names them."""
+    group: str | None = None
+    when: Json = None
+    run_if: RunIf = "succeeded"
+    for_each: ForEach | None = None
     path: str | None = None
     digest: str | None = None
     command: tuple[str, ...] = ()
@@ -143,7 +177,30 @@ class Step:
     timeout: float | None = None
     cache: bool = False
     working_folder: str = "source"
+    distributed: Distributed | None = None
     kubernetes: Kubernetes = Kubernetes()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Steps and groups that begin together, under the same rule: a group, or another pipeline.
+
+    What one of them waits for outside of the group, the whole group waits for.
+    """
+
+    id: str
+    name: str
+    after: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+    group: str | None = None
+    when: Json = None
+    run_if: RunIf = "succeeded"
+    for_each: ForEach | None = None
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+    """What it gives by name, as expressions over its members."""
+    path: str | None = None
+    """The pipeline that it is, relative to the root folder."""
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +214,27 @@ class Plan:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     components: Mapping[str, Json] = field(default_factory=dict)
     """Definitions of the components used, by digest."""
+    groups: tuple[Group, ...] = ()
+    """Those that have a rule, and other pipelines; outer ones before inner ones."""
+
+    @property
+    def parts(self) -> list[Step | Group]:
+        return [*self.groups, *self.steps]
 
     def step(self, step_id: str) -> Step:
         return next(step for step in self.steps if step.id == step_id)
 
     def steps_of(self, node: str) -> list[str]:
         """The ids of the steps that a node has become: its own, or those of its parts."""
-        return [step.id for step in self.steps if step.id == node or step.id.startswith(f"{node}.")]
+        parents = {group.id: group.group for group in self.groups}
+
+        def belongs(step: Step) -> bool:
+            above: str | None = step.id
+            while above is not None and above != node and not above.startswith(f"{node}."):
+                above = step.group if above == step.id else parents.get(above)
+            return above is not None
+
+        return [step.id for step in self.steps if belongs(step)]
 
     @property
     def digest(self) -> str:

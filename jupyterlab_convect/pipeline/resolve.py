@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConvectError, Missing, Refused
 from .check_files import home_of, input_files
-from .check_graph import edges_of
+from .cycles import order
 from .discovery import kind_of
-from .expressions import as_text, bind_parameters
+from .document import describe_type
+from .expressions import Reference, as_text, given_parameter, parse_one, substitute, write
 from .files import FileCache, join
-from .graph import order
+from .flow import Flow
 from .merge import settings_of
 from .plan import (
+    DISABLED,
     Amount,
+    Distributed,
+    ForEach,
     Gpu,
+    Group,
     Json,
     Kubernetes,
     Plan,
@@ -31,7 +38,7 @@ from .plan import (
     Volume,
 )
 from .problems import Problem
-from .quantities import canonical, duration
+from .quantities import canonical, duration, quantity
 from .validate import validate, validate_settings
 
 if TYPE_CHECKING:
@@ -56,33 +63,155 @@ def resolve(
     this run chooses, `settings` come between the pipeline's defaults and its nodes.
     The first error that `validate` finds is raised.
     """
-    given = dict(parameters or {})
     files = files or FileCache(root)
-    raise_first_error(validate(document, path=path, parameters=given, files=files))
+    raise_first_error(validate(document, path=path, parameters=parameters or {}, files=files))
     raise_first_error(validate_settings(settings or {}, document, path=path))
-    nodes = cast(dict[str, dict[str, Any]], document["nodes"])
-    edges = edges_of(nodes)
-    if not edges:
+    return build_plan(document, path, parameters or {}, settings or {}, files)
+
+
+def build_plan(
+    document: Document,
+    path: str | None,
+    parameters: Mapping[str, Json],
+    settings: Mapping[str, Json],
+    files: FileCache,
+) -> Plan:
+    """The plan of a document, parameters and settings in which `validate` finds no error."""
+    if all(node["kind"] == "group" for node in document["nodes"].values()):
         raise Refused("The pipeline has no nodes, so there is nothing to run.", code="no-nodes")
-    values = bound_parameters(document, given)
-    folder = posixpath.dirname(path or "")
-    layers = (cast(Mapping[str, Json], document.get("defaults")), settings)
-    steps = tuple(
-        _step(
-            name, nodes[name], edges[name], settings_of(nodes[name], *layers), values, folder, files
-        )
-        for name in order(edges)
-    )
-    definitions = document.get("components", {})
-    used = sorted({step.component for step in steps if step.component is not None})
+    values = bound_parameters(document, parameters)
+    part = _Part(document, path, values, settings, files)
+    part.add(None)
+    used = sorted({step.component for step in part.steps if step.component is not None})
     stem = PurePosixPath(path).stem if path else "pipeline"
     return Plan(
         name=document.get("name") or stem,
-        steps=steps,
+        steps=tuple(part.steps),
         path=path,
         parameters=values,
-        components={digest: definitions[digest] for digest in used},
+        components={digest: part.components[digest] for digest in used},
+        groups=tuple(part.groups),
     )
+
+
+@dataclass(slots=True)
+class _Part:
+    """A pipeline on its way into a plan: the whole, or one that is a node of another."""
+
+    document: Document
+    path: str | None
+    values: Mapping[str, Json]
+    """Of its parameters; those of an inner pipeline may be expressions of the outer one."""
+    settings: Mapping[str, Json] | None
+    files: FileCache
+    prefix: str = ""
+    """What stands before the ids of an inner pipeline: the node, and a dot."""
+    outer: str | None = None
+    """The group that an inner pipeline is."""
+    steps: list[Step] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    components: dict[str, Json] = field(default_factory=dict)
+    flow: Flow = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.flow = Flow(cast(Mapping[str, Mapping[str, Any]], self.document["nodes"]))
+        self.components.update(self.document.get("components", {}))
+
+    def add(self, scope: str | None) -> None:
+        """Add what is in a scope, in an order in which it could run."""
+        edges = self.flow.edges
+        for name in order({name: edges[name] for name in self.flow.children.get(scope, ())}):
+            node = cast(dict[str, Any], self.flow.nodes[name])
+            if node["kind"] == "group":
+                self.groups.append(Group(self.prefix + name, **self.rule(name, node)))
+                self.add(name)
+            elif node["kind"] == "pipeline":
+                self.add_pipeline(name, node)
+            else:
+                self.steps.append(self.step(name, node))
+
+    def rule(self, name: str, node: dict[str, Any]) -> dict[str, Any]:
+        """What steps and groups have in common: when they run, and how often."""
+        edges, scope = self.flow.edges[name], self.flow.scope(name)
+        return {
+            "name": node.get("name") or name,
+            "after": tuple(self.prefix + other for other in edges),
+            "weak": tuple(self.prefix + other for other, is_weak in edges.items() if is_weak),
+            "group": self.outer if scope is None else self.prefix + scope,
+            "when": self.condition(name, node),
+            "run_if": node.get("run_if", "succeeded"),
+            "for_each": self.for_each(name, node),
+        }
+
+    def condition(self, name: str, node: dict[str, Any]) -> Json:
+        if node.get("disabled"):
+            return DISABLED
+        if "when" not in node:
+            return None
+        when = self.bound(node["when"].strip())
+        if not isinstance(when, bool) and parse_one(when) is None:
+            raise Refused(
+                f"“when” of “{name}” must be true or false, but it is {describe_type(when)}.",
+                code="not-a-condition",
+            )
+        return when
+
+    def for_each(self, name: str, node: dict[str, Any]) -> ForEach | None:
+        loop = node.get("for_each")
+        if loop is None:
+            return None
+        items = self.bound(loop["in"].strip() if isinstance(loop["in"], str) else loop["in"])
+        if not isinstance(items, list) and parse_one(items) is None:
+            raise Refused(
+                f"“{name}” runs for each item of a list, but what it is given is "
+                f"{describe_type(items)}.",
+                code="not-a-list",
+            )
+        return ForEach(self.variable(loop["name"]), items, loop.get("parallel"))
+
+    def variable(self, name: str) -> str:
+        """The name of an item; that of an inner pipeline must not hide one of the outer."""
+        return f"{self.prefix[:-1]}:{name}" if self.prefix else name
+
+    def bound(self, value: Json) -> Json:
+        """`value` with parameters in place, and nodes and items by the names of the plan."""
+
+        def look_up(reference: Reference) -> Json:
+            if reference.kind == "parameters":
+                return given_parameter(reference, self.values)
+            if reference.kind == "nodes" and self.prefix:
+                return str(replace(reference, node=f"{self.prefix}{reference.node}"))
+            if reference.kind == "each" and self.prefix:
+                named = replace(reference, name=self.variable(reference.name))
+                return f"${{{{ {write(named)} }}}}"
+            return str(reference)
+
+        return substitute(value, look_up)
+
+    def add_pipeline(self, name: str, node: dict[str, Any]) -> None:
+        path = cast(str, join(posixpath.dirname(self.path or ""), node["path"]))
+        document = self.files.pipeline(path)
+        given = {key: self.bound(value) for key, value in node.get("parameters", {}).items()}
+        own = f"{self.prefix}{name}"
+        values = bound_parameters(document, given)
+        part = _Part(document, path, values, self.settings, self.files, f"{own}.", own)
+        outputs = {key: part.bound(text) for key, text in document.get("outputs", {}).items()}
+        rule = self.rule(name, node)
+        digest = self.files.digest(path)
+        self.groups.append(Group(own, **rule, outputs=outputs, path=path, digest=digest))
+        part.add(None)
+        self.steps += part.steps
+        self.groups += part.groups
+        self.components |= part.components
+
+    def step(self, name: str, node: dict[str, Any]) -> Step:
+        defaults = cast("Mapping[str, Json] | None", self.document.get("defaults"))
+        folder = posixpath.dirname(self.path or "")
+        settings = settings_of(node, defaults, self.settings)
+        step = _step(node, settings, self.bound, folder, self.files)
+        if self.prefix and step.path is None and step.working_folder == "source":
+            step = replace(step, working_folder=_working_folder(".", folder))
+        return replace(step, id=self.prefix + name, **self.rule(name, node))
 
 
 def plan_for_file(
@@ -94,17 +223,27 @@ def plan_for_file(
 ) -> Plan:
     """The plan of a single notebook or script, `path` relative to `root`."""
     files = files or FileCache(root)
+    document = document_of_file(path, parameters or {}, files)
+    return plan_of_file(document, resolve(document, root=root, settings=settings, files=files))
+
+
+def document_of_file(path: str, parameters: Mapping[str, Json], files: FileCache) -> Document:
+    """The pipeline of one node that a single notebook or script stands for."""
     relative = join("", path)
     if relative is None:
-        raise Refused(f"“{path}” lies outside the root folder.", code="outside-root")
+        raise Refused(f"“{path}” is outside the root folder.", code="outside-root")
     kind = kind_of(posixpath.basename(relative))
     if files.kind(relative) != "file":
         raise Missing(f"There is no file “{path}”.", code="missing-file")
     stem = PurePosixPath(relative).stem
-    node = {"kind": kind, "path": relative, "parameters": dict(parameters or {})}
-    document = cast("Document", {"convect": 1, "name": stem, "nodes": {_id(stem): node}})
-    plan = resolve(document, root=root, settings=settings, files=files)
-    return Plan(plan.name, plan.steps, relative, dict(parameters or {}))
+    node = {"kind": kind, "path": relative, "parameters": dict(parameters)}
+    return cast("Document", {"convect": 1, "name": stem, "nodes": {_id(stem): node}})
+
+
+def plan_of_file(document: Document, plan: Plan) -> Plan:
+    """The plan of such a pipeline, seen as the plan of its file: it has that file's parameters."""
+    (node,) = cast(dict[str, dict[str, Any]], document["nodes"]).values()
+    return replace(plan, path=node["path"], parameters=node["parameters"])
 
 
 def raise_first_error(problems: list[Problem]) -> None:
@@ -143,14 +282,13 @@ def _typed(value: Json, kind: str | None) -> Json:
 
 
 def _step(
-    name: str,
     node: dict[str, Any],
-    after: list[str],
     settings: dict[str, Any],
-    values: Mapping[str, Json],
+    bound: Callable[[Json], Json],
     folder: str,
     files: FileCache,
 ) -> Step:
+    """A node without its name, its rule and its place in the graph."""
     path = join(folder, node["path"]) if "path" in node else None
     kernel = settings.get("kernel")
     if node["kind"] == "notebook" and path is not None and kernel is None:
@@ -160,6 +298,7 @@ def _step(
     parameters = settings.get("parameters", {})
     if node["kind"] == "component":
         parameters = {**node.get("inputs", {}), **inputs}
+    resources = _resources(settings.get("resources", {}))
     needed = {
         match
         for p in settings.get("dependencies", ())
@@ -173,26 +312,22 @@ def _step(
         for match in files.expand(item["file"])
     }
     return Step(
-        id=name,
+        id="",
         kind=node["kind"],
-        name=node.get("name") or name,
-        after=tuple(after),
+        name="",
         path=path,
         digest=None if path is None else files.digest(path),
-        command=tuple(as_text(bind_parameters(item, values)) for item in node.get("command", ())),
+        command=tuple(as_text(bound(item)) for item in node.get("command", ())),
         component=node.get("component"),
-        parameters=bind_parameters(dict(sorted(parameters.items())), values),
+        parameters=bound(dict(sorted(parameters.items()))),
         defaults={key: item for key, item in defaults.items() if key not in parameters},
         computed={key: item for key, item in computed.items() if key not in parameters},
-        env={
-            key: as_text(bind_parameters(item, values))
-            for key, item in sorted(settings.get("env", {}).items())
-        },
+        env={key: as_text(bound(item)) for key, item in sorted(settings.get("env", {}).items())},
         secrets=tuple(Secret(**item) for item in settings.get("secrets", ())),
         image=settings.get("image"),
         pull_policy=settings.get("pull_policy"),
         kernel=kernel,
-        resources=_resources(settings.get("resources", {})),
+        resources=resources,
         volumes=tuple(Volume(**item) for item in settings.get("volumes", ())),
         dependencies=tuple(
             SourceFile(item, files.digest(item)) for item in sorted(needed - {path})
@@ -203,6 +338,7 @@ def _step(
         timeout=duration(settings["timeout"]) or None if "timeout" in settings else None,
         cache=settings.get("cache", False),
         working_folder=_working_folder(settings.get("working_folder", "source"), folder),
+        distributed=_distributed(settings.get("distributed"), resources),
         kubernetes=_kubernetes(settings.get("kubernetes", {})),
     )
 
@@ -262,6 +398,22 @@ def _retries(value: Any) -> Retries:
         float(value.get("delay", whole.delay)),
         float(value.get("factor", whole.factor)),
     )
+
+
+def _distributed(value: Mapping[str, Any] | None, resources: Resources) -> Distributed | None:
+    """With the number of processes, unless that is left to the machine."""
+    if value is None:
+        return None
+    # JSON written by a browser may have 2 as 2.0.
+    whole: dict[str, Any] = {
+        key: int(item) if isinstance(item, float) else item for key, item in value.items()
+    }
+    cpu = resources.cpu and (resources.cpu.request or resources.cpu.limit)
+    if whole.get("processes") == "gpu":
+        whole["processes"] = max(1, math.ceil(resources.gpu.count)) if resources.gpu else 1
+    elif whole.get("processes") == "cpu" and cpu:
+        whole["processes"] = max(1, int(quantity(cpu)))
+    return Distributed(**whole)
 
 
 def _kubernetes(value: Mapping[str, Any]) -> Kubernetes:

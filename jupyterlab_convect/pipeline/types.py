@@ -37,58 +37,77 @@ class Settings(TypedDict, total=False):
     timeout: float | str
     cache: bool
     working_folder: str
+    distributed: Distributed
     kubernetes: Kubernetes
     extra: dict[str, Any]
 
 
-class NotebookNode(Settings, total=False):
+ForEach = TypedDict(
+    "ForEach",
+    {
+        "name": "Required[str]",
+        "in": "Required[list[Any] | str]",
+        "parallel": "int",
+    },
+    total=False,
+)
+
+
+class AnyNode(TypedDict, total=False):
+    """What every kind of node can have."""
+
+    name: str
+    description: str
+    after: list[str]
+    when: str
+    for_each: ForEach
+    run_if: Literal["succeeded", "failed", "always"]
+    disabled: bool
+
+
+class NotebookNode(Settings, AnyNode, total=False):
     """Executes a notebook, in any language that has a kernel."""
 
     kind: Required[Literal["notebook"]]
-    name: str
-    description: str
     path: Required[str]
-    after: list[str]
 
 
-class ScriptNode(Settings, total=False):
+class ScriptNode(Settings, AnyNode, total=False):
     """Executes a script: `.py`, `.R` or `.sh`."""
 
     kind: Required[Literal["script"]]
-    name: str
-    description: str
     path: Required[str]
-    after: list[str]
 
 
-class CommandNode(Settings, total=False):
+class CommandNode(Settings, AnyNode, total=False):
     """Executes a program with arguments. There is no shell in between."""
 
     kind: Required[Literal["command"]]
-    name: str
-    description: str
     command: Required[list[str]]
-    after: list[str]
 
 
-class ComponentNode(Settings, total=False):
+class ComponentNode(Settings, AnyNode, total=False):
     """Executes a ready-made component, whose definition is in the file."""
 
     kind: Required[Literal["component"]]
-    name: str
-    description: str
     component: Required[str]
     source: str
     inputs: dict[str, Any]
-    after: list[str]
 
 
-class GroupNode(TypedDict, total=False):
-    """A part of the graph that can be folded. It has no meaning for a run."""
+class PipelineNode(AnyNode, total=False):
+    """Runs another pipeline as a part of this one, with its parameters in and its outputs out."""
+
+    kind: Required[Literal["pipeline"]]
+    path: Required[str]
+    parameters: dict[str, Any]
+    extra: dict[str, Any]
+
+
+class GroupNode(AnyNode, total=False):
+    """Nodes that belong together. With a rule they run, or are skipped, as a whole."""
 
     kind: Required[Literal["group"]]
-    name: str
-    description: str
     members: Required[list[str]]
     extra: dict[str, Any]
 
@@ -135,6 +154,14 @@ class Retries(TypedDict, total=False):
     factor: float
 
 
+class Distributed(TypedDict, total=False):
+    nodes: int
+    processes: int | Literal["gpu", "cpu"]
+    launcher: Literal["plain", "torchrun", "mpi"]
+    restarts: int
+    outputs_from: int
+
+
 class Kubernetes(TypedDict, total=False):
     node_selector: dict[str, str]
     tolerations: list[Toleration]
@@ -177,13 +204,16 @@ class Document(TypedDict, total=False):
     parameters: dict[str, Parameter]
     defaults: Settings
     nodes: Required[dict[str, Node]]
+    outputs: dict[str, str]
     components: dict[str, dict[str, Any]]
     comments: dict[str, Comment]
     layout: dict[str, Place]
     extra: dict[str, Any]
 
 
-Node: TypeAlias = "NotebookNode | ScriptNode | CommandNode | ComponentNode | GroupNode"
+Node: TypeAlias = (
+    "NotebookNode | ScriptNode | CommandNode | ComponentNode | PipelineNode | GroupNode"
+)
 
 Quantity: TypeAlias = "float | str"
 

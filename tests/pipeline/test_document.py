@@ -85,7 +85,7 @@ def test_numbers_are_written_as_javascript_does(value: float, text: str) -> None
         ('{"convect": 1,\n "name": "\0"}', "nul-byte", "Line 2, column 11"),
         ('{"convect": 1, "name": "\\u0000"}', "nul-byte", "NUL"),
         ('{"convect": 1, "name": "中\\u0000"}', "nul-byte", "NUL"),
-        ('{"convect": 1, "name": "\\ud83d"}', "bad-encoding", "half a character"),
+        ('{"convect": 1, "name": "\\ud83d"}', "bad-encoding", "lone surrogate"),
         (b'{"convect": 1,\n "name": "\xe9"}', "bad-encoding", "line 2, column 11"),
         ('{"convect": 1}'.encode("utf-16"), "bad-encoding", "not UTF-8"),
         ("[" * 200_000, "too-deep", "nested"),

@@ -10,7 +10,6 @@ from jupyterlab_convect.errors import ConvectError, Refused
 from jupyterlab_convect.pipeline.expressions import (
     Reference,
     bind,
-    bind_parameters,
     parse,
     references,
 )
@@ -40,12 +39,6 @@ def test_values_are_bound_wherever_they_are(value: Any, bound: Any) -> None:
 def test_a_bound_value_is_not_looked_into_again() -> None:
     outputs = {"a": {"x": "${{ run.id }}"}}
     assert bind("${{ nodes.a.outputs.x }}!", outputs, RUN) == "${{ run.id }}!"
-
-
-def test_parameters_are_bound_and_the_rest_stays() -> None:
-    text = "${{ parameters.lr }} ${{ nodes.a.outputs.x }} ${{ run.id }}"
-    assert bind_parameters(text, {"lr": 0.1}) == "0.1 ${{ nodes.a.outputs.x }} ${{ run.id }}"
-    assert bind_parameters("${{ parameters.on }}", {"on": True}) is True
 
 
 def test_a_missing_output_is_named() -> None:

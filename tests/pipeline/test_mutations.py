@@ -24,6 +24,11 @@ from jupyterlab_convect.pipeline.schema import SOURCE
 from jupyterlab_convect.pipeline.validate import validate
 
 T = TypeVar("T")
+CONTENTS = {
+    ".ipynb": '{"cells": []}',
+    ".pipeline": '{"convect": 1, "parameters": {"lr": {"default": 1}}, '
+    '"nodes": {"a": {"kind": "command", "command": ["true"]}}}',
+}
 GOLDEN = Path(__file__).parent.parent / "golden"
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(GOLDEN.glob("*.pipeline"))]
 JSON_SCHEMA = jsonschema.Draft202012Validator(json.loads(SOURCE.read_text()))
@@ -104,7 +109,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for name in filter(None, files):
                 path = folder / name.replace("*", "x")
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text('{"cells": []}' if path.suffix == ".ipynb" else "")
+                path.write_text(CONTENTS.get(path.suffix, ""))
     return folder
 
 

@@ -14,6 +14,7 @@ import pytest
 from jupyterlab_convect.errors import ConvectError, Missing, Refused
 from jupyterlab_convect.pipeline.plan import (
     Amount,
+    Distributed,
     Gpu,
     Plan,
     Retries,
@@ -229,3 +230,35 @@ def test_files_that_cannot_be_run(tmp_path: Path) -> None:
         plan_for_file("a.txt", tmp_path)
     with pytest.raises(Refused, match="outside"):
         plan_for_file("../x.py", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("processes", "resources", "expected"),
+    [
+        (3, {}, 3),
+        (2.0, {}, 2),
+        ("gpu", {"gpu": 4}, 4),
+        ("gpu", {"gpu": {"count": 0.5}}, 1),
+        ("cpu", {"cpu": "2500m"}, 2),
+        ("cpu", {}, "cpu"),
+    ],
+)
+def test_how_many_processes_there_are_is_in_the_plan(
+    tmp_path: Path, processes: Any, resources: Any, expected: Any
+) -> None:
+    node = {
+        "kind": "command",
+        "command": ["true"],
+        "resources": resources,
+        "distributed": {"processes": processes, "restarts": 1},
+    }
+    document: Any = {"convect": 1, "nodes": {"c": node}}
+    plan = resolve(document, root=tmp_path)
+    assert plan.step("c").distributed == Distributed(processes=expected, restarts=1)
+    assert from_json(Plan, to_json(plan)) == plan
+
+
+def test_a_run_of_a_notebook_cannot_be_distributed(churn: dict[str, Any], root: Path) -> None:
+    churn["nodes"] = {"prepare": churn["nodes"]["prepare"]}
+    with pytest.raises(Refused, match="Only a script or a command"):
+        resolve(churn, root=root, settings={"distributed": {"processes": 2}})  # type: ignore[arg-type]

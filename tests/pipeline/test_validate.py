@@ -33,6 +33,11 @@ def train(*path: str | int, value: Any) -> Edit:
     return put("nodes", "train", *path, value=value)
 
 
+def command(**distributed: Any) -> Edit:
+    node = {"kind": "command", "command": ["true"], "distributed": distributed}
+    return put("nodes", "c", value=node)
+
+
 def errors(problems: list[Problem]) -> list[Problem]:
     return [problem for problem in problems if problem.severity == "error"]
 
@@ -61,7 +66,7 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             ("resources", "gpus"),
             "“gpu”?",
         ),
-        (train("gpu", value=1), "unknown-property", "train", ("gpu",), "belongs into “resources”"),
+        (train("gpu", value=1), "unknown-property", "train", ("gpu",), "belongs in “resources”"),
         (train("depends_on", value=[]), "unknown-property", "train", ("depends_on",), "“after”?"),
         (train("after", value="x"), "wrong-type", "train", ("after",), 'Write a list: ["x"]'),
         (train("retries", value="2"), "wrong-type", "train", ("retries",), "without quotes"),
@@ -299,6 +304,37 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
         (train("outputs", value=["/tmp/x"]), "unreachable-output", "train", ("outputs", 0), ""),
         (train("path", value="train.txt"), "unknown-file-type", "train", ("path",), ".ipynb"),
         (train("path", value="train.py"), "unknown-file-type", "train", ("path",), "script"),
+        # distributed
+        (
+            train("distributed", value={"processes": 2}),
+            "not-distributable",
+            "train",
+            ("distributed",),
+            "Only a script or a command",
+        ),
+        (
+            command(processes="gpu"),
+            "no-gpu-asked",
+            "c",
+            ("distributed", "processes"),
+            "one process per GPU",
+        ),
+        (
+            command(processes=4, outputs_from=4),
+            "no-such-rank",
+            "c",
+            ("distributed", "outputs_from"),
+            "the last one is 3",
+        ),
+        (
+            command(processes="tpu"),
+            "bad-value",
+            "c",
+            ("distributed", "processes"),
+            "gpu",
+        ),
+        (command(processes=0), "bad-value", "c", ("distributed", "processes"), "at least 1"),
+        (command(process=2), "unknown-property", "c", ("distributed", "process"), "processes"),
         # components
         (
             put("nodes", "c", value={"kind": "component", "component": "sha256:0"}),
@@ -328,6 +364,11 @@ def test_mistakes_are_found(
     assert found[0].severity == "error"
     assert words in f"{found[0].message} {found[0].hint}"
     assert churn == broken != before
+
+
+def test_a_default_distributes_what_can_be_distributed(churn: dict[str, Any]) -> None:
+    churn["defaults"] = {**churn.get("defaults", {}), "distributed": {"processes": 2}}
+    assert errors(validate(churn)) == []
 
 
 def test_a_broken_node_does_not_make_its_neighbours_wrong(churn: dict[str, Any]) -> None:

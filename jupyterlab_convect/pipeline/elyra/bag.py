@@ -125,7 +125,7 @@ def as_number(value: Json) -> float:
     except ValueError:
         number = None
     if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < 1e18:
-        raise Unreadable(f"{shorten(value)} is not a number from 0 on")
+        raise Unreadable(f"{shorten(value)} is not a number of 0 or more")
     return int(number) if number % 1 == 0 else number
 
 

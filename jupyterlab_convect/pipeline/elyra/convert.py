@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import posixpath
+import re
+import unicodedata
 from pathlib import PurePosixPath
 from typing import Any, cast
 
 from ...errors import Refused
 from ..check_files import input_files
 from ..check_graph import edges_of
+from ..cycles import cycles, way
 from ..document import parse_json, shorten
-from ..graph import cycles, way
 from ..plan import Json
 from ..problems import Problem
 from ..types import Document
 from .bag import Bag, Unreadable, as_flag, as_object, as_text
 from .canvas import Box, Note, Raw, label_of, number_or_zero, raw_object, read_canvas
-from .names import Names
+from .node_settings import read_settings, without_empty
 from .nodes import Context, read_group, read_node, wished_id
 from .report import Report
-from .settings import read_settings, without_empty
 
 PARAMETER_TYPES = {
     "String": "string",
@@ -35,6 +36,8 @@ PARAMETER_TYPES = {
     "Dict": "object",
     "dict": "object",
 }
+
+LONGEST_ID = 60
 
 
 def import_elyra(text: str | bytes, *, path: str | None = None) -> tuple[Document, list[Problem]]:
@@ -206,8 +209,33 @@ def _explain_old_paths(context: Context) -> None:
             Problem(
                 "info",
                 "elyra-paths",
-                "Paths in files this old start at the folder that JupyterLab was started in; they "
-                "are taken to start at the pipeline's.",
+                "Paths in files this old are relative to the folder in which JupyterLab was "
+                "started; they are read as relative to the pipeline.",
                 path=("nodes",),
             )
         )
+
+
+class Names:
+    """Gives each thing an id that no other has, also where case does not count."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def choose(self, wish: str, otherwise: str) -> str:
+        """An id made of `wish`, or of `otherwise` when nothing is left of it."""
+        stem = slug(wish) or otherwise
+        key, name = stem.casefold(), stem
+        while name.casefold() in self._taken:
+            number = self._next.get(key, 2)
+            self._next[key] = number + 1
+            name = f"{stem}-{number}"
+        self._taken.add(name.casefold())
+        return name
+
+
+def slug(text: str) -> str:
+    """Letters, digits, `_` and `-` of a text."""
+    plain = unicodedata.normalize("NFC", text)
+    return re.sub(r"\W+", "-", plain).strip("-")[:LONGEST_ID].rstrip("-")

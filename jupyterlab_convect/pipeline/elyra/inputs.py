@@ -9,7 +9,7 @@ from ..document import shorten
 from ..expressions import Reference
 from ..plan import Json
 from .bag import Bag, Unreadable, as_literal, as_name, as_object, as_text
-from .settings import POD_PROPERTIES
+from .node_settings import POD_PROPERTIES
 
 CONTROLS = {"NestedEnumControl": "inputpath"}
 """The controls of version 7 whose values are not literal."""

@@ -213,9 +213,9 @@ def _toleration(value: Json) -> dict[str, str]:
         fields = _fields(value, {"key", "operator", "value", "effect"})
     toleration = without_empty(fields)
     if toleration.get("operator", "Equal") not in OPERATORS:
-        raise Unreadable(f"{shorten(toleration['operator'])} is no operator of a toleration")
+        raise Unreadable(f"{shorten(toleration['operator'])} is not an operator of a toleration")
     if toleration.get("effect", EFFECTS[0]) not in EFFECTS:
-        raise Unreadable(f"{shorten(toleration['effect'])} is no effect of a taint")
+        raise Unreadable(f"{shorten(toleration['effect'])} is not an effect of a taint")
     return toleration
 
 

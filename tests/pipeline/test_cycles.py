@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyterlab_convect.pipeline.graph import MAX_CYCLES, cycles, order
+from jupyterlab_convect.pipeline.cycles import MAX_CYCLES, cycles, order
 
 NODES = "abcdef"
 
