@@ -17,11 +17,11 @@ def main(arguments: list[str] | None = None) -> int:
     if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.stderr.write(f"{__doc__}\n")
         return USAGE
-    from . import descendants
+    from . import processes
+    from .attempt import run
     from .environment import record
-    from .run import run
 
-    descendants.adopt()
+    processes.adopt()
 
     folder = Path(arguments[0]).absolute()
     code = run(folder)

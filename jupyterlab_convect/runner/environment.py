@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..run_files import PRIVATE, is_shared, make_folder, read_regular, write_whole
+from ..safe_files import PRIVATE, is_shared, make_folder, read_regular, write_whole
 from . import notebooks
-from .kernelspecs import KernelSpec, find
+from .kernels import KernelSpec, find
 from .outcome import StepFailed
 from .packages import marks_in
 from .step import StepSpec, read_step
@@ -282,15 +282,15 @@ def _recognise(known: Path) -> str | None:
 
 
 def _is_same(began: float, path: str, changed: int | None, has_packages: bool) -> bool:
-    place = Path(path)
+    folder = Path(path)
     try:
-        now: int | None = place.stat().st_mtime_ns
+        now: int | None = folder.stat().st_mtime_ns
     except OSError:
         now = None
     if now == changed and (now is None or now / 1e9 < began - COARSE):
         return True
     # A project's own folder changes all the time; nothing was installed there, nor is now.
-    return not has_packages and place.is_dir() and not marks_in(place)
+    return not has_packages and folder.is_dir() and not marks_in(folder)
 
 
 def _content(found: Any) -> Environment:

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..json_text import loads
+from ..text import size_text
 from . import notebooks
 from .kernels import Kernel
 from .limits import Limits
 from .notebooks import Notebook
-from .outcome import MemoryWatch, StepFailed, explain_end, size
-from .record import LARGEST_VALUE, Record
+from .outcome import MemoryWatch, StepFailed, explain_end
+from .record import LARGEST_VALUE, StepRecord
 
 notebooks.quick_nbformat()
 from nbclient import NotebookClient  # noqa: E402
 from nbclient.exceptions import CellExecutionComplete  # noqa: E402
 
-from .wire import Message, Wire  # noqa: E402
+from .kernel_connection import KernelConnection, Message  # noqa: E402
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ class Execution(NotebookClient):
     def __init__(
         self,
         notebook: Notebook,
-        record: Record,
+        record: StepRecord,
         output_limit: int,
         limits: Limits,
         *,
@@ -73,7 +74,7 @@ class Execution(NotebookClient):
         """Of the cell at work; 0 before the first, and for the one that was injected."""
         self._outputs = 0
         self._kernel: Kernel
-        self._wire: Wire | None = None
+        self._connection: KernelConnection | None = None
         self.client: Any = None
         """The same as nbclient's `kc`, which is there only while the kernel is."""
         self._memory = MemoryWatch(limits)
@@ -133,8 +134,8 @@ class Execution(NotebookClient):
         It has as much time as Jupyter, and so papermill, gives it before it is terminated.
         """
         gone = self._kernel.gone
-        if self._wire is not None and not gone.done():
-            self._wire.expect(self.client.shutdown())
+        if self._connection is not None and not gone.done():
+            self._connection.expect(self.client.shutdown())
             await asyncio.wait({gone}, timeout=SHUTDOWN / 2)
             if not gone.done():
                 self._kernel.terminate()
@@ -142,8 +143,8 @@ class Execution(NotebookClient):
         self.close()
 
     def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
+        if self._connection is not None:
+            self._connection.close()
             self.kc = None
 
     def settle(self, *, final: bool = True) -> None:
@@ -163,8 +164,8 @@ class Execution(NotebookClient):
             last = Path(f"{connection['ip']}-{connection['hb_port']}")
             while not (last.exists() or ended.done()):
                 await asyncio.sleep(0.005)
-        self._wire = Wire(connection, self._on_broadcast)
-        self.kc = self.client = self._wire.client
+        self._connection = KernelConnection(connection, self._on_broadcast)
+        self.kc = self.client = self._connection.client
         return await self._greet()
 
     async def _greet(self) -> dict[str, Any]:
@@ -267,8 +268,8 @@ class Execution(NotebookClient):
         }
 
     async def _reply(self, message: str) -> Message:
-        assert self._wire is not None
-        reply: Message = await self._guard(self._wire.expect(message))
+        assert self._connection is not None
+        reply: Message = await self._guard(self._connection.expect(message))
         return reply
 
     def _on_broadcast(self, message: Message) -> None:
@@ -284,8 +285,8 @@ class Execution(NotebookClient):
 
     async def _guard(self, waiting: asyncio.Future[T]) -> T:
         """Wait for something of the kernel, which may end meanwhile."""
-        assert self._wire is not None
-        ended, error = self._kernel.ended, self._wire.error
+        assert self._connection is not None
+        ended, error = self._kernel.ended, self._connection.error
         awaited: set[asyncio.Future[Any]] = {waiting, ended, error}
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not waiting.done() and ended.done():
@@ -353,17 +354,18 @@ class Execution(NotebookClient):
     def _note_limit(self, cell: Any) -> None:
         self.settle()
         self._stream_output = None
-        note = f"[The output of this cell ends here: it is larger than {size(self._output_limit)}.]"
+        most = size_text(self._output_limit)
+        note = f"[The output of this cell ends here: it is larger than {most}.]"
         content = {"name": "stderr", "text": f"\n{note}\n"}
         cell.outputs.append(_output({"msg_type": "stream", "content": content}))
 
     def _tell_output(self, msg: dict[str, Any], index: int) -> None:
         kind, content = msg["msg_type"], msg["content"]
         if kind == "stream":
-            self.record.log(content["text"])
+            self.record.log(content["text"], content["name"])
             self._narrator.say(index, content["name"], content["text"])
         elif kind == "error":
-            self.record.log(plain("\n".join(content["traceback"])) + "\n")
+            self.record.log(plain("\n".join(content["traceback"])) + "\n", "stderr")
         else:
             data = content.get("data") or {}
             text = data.get("text/plain") or ", ".join(data)
@@ -374,7 +376,7 @@ class Execution(NotebookClient):
 class _Narrator:
     """Joins and shortens output for the events, which are for watching, not for keeping."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: StepRecord) -> None:
         self._record = record
         self._pending: tuple[int, str] | None = None
         self._parts: list[str] = []

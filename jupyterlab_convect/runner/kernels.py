@@ -5,32 +5,38 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import importlib.util
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import descendants
-from .kernelspecs import KernelSpec
+from ..filesystems import fits_sockets, socket_folders
+from . import processes
 from .limits import Limits
 from .outcome import StepFailed
 from .view_spec import View
 
 CONNECTION = "connection.json"
 HISTORY = "HistoryManager.hist_file"
-SOCKET_NAME = 103
-"""Bytes in the name of a socket, at most; Linux allows four more."""
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 _started: set[int] = set()
 """Processes that asyncio reaps."""
+NATIVE = "python3"
+"""The kernel of the interpreter that runs this, installed or not."""
+_PLACE = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class Kernel(ABC):
@@ -121,26 +127,15 @@ class StartedKernel(Kernel):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def socket_folders() -> list[str]:
-    """Where sockets can be: the temporary folder, or another if its name is too long for that."""
-    others = ("/tmp", "/var/tmp")  # noqa: S108 (only for folders that mkdtemp makes)
-    wanted = (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), *others)
-    return [place for place in dict.fromkeys(wanted) if place and _is_short(Path(place, "x" * 24))]
-
-
 def make_folder() -> Path:
     """A folder for the sockets and the connection file of a kernel, where there is room for it."""
-    for place in (*socket_folders(), None):
+    for parent in (*socket_folders(), None):
         with contextlib.suppress(OSError):
-            folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-", dir=place))
+            folder = Path(tempfile.mkdtemp(prefix=f"convect-{os.getpid()}-", dir=parent))
             (folder / CONNECTION).touch(0o600)
             (folder / CONNECTION).write_bytes(bytes(1024))
             return folder
     raise StepFailed(f"No folder can be made in {tempfile.gettempdir()}; is its disk full?")
-
-
-def _is_short(folder: Path) -> bool:
-    return len(os.fsencode(folder / "k-5")) <= SOCKET_NAME
 
 
 def new_connection(folder: Path, spec: KernelSpec) -> dict[str, Any]:
@@ -150,7 +145,7 @@ def new_connection(folder: Path, spec: KernelSpec) -> dict[str, Any]:
         "signature_scheme": "hmac-sha256",
         "kernel_name": spec.name,
     }
-    if spec.ipykernel is not None and os.name == "posix" and _is_short(folder):
+    if spec.ipykernel is not None and os.name == "posix" and fits_sockets(folder):
         ports = dict(zip(PORTS, range(1, 6), strict=True))
         return {"transport": "ipc", "ip": str(folder / "k"), **ports, **common}
     with contextlib.ExitStack() as stack:
@@ -211,17 +206,17 @@ async def start_process(
 
 async def end_rest(group: int) -> None:
     """End what a process has left running, which was started in a group of its own."""
-    if not descendants.adopts():  # only what has stayed in the group can be found
+    if not processes.adopts():  # only what has stayed in the group can be found
         with contextlib.suppress(OSError):
             os.killpg(group, signal.SIGKILL)
-    elif descendants.children():
-        await asyncio.to_thread(descendants.end, _started)
+    elif processes.children():
+        await asyncio.to_thread(processes.end, _started)
 
 
 def reap_rest() -> None:
     """Take note of what has ended and has no other parent left than the runner."""
-    if descendants.adopts():
-        descendants.reap(_started)
+    if processes.adopts():
+        processes.reap(_started)
 
 
 async def copy_text(descriptor: int, write: Callable[[str], None]) -> None:
@@ -237,3 +232,123 @@ async def copy_text(descriptor: int, write: Callable[[str], None]) -> None:
                 write(text)
     finally:
         pipe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    name: str
+    argv: tuple[str, ...]
+    folder: Path | None = None
+    language: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    interrupt_mode: str = "signal"
+    provisioner: str | None = None
+    """Set when something other than a process on this machine runs the kernel."""
+
+    def command(self, connection_file: str) -> list[str]:
+        places = {
+            "connection_file": connection_file,
+            "resource_dir": str(self.folder or ""),
+            "prefix": sys.prefix,
+        }
+        command = [
+            _PLACE.sub(lambda match: places.get(match[1], match[0]), part) for part in self.argv
+        ]
+        own = {"python", f"python{sys.version_info[0]}"}
+        own.add(f"python{sys.version_info[0]}.{sys.version_info[1]}")
+        if command and command[0] in own:
+            command[0] = sys.executable
+        return command
+
+    @property
+    def interpreter(self) -> str:
+        return self.command("")[0]
+
+    @property
+    def ipykernel(self) -> tuple[list[str], list[str]] | None:
+        """Interpreter flags and kernel arguments, when this is `python -m ipykernel_launcher`."""
+        command = self.command("{connection_file}")
+        for module in ("ipykernel_launcher", "ipykernel"):
+            if module in command[1:] and command[command.index(module) - 1] == "-m":
+                index = command.index(module)
+                rest = command[index + 1 :]
+                if rest[:2] == ["-f", "{connection_file}"]:
+                    return command[1 : index - 1], rest[2:]
+        return None
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """`base` with the kernel's own variables, in which `${NAME}` refers to `base`."""
+
+        def expand(value: str) -> str:
+            return _VARIABLE.sub(lambda match: base.get(match[1] or match[2], match[0]), value)
+
+        return {**base, **{name: expand(value) for name, value in self.env.items()}}
+
+
+def installed() -> dict[str, KernelSpec]:
+    """Every kernel by its name, lower case; the first found of a name counts."""
+    specs: dict[str, KernelSpec] = {}
+    for folder in _folders():
+        try:
+            names = sorted(entry.name for entry in folder.iterdir())
+        except OSError:
+            continue
+        for name in names:
+            if name.lower() not in specs and (spec := _read(folder / name)):
+                specs[name.lower()] = spec
+    if NATIVE not in specs and importlib.util.find_spec("ipykernel") is not None:
+        argv = (sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}")
+        specs[NATIVE] = KernelSpec(NATIVE, argv, language="python")
+    return specs
+
+
+def resolved(name: str) -> str:
+    """The name under which a kernel is installed; Jupyter calls the native one `python`, too."""
+    return NATIVE if name == "python" else name
+
+
+def default_for(language: str) -> str | None:
+    """The kernel of a notebook that names none: the native one, or the only one of its language."""
+    wanted = "python" if language in ("ipython", NATIVE) else language
+    found = [name for name, spec in installed().items() if spec.language.lower() == wanted]
+    return NATIVE if NATIVE in found else found[0] if len(found) == 1 else None
+
+
+def find(name: str) -> KernelSpec:
+    name = resolved(name)
+    for folder in _folders():
+        if name and Path(name).name == name and (spec := _read(folder / name)):
+            return spec
+    specs = installed()
+    if name.lower() in specs:
+        return specs[name.lower()]
+    raise StepFailed(f"The kernel {name} is not installed; {known(specs)}.")
+
+
+def known(specs: Mapping[str, KernelSpec]) -> str:
+    return f"installed are {', '.join(sorted(specs))}" if specs else "none is installed"
+
+
+def _folders() -> list[Path]:
+    from jupyter_core.paths import jupyter_path
+
+    ipython = Path(os.environ.get("IPYTHONDIR") or Path.home() / ".ipython", "kernels")
+    return [*(Path(folder) for folder in jupyter_path("kernels")), ipython]
+
+
+def _read(folder: Path) -> KernelSpec | None:
+    try:
+        data: Any = json.loads((folder / "kernel.json").read_bytes())
+        provisioner = (data.get("metadata") or {}).get("kernel_provisioner") or {}
+        other = provisioner.get("provisioner_name")
+        return KernelSpec(
+            name=folder.name,
+            argv=tuple(str(part) for part in data["argv"]),
+            folder=folder,
+            language=str(data.get("language") or ""),
+            env={str(key): str(value) for key, value in (data.get("env") or {}).items()},
+            interrupt_mode=str(data.get("interrupt_mode") or "signal"),
+            provisioner=None if other == "local-provisioner" else other,
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

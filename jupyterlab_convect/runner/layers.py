@@ -19,7 +19,7 @@ SPARES = ".spares"
 Change = Literal["created", "changed", "deleted"]
 
 
-class Key(NamedTuple):
+class FileKey(NamedTuple):
     """What tells one version of a file from another without reading it."""
 
     mode: int
@@ -28,7 +28,7 @@ class Key(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> Key:
+    def of(cls, status: os.stat_result) -> FileKey:
         return cls(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .descendants import signal_if
+from .processes import signal_if
 
 CGROUPS = Path("/sys/fs/cgroup")
 PERIOD = 100_000
@@ -108,14 +108,14 @@ def find_parent(
         return None
     own = {name: path for _, names, path in lines for name in names.split(",")}
     if controller in own:  # version 1: a tree for each controller
-        place = root / controller / own[controller].lstrip("/")
-        return place if _is_ours(place) else None
-    place = root / own.get("", "").lstrip("/")
-    while place.is_relative_to(root) and ".." not in place.parts:
+        group = root / controller / own[controller].lstrip("/")
+        return group if _is_ours(group) else None
+    group = root / own.get("", "").lstrip("/")
+    while group.is_relative_to(root) and ".." not in group.parts:
         # A group that has processes gives no controllers to those below it.
-        if controller in _words(place / "cgroup.subtree_control") and _is_ours(place):
-            return place
-        place = place.parent
+        if controller in _words(group / "cgroup.subtree_control") and _is_ours(group):
+            return group
+        group = group.parent
     return None
 
 
@@ -156,8 +156,8 @@ def _is_member(group: Path, pid: str) -> bool:
     return pid in _words(group / "cgroup.procs")
 
 
-def _is_ours(place: Path) -> bool:
-    return os.access(place, os.W_OK) and os.access(place / "cgroup.procs", os.W_OK)
+def _is_ours(group: Path) -> bool:
+    return os.access(group, os.W_OK) and os.access(group / "cgroup.procs", os.W_OK)
 
 
 def _count(file: Path) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..filesystems import private_folder
 from . import landlock
-from .layers import SPARES, Change, Key, Layer, copy, find, layers_in, part_of, walk
+from .layers import SPARES, Change, FileKey, Layer, copy, find, layers_in, part_of, walk
 from .view_spec import Outside, View, ViewSpec, is_below, is_same, live_in, move, remove, remove_one
 
 LARGE = 1 << 20
@@ -43,7 +43,7 @@ class MirrorView(View):
         self._mounted = {*spec.live, *spec.private}
         self._live = [spec.root / path for path in spec.live]
         self.read_only: list[Path] = []
-        self._known: dict[str, Key] = {}
+        self._known: dict[str, FileKey] = {}
         """What lay in the mirror before the step began."""
         self._bytes = 0
         base = spec.lowers[-1:]
@@ -93,7 +93,7 @@ class MirrorView(View):
             before = self._known.get(path)
             if before is None:
                 yield path, "created"
-            elif not stat.S_ISDIR(status.st_mode) and Key.of(status) != before:
+            elif not stat.S_ISDIR(status.st_mode) and FileKey.of(status) != before:
                 below = self._find(path)
                 if below is None or not is_same(self._at(path), below):
                     yield path, "changed"
@@ -158,7 +158,7 @@ class MirrorView(View):
         self._add(layer, name, except_for)
 
     def _add_outside(self, each: Outside) -> None:
-        """Copy what is small of what lies outside of the project; the rest can only be read."""
+        """Copy what is small of what is outside the project; the rest can only be read."""
         above = layers_in(self.spec.layers, each.name)
         if not each.is_link:
             self._surround(each)
@@ -232,7 +232,7 @@ class MirrorView(View):
                 self._bytes += status.st_size
             else:
                 return
-        self._known[path] = Key.of(target.lstat())
+        self._known[path] = FileKey.of(target.lstat())
         if len(self._known) > self.spec.most_files or self._bytes > MOST_BYTES:
             raise TooLarge
 
@@ -244,7 +244,7 @@ class MirrorView(View):
             with contextlib.suppress(OSError, ValueError):
                 spare.rename(self._folder)  # which only one can do
                 known = json.loads((self._folder / KNOWN).read_bytes())
-                self._known = {path: Key(*key) for path, key in known.items()}
+                self._known = {path: FileKey(*key) for path, key in known.items()}
                 return self._files.is_dir()
         return False
 
@@ -261,7 +261,7 @@ class MirrorView(View):
                 seen[path] = status
         for path, key in self._plain.items():
             now = seen.get(path)
-            if now is None or (not stat.S_ISDIR(key.mode) and Key.of(now) != key):
+            if now is None or (not stat.S_ISDIR(key.mode) and FileKey.of(now) != key):
                 source = base.folder / path
                 self._put(source, path, source.lstat())
                 self._plain[path] = self._known[path]

@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..json_text import loads
+from ..safe_files import write_whole
 from . import notebooks
-from .bundle import bundle_path
-from .kernels import Kernel, StartedKernel
-from .kernelspecs import KernelSpec, find
+from .kernels import Kernel, KernelSpec, StartedKernel, find
 from .limits import Limits
+from .one_file import bundle_path
 from .outcome import StepFailed
 from .overlay_view import OverlayView
-from .record import Record
-from .saving import Pace, write_whole
-from .settings import Settings, child_environment
-from .step import StepSpec
-from .turns import wait_for_turn
+from .record import StepRecord
+from .shared_folder import wait_for_turn
+from .step import RunnerSettings, StepSpec, child_environment
 from .view import certain, without
 from .view_spec import View
 
@@ -50,7 +48,7 @@ class SpareKernel(Protocol):
         cwd: Path,
         env: Mapping[str, str],
         limits: Limits,
-        record: Record,
+        record: StepRecord,
         guard: Sequence[Sequence[str]] = (),
     ) -> Kernel | None:
         """The kernel, with everything it needs; None when it has died meanwhile."""
@@ -60,8 +58,8 @@ class NotebookWork:
     def __init__(
         self,
         step: StepSpec,
-        record: Record,
-        settings: Settings,
+        record: StepRecord,
+        settings: RunnerSettings,
         limits: Limits,
         view: View,
         spare: SpareKernel | None = None,
@@ -91,7 +89,7 @@ class NotebookWork:
         self._kernel = await self._start_kernel()
         failed = True
         try:
-            # While the kernel starts, the slow imports go on here.
+            # While the kernel starts, the slow imports continue here.
             self._notebook = notebooks.prepare(data, step.title)
             if step.parameters:
                 self._notebook, self._injected = notebooks.inject(
@@ -120,6 +118,9 @@ class NotebookWork:
     def kill(self) -> None:
         if self._kernel is not None:
             self._kernel.kill()
+
+    def processes(self) -> list[int]:
+        return [] if self._kernel is None else [self._kernel.pid]
 
     def tick(self) -> None:
         execution = self._execution
@@ -255,3 +256,23 @@ class NotebookWork:
             self._pace.save(write)
         except OSError as error:
             self._record.trouble = self._record.trouble or error
+
+
+class Pace:
+    """Keeps saving below a quarter of the time: after each save three times as long a pause."""
+
+    def __init__(self, least: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._least = least
+        self._clock = clock
+        self._next = clock() + least
+
+    def due(self) -> bool:
+        return self._clock() >= self._next
+
+    def save(self, write: Callable[[], None]) -> None:
+        start = self._clock()
+        try:
+            write()
+        finally:
+            end = self._clock()
+            self._next = end + max(self._least, 3 * (end - start))

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from .kernelspecs import KernelSpec, default_for, installed, known
+from .kernels import KernelSpec, default_for, installed, known
 from .masking import Mask
 from .outcome import StepFailed
 

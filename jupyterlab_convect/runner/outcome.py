@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..json_text import dumps
+from ..safe_files import write_whole
+from ..text import size_text
 from .limits import Limits, count_all_kills, count_kills
 
 SUCCEEDED, FAILED, USAGE, UNWRITABLE, TAKEN, CANCELLED = 0, 1, 2, 74, 75, 143
@@ -15,7 +19,7 @@ TAKEN: another runner has this attempt; nothing was touched."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Ending:
     state: Literal["succeeded", "failed", "cancelled"]
     reason: str | None = None
     error: dict[str, Any] | None = None
@@ -23,6 +27,18 @@ class Outcome:
     @property
     def exit_code(self) -> int:
         return {"succeeded": SUCCEEDED, "failed": FAILED, "cancelled": CANCELLED}[self.state]
+
+
+def write_outcome(folder: Path, ending: Ending, facts: Mapping[str, Any]) -> None:
+    """Write `outputs.json`, whole and last: that it is there means that the attempt has ended."""
+    content = {
+        "state": ending.state,
+        **({"reason": ending.reason} if ending.reason else {}),
+        **({"error": ending.error} if ending.error else {}),
+        "exit_code": ending.exit_code,
+        **facts,
+    }
+    write_whole(folder / "outputs.json", dumps(content).encode(errors="replace"))
 
 
 class StepFailed(Exception):
@@ -44,7 +60,9 @@ class MemoryWatch:
     def explain_kill(self) -> str | None:
         """Why, as the rest of a sentence."""
         if count_kills(*map(Path, self._limits.groups)):
-            return f"because the step went beyond its memory limit of {size(self._limits.memory)}"
+            return (
+                f"because the step went beyond its memory limit of {size_text(self._limits.memory)}"
+            )
         return "by the system because memory ran out" if count_all_kills() > self._before else None
 
 
@@ -60,24 +78,6 @@ def explain_end(returncode: int, memory: MemoryWatch | None = None) -> str:
     if -returncode in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT):
         return f"crashed ({name})"
     return f"was ended by {name}"
-
-
-def duration(seconds: float) -> str:
-    """`2 h`, `1 min 30 s`, `0.5 s`."""
-    if seconds < 60:
-        return f"{seconds:g} s"
-    whole = round(seconds)
-    parts = ((whole // 3600, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
-
-
-def size(count: float) -> str:
-    """`10 MB`, `1.5 GB`."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.4g} {unit}"
 
 
 def _signal_name(number: int) -> str:

@@ -116,6 +116,7 @@ class _Overlaid:
         for name in ("upper", "work"):
             (folder / name).mkdir(parents=True)
         (folder / "work").chmod(0o700)
+        self._opened = self.upper.stat().st_ctime_ns
         live = [path for path in live if (root / path).is_dir()]
         private = [path for path in private if (root / path).is_dir()]
         for path in () if is_open else (*live, *private):
@@ -165,11 +166,16 @@ class _Overlaid:
                     yield path, "changed"
             elif not below.is_dir() or below.is_symlink():
                 yield path, "deleted"  # and a folder made in its place
-            elif overlay.is_opaque(str(self.upper / path)):
+            elif overlay.is_opaque(str(self.upper / path)) and self._is_old(below):
                 yield from ((gone, "deleted") for gone in self._replaced(path))
 
+    def _is_old(self, folder: Path) -> bool:
+        """Whether a folder has been as it is since the view was opened: every folder that a step
+        makes hides others of its name, also one that somebody moves there later."""
+        return folder.stat().st_ctime_ns <= self._opened
+
     def _replaced(self, folder: str) -> Iterator[str]:
-        """What lay in a folder that the step has removed and made anew."""
+        """What lay in a folder that the step has removed and created again."""
         seen = {
             name
             for layer in self.lowers

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import sys
 import sysconfig
 import time
 from collections.abc import Iterator
-from importlib.metadata import Distribution, distributions
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 MARKS = (".dist-info", ".egg-info", ".egg-link", ".pth")
 """How the names of what an installer leaves in a folder end."""
@@ -24,10 +25,12 @@ MARKS = (".dist-info", ".egg-info", ".egg-link", ".pth")
 
 def describe() -> dict[str, Any]:
     """The environment of this interpreter, and by which files it is known again."""
+    import platform  # takes long, and is seldom needed
+
     began = time.time()
-    places = [Path(place).absolute() for place in dict.fromkeys(sys.path) if place]
-    files = [file for place in places for file in changed_in_place(place)]
-    watched = [seen(path) for path in (*places, *files, Path(sys.executable).resolve())]
+    folders = [Path(folder).absolute() for folder in dict.fromkeys(sys.path) if folder]
+    files = [file for folder in folders for file in changed_in_place(folder)]
+    watched = [seen(path) for path in (*folders, *files, Path(sys.executable).resolve())]
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -40,6 +43,8 @@ def describe() -> dict[str, Any]:
 
 def installed() -> dict[str, str]:
     """Version by name; of two with one name the one that is imported."""
+    from importlib.metadata import distributions
+
     found: dict[str, str] = {}
     for each in distributions():
         text = each.read_text("METADATA") or each.read_text("PKG-INFO") or ""

@@ -14,24 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from ..json_text import dumps
-from .bundle import bundle_path
-from .kernels import end_rest, explain_os_error, start_process
-from .kernelspecs import find
+from ..safe_files import write_whole
+from .kernels import end_rest, explain_os_error, find, start_process
 from .limits import Limits
+from .one_file import bundle_path
 from .outcome import MemoryWatch, StepFailed, explain_end
-from .record import Record
-from .saving import write_whole
-from .settings import child_environment
-from .step import StepSpec
-from .turns import wait_for_turn
+from .record import LAST_WORDS, StepRecord
+from .shared_folder import wait_for_turn
+from .step import StepSpec, child_environment
 from .view import certain
 from .view_spec import View
 
-LAST_WORDS = 4000
-
 
 class ProcessWork:
-    def __init__(self, step: StepSpec, record: Record, limits: Limits, view: View) -> None:
+    def __init__(self, step: StepSpec, record: StepRecord, limits: Limits, view: View) -> None:
         self.view = view
         self._step = step
         self._record = record
@@ -44,9 +40,9 @@ class ProcessWork:
         self.view = certain(self.view, step.folder)
         if self.view.kind == "turns":
             await wait_for_turn(step, self._record)
-        command = self._command()
+        command = command_of(step, self.view)
         try:
-            env = self._environment(command[0])
+            env = environment_of(step, self._record, command[0])
             self._process, reading = await start_process(
                 command, step.folder, env, self._limits, self._hear, self.view
             )
@@ -57,7 +53,7 @@ class ProcessWork:
             code = await self._process.wait()
         finally:
             await end_rest(self._process.pid)
-            # Someone who was not found may keep the pipe open for ever.
+            # A process that was not found may keep the pipe open forever.
             await asyncio.wait({reading}, timeout=1)
             reading.cancel()
         if code:
@@ -68,6 +64,9 @@ class ProcessWork:
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
+
+    def processes(self) -> list[int]:
+        return [] if self._process is None else [self._process.pid]
 
     def tick(self) -> None:
         pass
@@ -88,50 +87,51 @@ class ProcessWork:
         reason = f"{self._step.title} {end}" + (f": {last[:300]}" if last else ".")
         return reason, {"name": "exit", "value": end, "traceback": said}
 
-    def _command(self) -> list[str]:
-        step = self._step
-        if step.command:
-            return list(step.command)
-        assert step.source is not None
-        source = step.copy or step.source
-        if not source.is_file():
-            raise StepFailed(f"{step.source.name} was not found.")
-        suffix, path = step.source.suffix.lower(), str(self.view.path(step.source))
-        if suffix == ".py":
-            interpreter = find(step.kernel).interpreter if step.kernel else sys.executable
-            return [interpreter, path]
-        if suffix in (".r", ".sh"):
-            program = {".r": "Rscript", ".sh": "bash"}[suffix]
-            if shutil.which(program, path=step.env.get("PATH")) is None:
-                raise StepFailed(f"{step.title} needs {program}, which is not installed here.")
-            return [program, path]
-        if os.access(step.source, os.X_OK):
-            return [path]
-        raise StepFailed(
-            f"There is no known way to run {step.title}: it is no .py, .R or .sh file "
-            "and not executable."
-        )
 
-    def _environment(self, program: str) -> dict[str, str]:
-        """Parameters by name, values that are not text as JSON; and all of them in a file."""
-        step, folder = self._step, self._record.folder
-        parameters = folder / "parameters.json"
-        try:
-            write_whole(parameters, dumps(dict(step.parameters)).encode())
-        except OSError as error:
-            raise StepFailed(f"The parameters could not be written: {error.strerror}.") from error
-        given = {
-            name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in step.parameters.items()
-        }
-        env = {
-            **child_environment(step, self._record.values_path),
-            **given,
-            "CONVECT_PARAMETERS": str(parameters),
-            "PYTHONUNBUFFERED": "1",
-        }
-        bundled = isinstance(__spec__.loader, zipimport.zipimporter)
-        if bundled or ("python" in Path(program).name and program != sys.executable):
-            places = (env.get("PYTHONPATH"), bundle_path(folder))
-            env["PYTHONPATH"] = os.pathsep.join(place for place in places if place)
-        return env
+def command_of(step: StepSpec, view: View) -> list[str]:
+    """The program that a step is, with its arguments."""
+    if step.command:
+        return list(step.command)
+    assert step.source is not None
+    source = step.copy or step.source
+    if not source.is_file():
+        raise StepFailed(f"{step.source.name} was not found.")
+    suffix, path = step.source.suffix.lower(), str(view.path(step.source))
+    if suffix == ".py":
+        interpreter = find(step.kernel).interpreter if step.kernel else sys.executable
+        return [interpreter, path]
+    if suffix in (".r", ".sh"):
+        program = {".r": "Rscript", ".sh": "bash"}[suffix]
+        if shutil.which(program, path=step.env.get("PATH")) is None:
+            raise StepFailed(f"{step.title} needs {program}, which is not installed here.")
+        return [program, path]
+    if os.access(step.source, os.X_OK):
+        return [path]
+    raise StepFailed(
+        f"There is no known way to run {step.title}: it is not a .py, .R or .sh file "
+        "and not executable."
+    )
+
+
+def environment_of(step: StepSpec, record: StepRecord, program: str) -> dict[str, str]:
+    """Parameters by name, values that are not text as JSON; and all of them in a file."""
+    parameters = record.folder / "parameters.json"
+    try:
+        write_whole(parameters, dumps(dict(step.parameters)).encode())
+    except OSError as error:
+        raise StepFailed(f"The parameters could not be written: {error.strerror}.") from error
+    given = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in step.parameters.items()
+    }
+    env = {
+        **child_environment(step, record.values_path),
+        **given,
+        "CONVECT_PARAMETERS": str(parameters),
+        "PYTHONUNBUFFERED": "1",
+    }
+    bundled = isinstance(__spec__.loader, zipimport.zipimporter)
+    if bundled or ("python" in Path(program).name and program != sys.executable):
+        places = (env.get("PYTHONPATH"), bundle_path(record.folder))
+        env["PYTHONPATH"] = os.pathsep.join(place for place in places if place)
+    return env

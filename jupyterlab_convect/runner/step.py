@@ -1,7 +1,9 @@
-"""What the runner is asked to do: the content of `step.json`, checked."""
+"""What the runner is asked to do: the content of `step.json`, checked; what whoever starts it
+can set by environment variables; and what the step then sees."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,18 +11,36 @@ from typing import Any
 
 from ..errors import ConvectError
 from ..json_text import loads
-from ..run_files import read_regular
+from ..safe_files import read_regular
 from .view_spec import ViewSpec
 
 KINDS = ("notebook", "script", "command", "component")
+LAUNCHERS = ("plain", "torchrun", "mpi")
+_PREFIX = "CONVECT_"
+VALUES = "values.ndjson"
+"""The file in the attempt folder that steps report to."""
+REPLICA_STATES, REPLICA_LOGS = "replicas.json", "replicas"
+"""The file that says what became of each replica so far, and the folder with one log of each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class PlacedInput:
     """A file or folder to place into the working folder before the start."""
 
     source: Path
     to: str
+
+
+@dataclass(frozen=True, slots=True)
+class DistributedSpec:
+    """How the processes of a step are started that work together."""
+
+    processes: int | None = 1
+    """None: one per processor that the step may use."""
+    launcher: str = "plain"
+    restarts: int = 0
+    outputs_from: int = 0
+    """The rank whose values and metrics are those of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +51,7 @@ class StepSpec:
     run: str = ""
     attempt: int = 1
     source: Path | None = None
-    inputs: tuple[Input, ...] = ()
+    inputs: tuple[PlacedInput, ...] = ()
     kernel: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -49,6 +69,7 @@ class StepSpec:
     """The step's own version of the project folder; None when it shares the folder."""
     computed: tuple[str, ...] = ()
     """Parameters that it is not given, and whose defaults its source computes."""
+    distributed: DistributedSpec | None = None
 
     @property
     def title(self) -> str:
@@ -94,7 +115,7 @@ def _parse(data: Any) -> StepSpec:
         run=str((data.get("run") or {}).get("id") or ""),
         attempt=int(data.get("attempt") or 1),
         source=Path(source) if source else None,
-        inputs=tuple(Input(Path(i["from"]), str(i["to"])) for i in data.get("inputs") or ()),
+        inputs=tuple(PlacedInput(Path(i["from"]), str(i["to"])) for i in data.get("inputs") or ()),
         kernel=data.get("kernel") or None,
         parameters=dict(data.get("parameters") or {}),
         command=command,
@@ -108,4 +129,88 @@ def _parse(data: Any) -> StepSpec:
         notices=tuple(data.get("notices") or ()),
         view=ViewSpec.read(data["view"]) if data.get("view") else None,
         computed=tuple(str(name) for name in data.get("computed") or ()),
+        distributed=_distributed(data["distributed"]) if data.get("distributed") else None,
     )
+
+
+def _distributed(data: Mapping[str, Any]) -> DistributedSpec:
+    launcher = data.get("launcher", "plain")
+    if launcher not in LAUNCHERS:
+        raise ValueError(f"launcher {launcher!r} is none of {', '.join(LAUNCHERS)}")
+    count = data.get("processes", 1)
+    return DistributedSpec(
+        None if count == "cpu" else int(count),
+        launcher,
+        int(data.get("restarts", 0)),
+        int(data.get("outputs_from", 0)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """Each field is set by the variable of its name in capitals, after `CONVECT_`."""
+
+    output_limit: int = 10_000_000
+    """Bytes of output kept in the notebook for one cell."""
+    log_limit: int = 100_000_000
+    """Bytes of `log.txt`."""
+    memory_limit: int = 0
+    """Bytes of memory that the step may have; 0 means no limit."""
+    cpu_limit: float = 0.0
+    """Processors that the step may keep busy, where that can be limited; 0 means no limit."""
+    grace: float = 5.0
+    """Seconds a step has to end by itself once it is asked to stop."""
+    start_timeout: float = 60.0
+    """Seconds a kernel has to start."""
+
+    overlays: int = 1
+    """Whether a step may see its folder through an overlay; 0 means that it is copied."""
+
+    copied_files: int = 5000
+    """Files of a project that are copied for a step, where there can be no overlay."""
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> RunnerSettings:
+        def number(name: str, default: float) -> float:
+            try:
+                return float(environment[_PREFIX + name.upper()])
+            except (KeyError, ValueError):
+                return default
+
+        base = cls()
+        return cls(
+            output_limit=int(number("output_limit", base.output_limit)),
+            log_limit=int(number("log_limit", base.log_limit)),
+            memory_limit=int(number("memory_limit", base.memory_limit)),
+            cpu_limit=number("cpu_limit", base.cpu_limit),
+            grace=number("grace", base.grace),
+            start_timeout=number("start_timeout", base.start_timeout),
+            overlays=int(number("overlays", base.overlays)),
+            copied_files=int(number("copied_files", base.copied_files)),
+        )
+
+
+def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
+    """The environment of what the step executes: ours, less what is meant for us, and its own.
+
+    The limits stay: who starts containers has to pass them on.
+    """
+    names = set(RunnerSettings.__slots__) - {"memory_limit", "cpu_limit"}
+    private = {_PREFIX + name.upper() for name in names} | {
+        "CONVECT_SECRETS",
+        "CONVECT_SCRATCH",
+    }
+    ours = {name: value for name, value in os.environ.items() if name not in private}
+    return {
+        **ours,
+        **step.env,
+        "CONVECT_RUN": step.run,
+        "CONVECT_STEP": step.step,
+        "CONVECT_ATTEMPT": str(step.attempt),
+        "CONVECT_VALUES": str(values),
+    }
+
+
+def mark_of(values: Path) -> str:
+    """What the environment of everything that a step starts has, and of nothing else."""
+    return f"CONVECT_VALUES={values}"

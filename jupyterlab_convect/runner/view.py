@@ -77,14 +77,14 @@ def without(view: OverlayView, folder: Path) -> View:
 
 
 def _mirror(spec: ViewSpec, folder: Path | None) -> View:
-    place = _scratch(spec)
-    place.rmdir()
+    scratch = _scratch(spec)
+    scratch.rmdir()
     try:
-        view = MirrorView(spec, place)
+        view = MirrorView(spec, scratch)
     except OSError as error:
         raise StepFailed(f"The folder {spec.root} cannot be copied: {error.strerror}.") from error
     except TooLarge:
-        remove(place)
+        remove(scratch)
         return TurnView()
     view.make_folder(folder or spec.root)
     return view
@@ -151,9 +151,9 @@ def _works(view: OverlayView) -> bool:
 def _scratch(spec: ViewSpec) -> Path:
     """A new folder for the private layer: where whoever started the runner says, or `step.json`."""
     given = os.environ.get("CONVECT_SCRATCH")
-    for place in ([Path(given, "view")] if given else []) + list(spec.scratch):
+    for folder in ([Path(given, "view")] if given else []) + list(spec.scratch):
         with contextlib.suppress(OSError):
-            remove(place)
-            place.mkdir(mode=0o700, parents=True)
-            return place
+            remove(folder)
+            folder.mkdir(mode=0o700, parents=True)
+            return folder
     raise StepFailed("There is no folder in which the step could keep what it writes.")

@@ -22,7 +22,7 @@ MOST_FILES = 5000
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What lies outside of the project, and of which a step has its own version as well."""
+    """What is outside the project, and of which a step has its own version as well."""
 
     name: str
     """The path of the link in the project that leads there; else how files in it are called."""
@@ -77,7 +77,7 @@ class ViewSpec:
             outside=tuple(
                 Outside(item["name"], Path(item["path"]), bool(item["is_link"]))
                 for item in data.get("outside") or ()
-                if os.access(item["path"], os.R_OK)  # in a pod it may not be there
+                if os.access(item["path"], os.R_OK)  # in a pod it might not exist
             ),
         )
 
@@ -98,7 +98,7 @@ class View(ABC):
     guard: Sequence[Sequence[str]] = ()
     """What must not be written, and the exceptions, where the view cannot see to it itself."""
     read_only: Sequence[Path] = ()
-    """What lies outside of the project and could not be copied for the step."""
+    """What is outside the project and could not be copied for the step."""
 
     @abstractmethod
     def path(self, path: Path) -> Path:
@@ -118,7 +118,7 @@ class View(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Remove it, once nobody is inside any more."""
+        """Remove it, once nobody is inside it."""
 
 
 def live_in(outside: Outside, spec: ViewSpec) -> list[str]:
@@ -187,9 +187,9 @@ def remove(folder: Path) -> None:
     """Remove a tree, also the folder without any rights that an overlay leaves behind."""
     if not os.path.lexists(folder):
         return
-    for place, names, _ in os.walk(folder):
+    for parent, names, _ in os.walk(folder):
         for name in names:
-            path = Path(place, name)
+            path = Path(parent, name)
             if not path.is_symlink():
                 with contextlib.suppress(OSError):
                     path.chmod(0o700)

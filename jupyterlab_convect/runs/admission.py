@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Queue(Generic[T]):
+class AdmissionQueue(Generic[T]):
     """Items stand in lines; one line for all that ask for the same.
 
     When the first of a line does not fit, nobody in it does, so that a look at the

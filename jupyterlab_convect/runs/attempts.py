@@ -1,11 +1,7 @@
-"""What an attempt is told (`step.json`), what it tells (`outputs.json`), and what to make of it."""
+"""How an attempt ended: what it left (`outputs.json`), and what to make of it."""
 
 from __future__ import annotations
 
-import contextlib
-import posixpath
-import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,15 +9,13 @@ from typing import Literal
 
 from ..errors import ConvectError
 from ..json_text import is_number, number
-from ..pipeline.plan import Json, Step
+from ..pipeline.plan import Json
 from ..runtimes.base import StepStatus
-from .files import read_json
-from .model import Run, State
-from .project import working_folder
-from .snapshots import Snapshots
+from .json_files import read_json
+from .model import State
 
-SOURCE = "source.txt"
-
+INTERRUPTED = "The pod was stopped from outside."
+"""What a runner leaves that only knows of a signal; the runtime may know why it came."""
 LAST_TIME = 1e11
 """Seconds; a moment that no calendar knows is damage."""
 
@@ -55,104 +49,6 @@ class Verdict:
     reason: str | None = None
     detail: str | None = None
     outcome: Outcome | None = None
-
-
-def describe(
-    run: Run,
-    step: Step,
-    attempt: int,
-    folder: Path,
-    upstream: Mapping[str, tuple[Step, Path, list[FileFact]]],
-    expected: float | None,
-    snapshots: Snapshots,
-) -> dict[str, Json]:
-    """The content of `step.json` for a bound step whose attempt lives in `folder`.
-
-    `upstream` has each result it builds on: the step, the folder of its attempt, its files.
-    Where the step has a view of the project, that is still missing.
-    """
-    root = Path(run.request.root)
-    source = None if step.path is None else root / step.path
-    described: dict[str, Json] = {
-        "run": {"id": run.id, "name": run.name},
-        "step": step.id,
-        "attempt": attempt,
-        "kind": step.kind,
-        "source": None if source is None else str(source),
-        "copy": _copy(snapshots, step),
-        "digest": step.digest,
-        "folder": str(working_folder(run.plan, step, root, folder)),
-        "inputs": [
-            {"from": str(origin), "to": target}
-            for target, origin in _inputs(run, step, upstream, snapshots).items()
-        ],
-        "kernel": step.kernel,
-        "parameters": dict(step.parameters),
-        "computed": list(step.computed),
-        "command": list(step.command),
-        "env": dict(step.env),
-        "outputs": list(step.outputs),
-        "metrics": dict(step.metrics),
-        "timeout": step.timeout,
-        "expected": expected,
-    }
-    return described | _component(run, step, folder) if step.kind == "component" else described
-
-
-def _copy(snapshots: Snapshots, step: Step) -> str | None:
-    """Where the source is kept as it was at submit."""
-    kept = None if step.digest is None else snapshots.object(step.digest)
-    return str(kept) if kept is not None and kept.exists() else None
-
-
-def keep_source(snapshots: Snapshots, step: Step, folder: Path) -> None:
-    """Show a script as it is executed: unlike a notebook, it leaves no copy of itself."""
-    if step.kind == "script" and step.digest is not None:
-        with contextlib.suppress(OSError):  # whoever runs it says what is wrong with it
-            shutil.copyfile(snapshots.object(step.digest), folder / SOURCE)
-
-
-def _component(run: Run, step: Step, folder: Path) -> dict[str, Json]:
-    """A component renders its own command, from what it is given, when it starts."""
-    definition = run.plan.components[step.component or ""]
-    given = {
-        "definition": definition,
-        "arguments": dict(step.parameters),
-        "image": step.image,
-        "secrets": [secret.env for secret in step.secrets],
-        "root": run.request.root,
-    }
-    return {
-        "parameters": {},
-        "command": [sys.executable, "-m", "jupyterlab_convect.catalog.execute", str(folder)],
-        "outputs": [*step.outputs, *(["outputs"] if definition.get("outputs") else [])],
-        "component": given,
-    }
-
-
-def _inputs(
-    run: Run,
-    step: Step,
-    upstream: Mapping[str, tuple[Step, Path, list[FileFact]]],
-    snapshots: Snapshots,
-) -> dict[str, Path]:
-    """What has to be put into the working folder, because it is not there by itself."""
-    isolated = step.working_folder == "isolated" and step.kind != "component"
-    placed: dict[str, Path] = {}
-    if isolated:
-        root = Path(run.request.root)
-        home = posixpath.dirname(step.path or run.plan.path or "")
-        for file in step.dependencies:
-            relative = posixpath.relpath(file.path, home or ".")
-            target = file.path if relative.startswith("..") else relative
-            kept = snapshots.object(file.digest)
-            placed[target] = kept if kept.exists() else root / file.path
-    for other, folder, files in upstream.values():
-        # What a component leaves is handed on by its path, not by its place in a folder.
-        if other.kind != "component" and (isolated or other.working_folder == "isolated"):
-            for fact in files:
-                placed[str(fact["path"])] = folder / "files" / str(fact["path"])
-    return placed
 
 
 def read_outcome(folder: Path) -> Outcome | None:
@@ -218,7 +114,9 @@ def judge(
         if status.state == "succeeded":
             return Verdict("failed", "It ended without leaving a result.", status.detail)
         state: State = status.state
-        reason = status.reason or _DEFAULT_REASONS.get(state, "It ended without a reason.")
+        reason = status.reason or _DEFAULT_REASONS.get(state, "It ended without giving a reason.")
+    elif outcome.reason == INTERRUPTED and status.state in ("failed", "cancelled"):
+        state, reason = status.state, status.reason or INTERRUPTED
     else:
         state = outcome.state
         reason = outcome.reason or status.reason or _DEFAULT_REASONS.get(state, "")
@@ -234,5 +132,5 @@ def judge(
 _DEFAULT_REASONS: Mapping[State, str] = {
     "failed": "It failed and gave no reason.",
     "cancelled": "It was stopped from outside.",
-    "lost": "It cannot be found any more, so nobody knows how it ended.",
+    "lost": "It can no longer be found, so how it ended is unknown.",
 }

@@ -1,7 +1,7 @@
 """Drives one run: decides, writes the decision down, then acts on it.
 
 All of a driver's memory follows from the run folder. A host that was killed, or that
-could not write, is followed by a driver that reads the folder and goes on.
+could not write, is followed by a driver that reads the folder and continues.
 """
 
 from __future__ import annotations
@@ -11,32 +11,50 @@ import contextlib
 import errno
 import functools
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ..errors import ConvectError
-from ..pipeline.plan import Json, Step
-from ..run_files import make_folder
-from ..runner.turns import end_turn, turn_mark
-from ..runtimes.base import Attempt, StepRuntime, StepStatus
-from .attempts import Outcome, Verdict, describe, judge, keep_source
-from .endings import conclusion, skipped_because
-from .events import AttemptEnd, AttemptStart, Event, RunEnd, RunFiles, RunStart, StepEnd, StepWait
-from .files import plain, remove_drafts, write_json
+from ..errors import ConvectError, words_of
+from ..pipeline.expressions import Unavailable
+from ..pipeline.plan import Json, Plan, Step
+from ..runner.shared_folder import end_turn, turn_mark
+from ..runtimes.base import Attempt, GraphRuntime, StepStatus
+from .active_attempt import ActiveAttempt
+from .attempts import Outcome, Verdict, judge
+from .events import (
+    AttemptEnd,
+    AttemptStart,
+    Event,
+    GroupEnd,
+    RunEnd,
+    RunFiles,
+    RunStart,
+    StepEnd,
+    StepWait,
+)
+from .json_files import remove_drafts
 from .lease import Lease
 from .made import remove_unfinished, see_to_files
-from .model import ENDED, GOOD, AttemptState, Run, State, StepState
-from .project import describe_view, in_view, turns_folder, working_folder
+from .model import ENDED, AttemptState, Run, State, StepState
+from .order import NOTHING_RAN, End, UnitState, conclusion, skips, survives_stop
+from .poller import Poller
+from .project import turns_folder, working_folder
 from .put_back import PutBack
-from .restoring import restore
-from .results import Results
-from .selection import Choice
+from .rest import rest_of
+from .reuse import EarlierRuns, RunResults, restore
+from .run_limits import owner_of
+from .selection import Choice, top_of
 from .snapshots import Snapshot
-from .supervisor import Active, Host, Supervisor
+from .step_file import write_step
+from .store import Store
+from .walk import Begin, Commit, Finish, Walk
+
+CLEAN_UP = 300.0
+"""Seconds that steps which always run have after a stop."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +68,20 @@ class Ready:
     expected: float | None
 
 
+class Host(Protocol):
+    """What the driver of a run needs of the engine."""
+
+    store: Store
+
+    def enqueue(self, ready: Ready) -> None: ...
+    def guarded(self, driver: Driver) -> AbstractContextManager[None]: ...
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
+    def later(self, delay: float, driver: Driver, work: Callable[[], None]) -> None: ...
+    def changed(self, run_id: str) -> None: ...
+    def finished(self, driver: Driver) -> None: ...
+    def complain(self, message: str, error: BaseException) -> None: ...
+
+
 class Driver:
     """The host calls the public methods inside `guarded`."""
 
@@ -57,92 +89,105 @@ class Driver:
         self,
         host: Host,
         run: Run,
-        runtime: StepRuntime,
+        poller: Poller,
         lease: Lease,
         choice: Choice,
         hopeless: str | None = None,
     ) -> None:
-        """`hopeless` says why nobody can go on with the run: what runs is stopped, and it ends."""
+        """`hopeless` says why nobody can continue the run: what runs is stopped, and it ends."""
+        self.host = host
         self.run = run
-        self.runtime = runtime
+        self.poller = poller
+        self.runtime = poller.runtime
         self.lease = lease
         self.state = host.store.read(run.id).state
         self.gone = False
         """The run has ended, or somebody else drives it."""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.actives: dict[str, Active] = {}
-        self._host = host
+        self.actives: dict[str, ActiveAttempt] = {}
         self._choice = choice
         self._hopeless = hopeless
-        self._results = Results(host.store, run, choice.leave)
-        self._steps = {step.id: step for step in run.plan.steps}
-        self._followers: dict[str, list[str]] = {}
-        for step in run.plan.steps:
-            for upstream in step.after:
-                self._followers.setdefault(upstream, []).append(step.id)
-        self._missing: dict[str, int] = {}
-        """How many results each step still waits for."""
-        self._left = 0
-        """How many steps have not ended."""
-        self._due: deque[str] = deque()
-        """Steps that wait for nothing any more."""
+        self._results = RunResults(host.store, run, choice.leave)
+        self._graph = self.state.graph
+        self._earlier = EarlierRuns(host.store)
+        self._walk = Walk(run, self.state, choice, self._earlier)
         self._queued: dict[str, Ready] = {}
+        self._taking_over: set[str] = set()
+        """Units whose earlier results were asked for and have not been taken over yet."""
+        self._held: list[str] = []
+        """Steps that could begin, but for files of those, which may lie far above them."""
         self._putting = False
         """What the run made is being put into the project."""
-        self._supervisor = Supervisor(host, self)
 
     def begin(self) -> None:
-        """Start the run, or go on with it from whatever state it is in."""
-        plan, steps = self.run.plan, self.state.steps
+        """Start the run, or continue it from whatever state it is in."""
+        graph = self._graph
         if self.state.started is None:
             now = time.time()
-            leave = [step.id for step in plan.steps if step.id in self._choice.leave]
-            not_asked = [StepEnd(now, step_id, "skipped", "Not asked for.") for step_id in leave]
+            why, leave = "Not part of this partial run.", self._choice.leave
+            left_out = [(unit, ()) for unit in graph.children[None] if unit in leave]
+            not_asked = [
+                end for key in left_out for end in skips(self.state, key, why, now, by_rule=False)
+            ]
             chosen = (sorted(self._choice.execute), self._choice.reuse) if self._is_partial else ()
             self.commit(RunStart(now, *chosen), *not_asked)
-        self._left = sum(step.state not in ENDED for step in steps.values())
-        for step in plan.steps:
-            self._missing[step.id] = sum(
-                upstream not in self._choice.leave and steps[upstream].state not in GOOD
-                for upstream in step.after
-            )
-        for step in plan.steps:
-            if steps[step.id].state in ENDED - GOOD and step.id not in self._choice.leave:
-                self._skip_followers(step.id)
-        for step_id, place in self._choice.reuse.items():
-            if steps[step_id].state not in ENDED:
-                self._take_over(step_id, place, f"Taken over from run {place[:25]}, as asked.")
-        for step in plan.steps:
-            if step.id in self._choice.execute and steps[step.id].state not in ENDED:
-                self._pick_up(steps[step.id])
+        tried = self._walk.begin(self.state)
+        self._taking_over = {unit for unit in self._choice.reuse if not self._has_ended(unit)}
+        for unit_id, source in self._choice.reuse.items():
+            if not graph.is_group(unit_id) and unit_id in self._taking_over:
+                self._take_over(unit_id, source, f"Reused from run {source[:25]}, as requested.")
+        for step in tried:
+            self._pick_up(step)
         self.heed()
 
     def heed(self) -> None:
         """Do what has been asked since the last time: stop the run or some of its steps."""
-        self.state = self._host.store.read(self.run.id).state
-        asked = [
-            step
-            for step in self.state.steps.values()
-            if (self._hopeless or self.state.stopping or step.stopping) and step.state not in ENDED
-        ]
+        self.state = self.host.store.read(self.run.id).state
+        state, now = self.state, time.time()
+        asked = [step for step in state.steps.values() if self._is_to_stop(step, now)]
         end: tuple[State, str] = ("cancelled", "Stopped.")
         if self._hopeless:
             end = ("skipped", self._hopeless)
-        now = time.time()
-        idle = [step.id for step in asked if step.id not in self.actives]
-        if idle:
-            self._end_steps(*(StepEnd(now, step_id, *end) for step_id in idle))
+        ends: list[End] = [
+            StepEnd(now, step.id, *end) for step in asked if step.id not in self.actives
+        ]
+        for group in state.groups.values():  # One that has not begun may have no steps at all.
+            if group.started is None and self._is_to_stop(group, now):
+                ends.append(GroupEnd(now, group.id, *end))
+        if ends:
+            self._end(*ends)
         for step in asked:
             if active := self.actives.get(step.id):
-                self._supervisor.stop(active, "asked")
+                active.stop("asked")
         self._settle()
+
+    def _is_to_stop(self, unit: UnitState, now: float) -> bool:
+        if unit.state in ENDED:
+            return False
+        if self._hopeless or unit.stopping:
+            return True
+        asked = self.state.stop_asked
+        if asked is None:
+            return False
+        return now > asked + CLEAN_UP or not survives_stop(self.state, unit)
 
     def launch(self, ready: Ready) -> None:
         """Start an attempt that has been let in."""
         attempt = ready.attempt
         del self._queued[attempt.step.id]
         try:
-            self._write_step(ready)
+            snapshots, expected = self.host.store.snapshots, ready.expected
+            results, snapshot = self._results, self._snapshot
+            write_step(
+                attempt,
+                self.run,
+                self.state,
+                results,
+                snapshots,
+                snapshot,
+                expected,
+                for_all=self._is_whole,
+            )
             self.commit(
                 AttemptStart(
                     time.time(),
@@ -155,14 +200,14 @@ class Driver:
             )
         except ConvectError as error:
             self.runtime.release(attempt)
-            self._end_steps(StepEnd(time.time(), attempt.step.id, "failed", error.sentence))
+            self._end(StepEnd(time.time(), attempt.step.id, "failed", error.sentence))
             self._settle()
             return
         except BaseException:
             self.runtime.release(attempt)
             raise
-        self.actives[attempt.step.id] = active = Active(self, attempt)
-        self._supervisor.start(active)
+        self.actives[attempt.step.id] = active = ActiveAttempt(self, attempt)
+        active.start()
 
     def is_waiting(self, ready: Ready) -> bool:
         """Whether the step still wants to start."""
@@ -173,134 +218,154 @@ class Driver:
         if step.state != "queued" or step.reason != reason:
             self.commit(StepWait(time.time(), step.id, "queued", reason))
 
-    def hear(self, active: Active, status: StepStatus) -> None:
-        """Take in what the runtime says of an attempt."""
-        if active.over:
-            return
-        if status.state not in ENDED:
-            self._supervisor.note(active, status)
-            return
-        attempt = active.attempt
-        verdict = judge(status, attempt.folder, active.known.stopping, attempt.step.timeout)
-        self.finish(active, verdict)
-
-    def check_time(self, active: Active, now: float) -> None:
-        self._supervisor.check_time(active, now)
-
-    def finish(self, active: Active, verdict: Verdict) -> None:
+    def finish(self, active: ActiveAttempt, verdict: Verdict) -> None:
         """An attempt has ended, this way."""
-        if not active.over:
-            self._finish_attempt(active, verdict)
-            self._settle()
-
-    def starting(self) -> list[Active]:
-        """The attempts that are just being started."""
-        return [
-            active
-            for active in self.actives.values()
-            if active.task is not None and not active.task.done()
-        ]
+        self._finish_attempt(active, verdict)
+        self._settle()
 
     def let_go(self) -> None:
         """Forget the run; its steps go on."""
         self.gone = True
         for active in self.actives.values():
-            active.over = True
-            self._host.unwatch(active)
-            self.runtime.release(active.attempt)
+            active.let_go()
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Whatever goes wrong inside, the run is picked up again from its folder."""
+        return self.host.guarded(self)
 
     @property
     def _is_partial(self) -> bool:
-        return len(self._choice.execute) < len(self.run.plan.steps)
+        return len(self._choice.execute) < len(self._graph.children[None])
 
     def commit(self, *events: Event) -> None:
         if not self.lease.is_sure():
-            raise OSError(errno.ESTALE, "Somebody else drives the run now")
-        self.state = self._host.store.append(self.run.id, *events)
-        self._host.changed(self.run.id)
+            raise OSError(errno.ESTALE, "Another process drives the run now")
+        self.state = self.host.store.append(self.run.id, *events)
+        self.host.changed(self.run.id)
 
     def _settle(self) -> None:
-        """See to the steps that wait for nothing any more, and end the run after the last one."""
-        while self._due:
-            self._make_ready(self._due.popleft())
-        if self._left == 0 and not self.gone and not self._putting:
+        """See to what waits for nothing any more, and end the run after the last step."""
+        if not self._taking_over:
+            held, self._held = self._held, []
+            for step_id in held:
+                if not self._has_ended(step_id):
+                    self._make_ready(step_id)
+        while (decision := self._walk.next(self.state)) is not None:
+            match decision:
+                case Begin(step_id) if self._has_to_wait(step_id):
+                    self._held.append(step_id)
+                case Begin(step_id):
+                    self._make_ready(step_id)
+                case Commit(events):
+                    self.commit(*events)
+                case Finish(ends):
+                    self._end(*ends)
+        if self._walk.is_over and not self.gone and not self._putting:
             if self.state.files is None and any(step.made for step in self.state.steps.values()):
                 self._putting = True
-                self._host.spawn(self._see_to_files())
+                self.host.spawn(self._see_to_files())
                 return
             now = time.time()
             self.commit(
                 RunEnd(now, "failed", self._hopeless)
                 if self._hopeless
-                else conclusion(self.run, self.state, now)
+                else conclusion(self.state, now)
             )
             if self._snapshot is not None:
-                turns = turns_folder(self._host.store.snapshots)
+                turns = turns_folder(self.host.store.snapshots)
                 end_turn(turn_mark(turns, Path(self._snapshot.root)), self.run.id)
             self.gone = True
-            self._host.finished(self)
+            self.host.finished(self)
+
+    def _has_to_wait(self, step_id: str) -> bool:
+        """Whether a step would miss files that are still being taken over."""
+        node = self.state.steps[step_id].node
+        return bool(self._taking_over) and top_of(self._graph, node) not in self._choice.reuse
+
+    def _has_ended(self, name: str) -> bool:
+        return (self.state.steps.get(name) or self.state.groups[name]).state in ENDED
 
     async def _see_to_files(self) -> None:
         """Put what the run made into the project, unless it is one of many, and then end it."""
-        alone = self.run.request.sweep is None
+        alone = owner_of(self.run.request) is None
         try:
             result = await asyncio.to_thread(
-                see_to_files, self._host.store, self.run.id, alone=alone
+                see_to_files, self.host.store, self.run.id, alone=alone
             )
         except Exception as error:  # Whatever it is, the run ends, and says so.
-            self._host.complain(f"The files of run {self.run.id}", error)
-            result = PutBack(kept={".": _words(error)})
-        with self._host.guarded(self):
+            self.host.complain(f"The files of run {self.run.id}", error)
+            result = PutBack(kept={".": words_of(error)})
+        with self.guarded():
             if not self.gone:
                 self.commit(RunFiles(time.time(), result.put, result.kept))
                 self._putting = False
                 self._settle()
 
     def _pick_up(self, step: StepState) -> None:
-        """Go on with a step that has not ended, wherever the last driver left it."""
-        last = step.attempts[-1] if step.attempts else None
-        if last is None:
-            if not self._missing[step.id]:
-                self._due.append(step.id)
-        elif last.state in ENDED:
-            attempt = self._attempt(self._steps[step.id], last.attempt)
+        """Go on with a step that has been tried, wherever the last driver left it."""
+        last = step.attempts[-1]
+        if last.state in ENDED:
+            attempt = self._attempt(self._graph.step(step.node, step.item), last.attempt)
             status = StepStatus(attempt.key, last.state, last.reason, last.detail)
             verdict = judge(status, attempt.folder, last.stopping, attempt.step.timeout)
             self._after_attempt(step.id, verdict, last.ended or time.time())
         else:
-            self._find_again(step.id, last)
+            self._find_again(step, last)
 
-    def _make_ready(self, step_id: str) -> None:
+    def _make_ready(self, step_id: str, *, may_take_over: bool = True) -> None:
         """All that the step waits for is there: bind it, reuse a result, or queue it."""
         known = self.state.steps[step_id]
-        if known.state in ENDED:
-            return
+        if may_take_over and not known.attempts:
+            source = self._result_of_earlier_run(known)
+            if source is not None:
+                as_asked = f"Reused from run {source[:25]}, as requested."
+                self._take_over(step_id, source, as_asked, partial(self._execute_instead, step_id))
+                return
         try:
-            step = self._results.bind(self._steps[step_id], self.state)
+            step = self._results.bind(step_id, self.state)
             parts = self._results.parts(step, self.state)
-        except ConvectError as error:
-            self._end_steps(StepEnd(time.time(), step_id, "failed", error.sentence))
+        except Unavailable:
+            self._end(StepEnd(time.time(), step_id, "skipped", NOTHING_RAN, by_rule=True))
             return
-        if known.attempts:
+        except ConvectError as error:
+            self._end(StepEnd(time.time(), step_id, "failed", error.sentence))
+            return
+        if known.attempts or self._is_whole:
             self._enqueue(step, parts, known.cache)
             return
-        place, cache = self._results.earlier(step, parts)
-        if place is None:
+        source, cache = self._results.earlier(step, parts, known.item)
+        if source is None:
             self._enqueue(step, parts, cache)
         else:
-            self._take_over(step_id, place, cache, partial(self._enqueue, step, parts))
+            self._take_over(step_id, source, cache, partial(self._enqueue, step, parts))
+
+    def _execute_instead(self, step_id: str, why: str) -> None:
+        """What was to be taken over is gone: the step of a group is executed again."""
+        self._make_ready(step_id, may_take_over=False)
+
+    def _result_of_earlier_run(self, step: StepState) -> str | None:
+        """Where the result of a step in a group lies that a partial run takes over."""
+        if self._graph.steps[step.node].group is None and not step.item:
+            return None
+        source = self._choice.reuse.get(top_of(self._graph, step.node))
+        if source is not None:
+            return self._earlier.source(source.partition("/")[0], step, self.state)
+        of = self.run.request.of
+        if self.run.request.select.mode == "failed" and of is not None and not self._is_whole:
+            return self._earlier.source(of, step, self.state)
+        return None
 
     def _enqueue(self, step: Step, parts: dict[str, str], cache: str | None) -> None:
         number = len(self.state.steps[step.id].attempts) + 1
-        expected = self._results.expected(step.id)
+        expected = self._results.expected(self.state.steps[step.id])
         ready = Ready(self, self._attempt(step, number), parts, cache, expected)
         self._queued[step.id] = ready
-        self._host.enqueue(ready)
+        self.host.enqueue(ready)
 
     def _take_over(
         self,
         step_id: str,
-        place: str,
+        source: str,
         cache: str,
         otherwise: Callable[[str], None] | None = None,
     ) -> None:
@@ -308,9 +373,9 @@ class Driver:
 
         When that does not work out, do what `otherwise` says, or fail the step.
         """
-        found = self._results.at(place, step_id)
+        found = self._results.at(source, step_id)
         if found is None:
-            why = f"The result in run {place.partition('/')[0]} is not complete any more."
+            why = f"The result in run {source.partition('/')[0]} is no longer complete."
             self._give_up_reuse(step_id, why, otherwise)
             return
         folder, outcome = found
@@ -324,13 +389,15 @@ class Driver:
             metrics=outcome.metrics,
             parameters=outcome.parameters,
             cache=cache,
-            source=place,
+            source=source,
         )
-        take_over = asyncio.to_thread(self._keep_result, place, self._steps[step_id], outcome)
-        self._host.spawn(self._restore(take_over, end, otherwise))
+        known = self.state.steps[step_id]
+        step = self._graph.step(known.node, known.item)
+        take_over = asyncio.to_thread(self._keep_result, source, step, outcome)
+        self.host.spawn(self._restore(take_over, end, otherwise))
 
-    def _keep_result(self, place: str, step: Step, outcome: Outcome) -> None:
-        folder = self._results.keep(place, step.id)
+    def _keep_result(self, source: str, step: Step, outcome: Outcome) -> None:
+        folder = self._results.keep(source, step.id)
         self._results.remember(step.id, folder, outcome)
         if self._snapshot is None and step.working_folder != "isolated":
             root = Path(self.run.request.root)
@@ -346,12 +413,12 @@ class Driver:
         try:
             await take_over
         except Exception as error:  # Whatever it is, the step is executed, or fails and says so.
-            why = f"The files of the earlier result cannot be copied: {_words(error)}."
-        with self._host.guarded(self):
+            why = f"The files of the earlier result cannot be copied: {words_of(error)}."
+        with self.guarded():
             if self.gone or self.state.steps[end.step].state in ENDED:
                 return
             if why is None:
-                self._end_steps(replace(end, time=time.time()))
+                self._end(replace(end, time=time.time()))
             else:
                 self._give_up_reuse(end.step, why, otherwise)
             self._settle()
@@ -360,53 +427,50 @@ class Driver:
         self, step_id: str, why: str, otherwise: Callable[[str], None] | None
     ) -> None:
         if otherwise is None:
-            self._end_steps(StepEnd(time.time(), step_id, "failed", why))
+            self._end(StepEnd(time.time(), step_id, "failed", why))
         else:
             otherwise(f"Not reused: {why}")
-
-    def _write_step(self, ready: Ready) -> None:
-        attempt = ready.attempt
-        upstream = self._results.upstream(attempt.step)
-        make_folder(attempt.folder)
-        snapshots = self._host.store.snapshots
-        content = describe(
-            self.run,
-            attempt.step,
-            attempt.number,
-            attempt.folder,
-            upstream,
-            ready.expected,
-            snapshots,
-        )
-        is_component = attempt.step.kind == "component"
-        if self._snapshot is not None and (is_component or in_view(attempt.step)):
-            made = self._results.made(attempt.step)
-            layers = [(folder, files) for _, folder, files in made]
-            view = describe_view(snapshots, self._snapshot, layers, attempt.folder)
-            content["notices"] = self._results.overlaps(made)
-            # A component has a folder of its own, and takes single files from the project.
-            (content["component"] if is_component else content)["view"] = view
-        keep_source(snapshots, attempt.step, attempt.folder)
-        write_json(attempt.folder / "step.json", content)
 
     @functools.cached_property
     def _snapshot(self) -> Snapshot | None:
         digest = self.run.snapshot
-        return None if digest is None else self._host.store.snapshots.read(digest)
+        return None if digest is None else self.host.store.snapshots.read(digest)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the runtime is handed the graph as a whole, and reuses nothing by itself."""
+        return isinstance(self.runtime, GraphRuntime)
+
+    @functools.cached_property
+    def _plan(self) -> Plan:
+        """The plan as the runtime gets it."""
+        if self._is_whole and self._is_partial:
+            return rest_of(self.run, self.state, self._choice.execute)
+        return self.run.plan
 
     def _attempt(self, step: Step, number: int, handle: Json = None) -> Attempt:
-        folder = self._host.store.attempt_folder(self.run.id, step.id, number)
-        return Attempt(self.run.id, step, number, folder, handle)
+        folder = self.host.store.attempt_folder(self.run.id, step.id, number)
+        return Attempt(
+            self.run.id,
+            step,
+            number,
+            folder,
+            handle,
+            root=Path(self.run.request.root),
+            plan=self._plan,
+            runs=self.host.store.folder,
+            options=self.run.request.options,
+        )
 
-    def _find_again(self, step_id: str, last: AttemptState) -> None:
-        step = self._steps[step_id]
-        with contextlib.suppress(ConvectError):
-            step = self._results.bind(step, self.state)
+    def _find_again(self, known: StepState, last: AttemptState) -> None:
+        step = self._graph.step(known.node, known.item)
+        with contextlib.suppress(ConvectError, Unavailable):
+            step = self._results.bind(known.id, self.state)
         attempt = self._attempt(step, last.attempt, last.handle)
-        self.actives[step_id] = active = Active(self, attempt)
-        self._supervisor.find_again(active)
+        self.actives[known.id] = active = ActiveAttempt(self, attempt)
+        active.find_again()
 
-    def _finish_attempt(self, active: Active, verdict: Verdict) -> None:
+    def _finish_attempt(self, active: ActiveAttempt, verdict: Verdict) -> None:
         step_id, number = active.attempt.step.id, active.attempt.number
         outcome, now = verdict.outcome, time.time()
         if outcome is not None:
@@ -425,16 +489,15 @@ class Driver:
             outcome.ended if outcome else now,
         )
         self._after_attempt(step_id, verdict, now, end)
-        active.over = True
         del self.actives[step_id]
-        self._host.unwatch(active)
-        self.runtime.release(active.attempt)
+        active.let_go()
 
     def _after_attempt(self, step_id: str, verdict: Verdict, ended: float, *events: Event) -> None:
         """Try again, or end the step the way its last attempt ended."""
-        step, retries = self.state.steps[step_id], self._steps[step_id].retries
+        step = self.state.steps[step_id]
+        retries = self._graph.steps[step.node].retries
         tried, now = len(step.attempts), time.time()
-        stopping = step.stopping or self.state.stopping
+        stopping = self._is_to_stop(step, now)
         if verdict.state == "failed" and tried <= retries.count and not stopping:
             delay = max(ended + retries.delay * retries.factor ** (tried - 1) - now, 0.0)
             reason = (
@@ -442,7 +505,7 @@ class Driver:
                 f"The next one starts in {delay:.3g} s."
             )
             self.commit(*events, StepWait(now, step_id, "waiting", reason))
-            self._host.later(delay, self, partial(self._try_again, step_id))
+            self.host.later(delay, self, partial(self._try_again, step_id))
             return
         reason = verdict.reason or ""
         if verdict.state == "failed" and tried > 1:
@@ -461,48 +524,20 @@ class Driver:
             notices=notices,
             made=made,
         )
-        self._end_steps(end, before=events)
+        self._end(end, before=events)
 
     def _try_again(self, step_id: str) -> None:
-        self._due.append(step_id)
+        self._walk.again(self.state.steps[step_id])
         self._settle()
 
-    def _end_steps(self, *ends: StepEnd, before: tuple[Event, ...] = ()) -> None:
-        """Write down how steps ended, and note what follows from it for `_settle`."""
+    def _end(self, *ends: End, before: tuple[Event, ...] = ()) -> None:
+        """Write down how steps and groups ended, and note what follows from it for `_settle`."""
+        if not (ends or before):
+            return
         self.commit(*before, *ends)
-        self._left -= len(ends)
         for end in ends:
-            self._queued.pop(end.step, None)
-            if end.state not in GOOD:
-                self._skip_followers(end.step)
-                continue
-            for follower in self._followers.get(end.step, ()):
-                self._missing[follower] -= 1
-                if not self._missing[follower] and follower in self._choice.execute:
-                    self._due.append(follower)
-
-    def _skip_followers(self, culprit: str) -> None:
-        now, steps = time.time(), self.state.steps
-        reason = skipped_because(steps[culprit])
-        ends: dict[str, StepEnd] = {}
-        left = list(self._followers.get(culprit, ()))
-        while left:
-            step_id = left.pop()
-            step = steps[step_id]
-            if step_id not in ends and step.state not in ENDED and not is_under_way(step):
-                ends[step_id] = StepEnd(now, step_id, "skipped", reason)
-                left += self._followers.get(step_id, ())
-        if ends:
-            self.commit(*ends.values())
-            self._left -= len(ends)
-
-
-def is_under_way(step: StepState) -> bool:
-    """Whether an attempt at it has been started that has not ended."""
-    return bool(step.attempts) and step.attempts[-1].state not in ENDED
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, ConvectError):
-        return error.sentence.rstrip(".")
-    return plain(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            name = end.step if isinstance(end, StepEnd) else end.group
+            self._queued.pop(name, None)
+            self._taking_over.discard(name)
+            unit = self.state.steps.get(name) or self.state.groups[name]
+            self._walk.ended(unit, self.state)

@@ -11,25 +11,27 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any
 
 from ..background import Health, explain, forever
-from ..errors import ConvectError, Missing, Refused
+from ..errors import Conflict, ConvectError, Missing, Refused, words_of
 from ..pools import run_in
-from ..runtimes.base import Runtime, StepRuntime
-from .admission import Queue
+from ..runtimes.base import GraphRuntime, Runtime, StepRuntime
+from .admission import AdmissionQueue
 from .driver import Driver, Ready
 from .events import RunWait
-from .files import plain
-from .gates import Gates
+from .graph import Graph
+from .index import Query
 from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
-from .news import Listener, News
-from .open_run import place_of
-from .selection import Choice, choose, choose_all
+from .notifications import Listener, Notifications
+from .poller import Poller
+from .run_file import pipeline_name
+from .run_limits import RunLimits, owner_of
+from .selection import Choice, choose, choose_all, choose_from
 from .store import Store
-from .supervisor import Active
-from .watching import Watch
 
 HOLD_FIRST, HOLD_MOST = 1.0, 60.0
-"""Seconds until a run that could not go on is taken up again; they double."""
+"""Seconds until a run that could not continue is picked up again; they double."""
+MOST_EARLIER_RUNS = 50
+"""Runs that are looked at for results which a partial run takes over."""
 ADMITTING = "Starting steps that wait"
 
 
@@ -53,12 +55,12 @@ class Engine:
         self._drivers: dict[str, Driver] = {}
         self._held: dict[str, Lease] = {}
         self._holds: dict[str, float] = {}
-        self.gates = Gates(store.folder)
-        self._watches: dict[StepRuntime, Watch] = {}
-        self._queue: Queue[Ready] = Queue()
+        self.limits = RunLimits(store.folder)
+        self._pollers: dict[StepRuntime, Poller] = {}
+        self._queue: AdmissionQueue[Ready] = AdmissionQueue()
         self._newly_queued: list[Ready] = []
         self._admitting = False
-        self._news = News(store, self.log)
+        self._notifications = Notifications(store, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._beating: asyncio.Task[None] | None = None
@@ -81,11 +83,17 @@ class Engine:
         """Take over every run that has not ended and that nobody drives; their ids."""
         live = await asyncio.to_thread(self.store.live_runs)
         return [
-            run_id for run_id in live if not self.gates.is_waiting(run_id) and self._adopt(run_id)
+            run_id
+            for run_id in live
+            if not self.limits.is_waiting(run_id) and self._pick_up(run_id)
         ]
 
     async def stop(self, run_id: str, step: str | None = None) -> None:
         """Stop a run or one step, wherever it is driven; `wait` for its end."""
+        if step is not None:
+            runtime = self._runtime(self.store.read(run_id).run.runtime)
+            if isinstance(runtime, GraphRuntime):
+                raise Refused(f"{runtime.display_name} can stop only a run as a whole.")
         state = self.store.ask_stop(run_id, step)
         if driver := self._drivers.get(run_id):
             with self.guarded(driver):
@@ -112,16 +120,17 @@ class Engine:
 
         Changes that follow each other closely are told once.
         """
-        return self._news.listen(listener)
+        return self._notifications.listen(listener)
 
     async def close(self) -> None:
         """Let go of the runs; their steps go on, and whoever resumes next takes over."""
         self._closed = True
         for timer in self._timers:
             timer.cancel()
-        actives = [active for driver in self._drivers.values() for active in driver.starting()]
-        if tasks := [active.task for active in actives if active.task is not None]:
-            await asyncio.wait(tasks, timeout=5)
+        actives = (driver.actives.values() for driver in self._drivers.values())
+        tasks = [active.starting for each in actives for active in each]
+        if starting := [task for task in tasks if task is not None]:
+            await asyncio.wait(starting, timeout=5)
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
@@ -134,24 +143,14 @@ class Engine:
             with contextlib.suppress(OSError):
                 lease.give_back()
         self._drivers.clear()
-        self.gates.close()
-        self._news.tell()
+        self.limits.close()
+        self._notifications.tell()
         self.store.flush()
 
     def enqueue(self, ready: Ready) -> None:
         self._queue.put(_line(ready), ready.attempt.run, ready)
         self._newly_queued.append(ready)
         self.admit_soon()
-
-    def watch(self, active: Active) -> None:
-        self._watches[active.driver.runtime].add(active)
-
-    def unwatch(self, active: Active) -> None:
-        self._watches[active.driver.runtime].remove(active)
-        self.admit_soon()
-
-    def poll_soon(self, runtime: StepRuntime) -> None:
-        self._watches[runtime].wake()
 
     def admit_soon(self) -> None:
         if not (self._admitting or self._closed):
@@ -160,7 +159,7 @@ class Engine:
 
     @contextlib.contextmanager
     def guarded(self, driver: Driver) -> Iterator[None]:
-        """Whatever goes wrong while a run is driven, it is taken up again from its folder."""
+        """Whatever goes wrong while a run is driven, it is picked up again from its folder."""
         try:
             yield
         except Exception as error:
@@ -183,7 +182,7 @@ class Engine:
         self._timers.add(timer)
 
     def changed(self, run_id: str) -> None:
-        self._news.add(run_id)
+        self._notifications.add(run_id)
 
     def finished(self, driver: Driver) -> None:
         del self._drivers[driver.run.id]
@@ -191,11 +190,11 @@ class Engine:
         driver.ended.set_result(None)
         with contextlib.suppress(OSError):
             driver.lease.end()
-        asyncio.get_running_loop().call_soon(self._news.flush)
-        self._leave_gate(driver.run)
+        asyncio.get_running_loop().call_soon(self._notifications.flush)
+        self._leave_limit(driver.run)
 
     def complain(self, message: str, error: BaseException) -> None:
-        self.log.warning("%s: %s", message, _words(error), exc_info=_traced(error))
+        self.log.warning("%s: %s", message, words_of(error), exc_info=_traced(error))
 
     def _runtime(self, name: str) -> StepRuntime:
         try:
@@ -204,10 +203,11 @@ class Engine:
             raise Missing(f"There is no runtime {name!r}.", code="no-such-runtime") from None
         if not isinstance(runtime, StepRuntime):
             raise Refused(f"The runtime {name!r} does not run single steps.")
-        if runtime not in self._watches:
-            self._watches[runtime] = watch = Watch(self, runtime)
-            runtime.changed = watch.wake_from_anywhere
-            self.spawn(forever("Watching over steps", watch.look, self.health))
+        if runtime not in self._pollers:
+            poller = Poller(runtime, self.beat, self.health, self.admit_soon)
+            self._pollers[runtime] = poller
+            runtime.changed = poller.wake_from_anywhere
+            self.spawn(forever("Watching over steps", poller.look, self.health))
         return runtime
 
     def _choose(self, run: Run) -> Choice:
@@ -217,18 +217,30 @@ class Engine:
         self.store.flush()
 
         def last(step_id: str) -> str | None:
-            result = self.store.index.last_result(place_of(run), step_id)
+            result = self.store.index.last_result(pipeline_name(run), step_id)
             return f"{result.run}/{result.attempt}" if result else None
 
+        if of is None and select.mode != "failed" and Graph(run.plan).has_rules:
+            return choose_from(run.plan, select, self._earlier_runs(run))
         earlier = None if of is None else (of, self.store.read(of).state)
         return choose(run.plan, select, earlier, last)
+
+    def _earlier_runs(self, run: Run) -> Iterator[tuple[str, RunState]]:
+        """The user's own runs of the same pipeline, the newest first."""
+        path = run.plan.path
+        query = Query(path=path, name=None if path else run.plan.name, limit=MOST_EARLIER_RUNS)
+        for found in self.store.find(query).runs:
+            with contextlib.suppress(Missing, Conflict):
+                earlier, state = self.store.read(str(found["id"]))
+                if pipeline_name(earlier) == pipeline_name(run) and self.store.is_own(earlier.id):
+                    yield earlier.id, state
 
     def _chosen(self, run: Run, state: RunState) -> Choice:
         """What was chosen when the run began, or else what to choose now."""
         if state.execute is None:
             return self._choose(run)
-        everything = {step.id for step in run.plan.steps}
-        leave = frozenset(everything - state.execute - state.reuse.keys())
+        top = state.graph.children[None]
+        leave = frozenset(set(top) - state.execute - state.reuse.keys())
         return Choice(state.execute, state.reuse, leave)
 
     def _adopt(self, run_id: str, choice: Choice | None = None, *, asked: bool = False) -> bool:
@@ -238,7 +250,7 @@ class Engine:
         try:
             run, state = self.store.read(run_id)
             if state.state in ENDED:
-                self._leave_gate(run)
+                self._leave_limit(run)
                 return False
             if not (asked or self.store.is_own(run_id)):
                 return False  # what others may have written is shown, and never executed
@@ -247,7 +259,7 @@ class Engine:
                 return False
             lease = Lease.take(self.store.run_folder(run_id))
         except OSError as error:
-            sentence = f"The run {run_id} cannot be driven: {plain(error)}."
+            sentence = f"The run {run_id} cannot be driven: {words_of(error)}."
             if asked:
                 raise ConvectError(sentence, code="unwritable") from None
             self.log.warning(sentence)
@@ -256,31 +268,37 @@ class Engine:
             if asked:
                 raise
             if isinstance(error, Missing):
-                self.gates.forget(run_id)
-            self.log.warning("The run %s cannot be taken up: %s", run_id, error)
+                self.limits.forget(run_id)
+            self.log.warning("The run %s cannot be picked up: %s", run_id, error)
             return False
         if lease is None:
-            return False  # Until it has ended, it has its turn in the sweep all the same.
+            return False  # Until it has ended, it has its turn all the same.
         self._drive(run, lease, choice)
         return True
 
+    def _pick_up(self, run_id: str) -> bool:
+        """Drive a run if it can be; whatever is wrong with it stops no other."""
+        with self.health.guard(f"Picking up run {run_id}"):
+            return self._adopt(run_id)
+        return False
+
     def _may_begin(self, run: Run, state: RunState, asked: bool) -> bool:
-        """Whether it is the run's turn in its sweep; if not, it is called up when it is."""
-        sweep = run.request.sweep
-        if sweep is None or state.stopping:
+        """Whether it is the run's turn among those of its owner; if not, it is called up then."""
+        owner = owner_of(run.request)
+        if owner is None or state.stopping:
             return True
-        if self.gates.is_elsewhere(sweep):
-            return asked
-        reason = self.gates.enter(sweep, run.id)
+        if self.limits.is_elsewhere(owner):
+            return asked and run.request.sweep is not None  # Who counts picks up the others.
+        reason = self.limits.enter(owner, run.id)
         if reason is not None and state.reason != reason:
             self.store.append(run.id, RunWait(time.time(), reason))
             self.changed(run.id)
         return reason is None
 
-    def _leave_gate(self, run: Run) -> None:
-        if run.request.sweep is not None:
-            for run_id in self.gates.leave(run.request.sweep, run.id):
-                asyncio.get_running_loop().call_soon(self._adopt, run_id)
+    def _leave_limit(self, run: Run) -> None:
+        if (owner := owner_of(run.request)) is not None:
+            for run_id in self.limits.leave(owner, run.id):
+                asyncio.get_running_loop().call_soon(self._pick_up, run_id)
 
     def _drive(self, run: Run, lease: Lease, choice: Choice | None) -> None:
         if self._beating is None:
@@ -294,19 +312,20 @@ class Engine:
         if state is None or state.state in ENDED:
             with contextlib.suppress(OSError):
                 lease.end()
-            self._leave_gate(run)
+            self._leave_limit(run)
             return
         try:
             chosen = choice or self._chosen(run, state)
         except ConvectError as error:
             chosen, hopeless = choose_all(run.plan), error.sentence
-        driver = Driver(self, run, self._runtime(run.runtime), lease, chosen, hopeless)
+        poller = self._pollers[self._runtime(run.runtime)]
+        driver = Driver(self, run, poller, lease, chosen, hopeless)
         self._drivers[run.id] = driver
         with self.guarded(driver):
             driver.begin()
 
     def _hold(self, driver: Driver, error: Exception) -> None:
-        """Let go of a run that cannot go on now, and take it up again from its folder later."""
+        """Let go of a run that cannot continue now, and pick it up from its folder later."""
         run = driver.run
         if self._drivers.get(run.id) is not driver:
             self.complain(f"The run {run.id}", error)
@@ -315,37 +334,37 @@ class Engine:
         self._queue.remove(run.id)
         del self._drivers[run.id]
         self._held[run.id] = driver.lease
-        self._take_up_later(run, error)
+        self._resume_later(run, error)
 
-    def _take_up_later(self, run: Run, error: Exception) -> None:
+    def _resume_later(self, run: Run, error: Exception) -> None:
         delay = self._holds.get(run.id, HOLD_FIRST)
         self._holds[run.id] = min(delay * 2, HOLD_MOST)
-        words = _words(error)
-        self.log.warning("The run %s cannot go on: %s", run.id, words, exc_info=_traced(error))
+        words = words_of(error)
+        self.log.warning("The run %s cannot continue: %s", run.id, words, exc_info=_traced(error))
         with contextlib.suppress(ConvectError):
-            self.store.remark(run.id, f"It cannot go on: {words}. It is tried again.")
+            self.store.remark(run.id, f"It cannot continue: {words}. Trying again.")
         self.changed(run.id)
 
-        def take_up() -> None:
+        def resume() -> None:
             self._timers.discard(timer)
-            self._take_up(run)
+            self._resume_held(run)
 
-        timer = asyncio.get_running_loop().call_later(delay, take_up)
+        timer = asyncio.get_running_loop().call_later(delay, resume)
         self._timers.add(timer)
 
-    def _take_up(self, run: Run) -> None:
-        """Go on with a run that was held, if it is still ours."""
+    def _resume_held(self, run: Run) -> None:
+        """Continue a run that was held, if it is still ours."""
         lease = self._held.pop(run.id)
         try:
             mine = lease.renew()
         except Exception as error:
             self._held[run.id] = lease
-            self._take_up_later(run, error)
+            self._resume_later(run, error)
             return
         if mine:
             self._drive(run, lease, None)
         else:
-            self.log.warning("The run %s is driven by somebody else now", run.id)
+            self.log.warning("Another process has taken over run %s", run.id)
 
     def _admit(self) -> None:
         """Let in what fits, fair between runs, and say of the rest why it waits."""
@@ -377,7 +396,7 @@ class Engine:
             self.health.recovered(ADMITTING)
         for ready in newly:
             if _line(ready) in refused:
-                waiting.setdefault(id(ready), (ready, "Waits for its turn."))
+                waiting.setdefault(id(ready), (ready, "Waiting for its turn."))
         for ready, reason in waiting.values():
             if ready.driver.is_waiting(ready):
                 with self.guarded(ready.driver):
@@ -389,9 +408,9 @@ class Engine:
         for driver in list(self._drivers.values()):
             with self.guarded(driver):
                 driver.heed()
-        for run_id in self.gates.inside():
+        for run_id in self.limits.inside():
             if run_id not in self._drivers:
-                self._adopt(run_id)
+                self._pick_up(run_id)
         if time.monotonic() - self._renewed > RENEW:
             with self.health.guard("Renewing leases"):
                 await self._renew()
@@ -401,14 +420,14 @@ class Engine:
     async def _renew(self) -> None:
         """Renew every lease, also of runs that are held; raises after all have been tried."""
         leases = {run_id: driver.lease for run_id, driver in self._drivers.items()}
-        self.gates.close_empty()
-        leases |= self._held | self.gates.leases()
+        self.limits.close_empty()
+        leases |= self._held | self.limits.leases()
         lost, trouble = await run_in("watching", renew_all, leases)
         for name in lost:
-            if leases[name] is self.gates.leases().get(name):
-                self.gates.lose(name)
+            if leases[name] is self.limits.leases().get(name):
+                self.limits.lose(name)
             elif (driver := self._drivers.get(name)) and driver.lease is leases[name]:
-                self.log.warning("The run %s is driven by somebody else now", name)
+                self.log.warning("Another process has taken over run %s", name)
                 driver.let_go()
                 self._queue.remove(name)
                 del self._drivers[name]
@@ -424,10 +443,6 @@ class Engine:
 def _line(ready: Ready) -> tuple[StepRuntime, object]:
     """All steps that ask the same of the same runtime stand in one line."""
     return (ready.driver.runtime, ready.attempt.step.resources)
-
-
-def _words(error: BaseException) -> str:
-    return plain(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
 
 
 def _traced(error: BaseException) -> BaseException | None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..pipeline.plan import Json, Step
-from ..run_files import read_regular
 from ..runner import environment
 from ..runner.environment import Environment
 from ..runner.step import StepSpec
+from ..safe_files import read_regular
 from . import views
 from .model import ENDED
 from .retention import created_of
@@ -29,7 +29,7 @@ UNUSED = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EnvironmentChange:
     """What differs between two environments; None where it is missing."""
 
     name: str
@@ -37,15 +37,15 @@ class Change:
     after: str | None
 
 
-def differences(before: Environment, after: Environment) -> list[Change]:
+def differences(before: Environment, after: Environment) -> list[EnvironmentChange]:
     """Python and its platform first, then packages by name."""
     facts = [(name, before.get(name), after.get(name)) for name in environment.CONTENT[:-1]]
     old, new = before["packages"], after["packages"]
     facts += [(name, old.get(name), new.get(name)) for name in sorted({*old, *new})]
-    return [Change(name, was, now) for name, was, now in facts if was != now]
+    return [EnvironmentChange(name, was, now) for name, was, now in facts if was != now]
 
 
-def compare(before: dict[str, Json], after: dict[str, Json]) -> dict[str, list[Change]]:
+def compare(before: dict[str, Json], after: dict[str, Json]) -> dict[str, list[EnvironmentChange]]:
     """How the environments of two runs differ, as `describe` gives them, step by step.
 
     Of two runs with one step each these are compared, whatever they are called. A step
@@ -60,7 +60,7 @@ def compare(before: dict[str, Json], after: dict[str, Json]) -> dict[str, list[C
         was = before["environments"].get(ours[one]["digest"])
         now = after["environments"].get(theirs[other]["digest"])
         if was is not None and now is not None:
-            images = Change("image", ours[one]["image"], theirs[other]["image"])
+            images = EnvironmentChange("image", ours[one]["image"], theirs[other]["image"])
             changed = [images] if images.before != images.after else []
             found[one] = [*changed, *differences(was, now)]
     return found
@@ -180,7 +180,7 @@ def _digests(store: Store, run_id: str) -> Iterator[str]:
 def _ended(store: Store, record: Record) -> Iterator[tuple[str, Path]]:
     """The steps that have a result, and where it lies."""
     run, state = record
-    for step in (state.steps[planned.id] for planned in run.plan.steps):
+    for step in views.shown_steps(state):  # The items of a loop are executed alike.
         folder = store.folder_of(run.id, step) if step.state in ENDED else None
         if folder is not None:
             yield step.id, folder
@@ -192,7 +192,7 @@ def _recorded(folder: Path) -> dict[str, Json]:
     data = read_regular(folder / environment.FILE)
     found = json.loads(data)
     if isinstance(found, dict) and "content" in found:
-        # The runner could not write where environments are kept, as a pod's user may not.
+        # The runner could not write where environments are kept, as in a pod of another user.
         found = json.loads(environment.settle(folder, data))
     if not isinstance(found, dict) or not isinstance(found.get("host"), dict):
         raise ValueError(f"{folder} has no record of an environment")

@@ -1,19 +1,15 @@
-"""What can happen to a run, and the state that follows from it.
-
-Events are facts: one JSON object a line. `Fold` turns them into a `RunState`,
-one at a time, so that following a run costs no more than what is new.
-"""
+"""What can happen to a run. Events are facts: one JSON object per line."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
-from .model import GOOD, AttemptState, Progress, Run, RunState, State, StepState, some_of
+from .model import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +152,28 @@ class StepEnd(Event):
     source: str | None = None
     notices: Sequence[str] = ()
     made: int = 0
+    by_rule: bool = False
     type: ClassVar[str] = "step.end"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStart(Event):
+    """A group begins; a loop with its items, whose steps there are from now on."""
+
+    group: str
+    items: Sequence[Json] | None = None
+    type: ClassVar[str] = "group.start"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEnd(Event):
+    """A group, a loop or an item of one has ended, or was skipped with all that is in it."""
+
+    group: str
+    state: State
+    reason: str | None = None
+    by_rule: bool = False
+    type: ClassVar[str] = "group.end"
 
 
 KINDS: Mapping[str, type[Event]] = {
@@ -176,6 +193,8 @@ KINDS: Mapping[str, type[Event]] = {
         StepProgress,
         AttemptEnd,
         StepEnd,
+        GroupStart,
+        GroupEnd,
     )
 }
 
@@ -212,151 +231,3 @@ _FIELDS = {
     for kind in KINDS.values()
 }
 """The fields of each kind with their default."""
-
-
-def fold(run: Run, events: Iterable[Event]) -> RunState:
-    """The state of a run after all these events."""
-    folding = Fold(run)
-    for event in events:
-        folding.apply(event)
-    return folding.state
-
-
-class Fold:
-    """The state so far; `apply` takes the next event in constant time."""
-
-    def __init__(self, run: Run) -> None:
-        self.state = RunState(
-            reason="Waits to be taken up.",
-            name=run.name,
-            labels=dict(run.request.labels),
-            steps={step.id: StepState(step.id) for step in run.plan.steps},
-        )
-        self._missing = {step.id: dict.fromkeys(step.after) for step in run.plan.steps}
-        self._after: dict[str, list[str]] = {}
-        for step in run.plan.steps:
-            for upstream in step.after:
-                self._after.setdefault(upstream, []).append(step.id)
-            self._explain_wait(step.id)
-
-    def apply(self, event: Event) -> None:
-        self.state.seq += 1
-        _APPLY[type(event)](self, event)
-
-    def _explain_wait(self, step_id: str) -> None:
-        missing = self._missing[step_id]
-        self.state.steps[step_id].reason = (
-            f"Waits for {some_of(missing)}." if missing else "Waits for its turn."
-        )
-
-    def _run_wait(self, event: RunWait) -> None:
-        self.state.reason = event.reason
-
-    def _run_start(self, event: RunStart) -> None:
-        self.state.state, self.state.reason = "running", None
-        self.state.started = self.state.started or event.time
-        if event.execute is not None:
-            self.state.execute, self.state.reuse = frozenset(event.execute), dict(event.reuse)
-
-    def _run_end(self, event: RunEnd) -> None:
-        self.state.state, self.state.reason = event.state, event.reason
-        self.state.ended = event.time
-
-    def _run_files(self, event: RunFiles) -> None:
-        self.state.files = {"put": list(event.put), "kept": dict(event.kept)}
-
-    def _run_change(self, event: RunChange) -> None:
-        if event.name is not None:
-            self.state.name = event.name
-        if event.labels is not None:
-            self.state.labels = dict(event.labels)
-        if event.note is not None:
-            self.state.note = event.note
-
-    def _stop_ask(self, event: StopAsk) -> None:
-        if event.step is None:
-            self.state.stopping = True
-        elif step := self.state.steps.get(event.step):
-            step.stopping = True
-
-    def _step_wait(self, event: StepWait) -> None:
-        if step := self.state.steps.get(event.step):
-            step.state, step.reason = event.state, event.reason
-
-    def _attempt_start(self, event: AttemptStart) -> None:
-        step = self.state.steps.get(event.step)
-        if step is not None and event.attempt == len(step.attempts) + 1:
-            step.state, step.reason, step.cache = "starting", None, event.cache
-            step.started = step.started or event.time
-            step.progress = Progress(expected=event.expected)
-            step.attempts.append(
-                AttemptState(event.attempt, "starting", started=event.time, parts=dict(event.parts))
-            )
-
-    def _attempt_handle(self, event: AttemptHandle) -> None:
-        if attempt := self._attempt(event.step, event.attempt):
-            attempt.handle = event.handle
-
-    def _attempt_change(self, event: AttemptChange) -> None:
-        if attempt := self._attempt(event.step, event.attempt):
-            attempt.state, attempt.reason = event.state, event.reason
-            attempt.detail = event.detail
-            if event.state == "running":
-                attempt.running = attempt.running or event.time
-            step = self.state.steps[event.step]
-            step.state, step.reason = event.state, event.reason
-
-    def _attempt_stop(self, event: AttemptStop) -> None:
-        if attempt := self._attempt(event.step, event.attempt):
-            attempt.stopping = event.why
-
-    def _step_progress(self, event: StepProgress) -> None:
-        if step := self.state.steps.get(event.step):
-            step.progress = Progress(event.cell, event.cells, event.elapsed, event.expected)
-
-    def _attempt_end(self, event: AttemptEnd) -> None:
-        if attempt := self._attempt(event.step, event.attempt):
-            attempt.state, attempt.reason = event.state, event.reason
-            attempt.detail = event.detail
-            attempt.started = event.started or attempt.started
-            attempt.ended = event.ended or event.time
-
-    def _step_end(self, event: StepEnd) -> None:
-        if step := self.state.steps.get(event.step):
-            step.state, step.reason, step.ended = event.state, event.reason, event.time
-            step.outputs, step.metrics = dict(event.outputs), dict(event.metrics)
-            step.parameters = dict(event.parameters)
-            step.cache, step.source = event.cache or step.cache, event.source
-            step.notices, step.made = list(event.notices), event.made
-            if event.state in GOOD:
-                self._let_go(event.step)
-
-    def _let_go(self, step_id: str) -> None:
-        for follower in self._after.get(step_id, ()):
-            self._missing[follower].pop(step_id, None)
-            if self.state.steps[follower].state == "waiting":
-                self._explain_wait(follower)
-
-    def _attempt(self, step_id: str, number: int) -> AttemptState | None:
-        step = self.state.steps.get(step_id)
-        if step is None or not 0 < number <= len(step.attempts):
-            return None
-        return step.attempts[number - 1]
-
-
-_APPLY: Mapping[type[Event], Callable[[Fold, Any], None]] = {
-    RunWait: Fold._run_wait,
-    RunStart: Fold._run_start,
-    RunEnd: Fold._run_end,
-    RunFiles: Fold._run_files,
-    RunChange: Fold._run_change,
-    StopAsk: Fold._stop_ask,
-    StepWait: Fold._step_wait,
-    AttemptStart: Fold._attempt_start,
-    AttemptHandle: Fold._attempt_handle,
-    AttemptChange: Fold._attempt_change,
-    AttemptStop: Fold._attempt_stop,
-    StepProgress: Fold._step_progress,
-    AttemptEnd: Fold._attempt_end,
-    StepEnd: Fold._step_end,
-}

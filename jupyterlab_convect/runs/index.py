@@ -23,7 +23,7 @@ from typing import Literal, TypeVar, get_args
 from ..background import Health
 from ..errors import ConvectError
 from ..filesystems import local_folder
-from ..run_files import append_to, make_folder
+from ..safe_files import append_to, make_folder
 from .index_tables import (
     Entry,
     Page,
@@ -47,6 +47,9 @@ RETRY_FIRST, RETRY_MOST = 60.0, 3600.0
 WRITING = "Writing the index of the runs"
 
 _log = logging.getLogger(__name__)
+
+PIN = "pinned"
+"""The label that keeps a run, and on top of lists."""
 
 _ENDED = ",".join(f"'{state}'" for state in sorted(ENDED))
 _LIVE = ",".join(f"'{state}'" for state in sorted(set(get_args(State)) - ENDED))
@@ -114,8 +117,14 @@ class Index:
         return found[0] if found else None
 
     def sizes(self) -> dict[str, int | None]:
-        """Bytes of each ended run's folder, None where nobody has counted, the oldest first."""
-        select = f"SELECT id, bytes FROM runs WHERE state IN ({_ENDED}) ORDER BY n"  # noqa: S608
+        """Bytes of each ended run's folder, None where nobody has counted, the oldest first.
+
+        Without those that are pinned.
+        """
+        select = (
+            f"SELECT id, bytes FROM runs WHERE state IN ({_ENDED}) "  # noqa: S608
+            f"AND n NOT IN (SELECT n FROM labels WHERE label = '{PIN}=') ORDER BY n"
+        )
         return self._do("DEFERRED", lambda database: dict(database.execute(select)))
 
     def set_sizes(self, sizes: Mapping[str, int]) -> None:
@@ -174,7 +183,7 @@ class Index:
                 "The index of the runs is busy.", code="busy", hint="Try again."
             ) from None
         if _is_damage(error):
-            _log.warning("The index %s is damaged (%s) and is made anew.", self.path, error)
+            _log.warning("The index %s is damaged (%s) and is being rebuilt.", self.path, error)
             self._replace(lambda: self._open(damaged=self._file))
         elif _is_other_version(error):
             with _transaction(self._database, "IMMEDIATE"):

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from time import monotonic
 
-from ..run_files import read_regular, write_whole
-from ..runner.identity import boot
-from .files import create_whole
+from ..runner.processes import boot
+from ..safe_files import read_regular, write_whole
+from .json_files import create_whole
 
 EXPIRES = 30.0
 """Seconds of watching it without a renewal after which an owner out of sight counts as dead."""
@@ -46,7 +46,7 @@ class Owner:
     """The namespace in which `process` counts."""
 
     @property
-    def place(self) -> tuple[str, str]:
+    def machine(self) -> tuple[str, str]:
         """Where `process` can be looked up. Machines may share a name, containers a boot."""
         return (self.boot or self.host, self.processes)
 
@@ -106,7 +106,7 @@ class Lease:
             return False
 
     def give_back(self) -> None:
-        """Let another owner go on with the run at once."""
+        """Let another owner continue the run at once."""
         with self._lock:
             if not self._over and self.is_mine():
                 self._write(replace(self._owner, free=True))
@@ -157,7 +157,7 @@ def _holder(folder: Path, number: int) -> Owner | None:
         return None
     if owner.free:
         return None
-    if owner.place == _place():
+    if owner.machine == _machine():
         born = process_birth(owner.process)
         return owner if born is not None and born == owner.born else None
     return None if _is_silent(path, data, owner) else owner
@@ -220,7 +220,7 @@ def _myself() -> Owner:
     )
 
 
-def _place() -> tuple[str, str]:
+def _machine() -> tuple[str, str]:
     return (boot() or host_name(), _process_namespace())
 
 

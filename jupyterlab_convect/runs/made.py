@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path, PurePath
 
 from ..errors import Conflict, ConvectError
 from ..pipeline.plan import Json, Step
-from ..run_files import size_of_regular
 from ..runner.layers import Made, made_from
+from ..safe_files import size_of_regular
 from .attempts import read_outcome
-from .files import read_json
-from .model import ENDED, GOOD, Run
+from .json_files import read_json
+from .model import ENDED, GOOD, Run, StepState, step_of, steps_of
 from .project import in_view, working_folder
 from .put_back import PutBack, last_made, put_back
 from .store import Store
@@ -47,24 +47,30 @@ def has_made(attempt_folder: Path) -> bool:
     return all(map(os.path.lexists, kept))
 
 
-def made_by_run(store: Store, run_id: str) -> Iterator[tuple[str, Path, list[Made]]]:
-    """What each good step of a run made, in the order of the plan, with where it lies."""
-    run, state = store.read(run_id)
-    for step in run.plan.steps:
-        if state.steps[step.id].state in GOOD and in_view(step):
-            folder = store.result_folder(run_id, step.id)
+def made_by_run(
+    store: Store, run_id: str, *, of_items: bool = True
+) -> Iterator[tuple[str, Path, list[Made]]]:
+    """What each good step of a run made, in the order of the plan, with where it lies; without
+    `of_items` not what the items of loops made."""
+    state = store.read(run_id).state
+    for known in steps_of(state):
+        if known.state in GOOD and in_view(state.graph.steps[known.node]):
+            folder = store.folder_of(run_id, known) if of_items or not known.item else None
             if folder is not None and (made := read_made(folder)):
-                yield step.id, folder / "made", made
+                yield known.id, folder / "made", made
 
 
-def put_into_project(store: Store, run_id: str, *, replace: bool = False) -> PutBack:
+def put_into_project(
+    store: Store, run_id: str, *, replace: bool = False, of_items: bool = True
+) -> PutBack:
     """Put the files of a run into the project it was submitted from, as far as that did not
     change meanwhile; with `replace` where it did as well."""
     run, _ = store.read(run_id)
     if run.snapshot is None:
         return PutBack()
     snapshot = store.snapshots.read(run.snapshot)
-    results = [(folder, made) for _, folder, made in made_by_run(store, run_id)]
+    found = made_by_run(store, run_id, of_items=of_items)
+    results = [(folder, made) for _, folder, made in found]
     return put_back(last_made(results), snapshot, run.created, replace=replace)
 
 
@@ -77,12 +83,44 @@ def describe(store: Store, run_id: str) -> dict[str, Json]:
     run, state = store.read(run_id)
     root = None if run.snapshot is None else store.snapshots.read(run.snapshot).root
     files: list[dict[str, Json]] = []
-    for step in run.plan.steps:
-        folder = store.result_folder(run_id, step.id)
+    for known in steps_of(state):
+        step = step_of(state, known.id)
+        folder = store.folder_of(run_id, known) if _may_have_left(known, step) else None
         if folder is not None:
-            place = {"step": step.id, "attempt": max(1, len(state.steps[step.id].attempts))}
+            attempt = max(1, len(known.attempts))
+            place = {"step": step.id, "state": known.state, "attempt": attempt}
             files += [{**file, **place} for file in _left_in(folder, run, step, root)]
-    return {"project": root, "files": files, **(state.files or {"put": [], "kept": {}})}
+    last = {file["path"]: file for file in files if _is_good(file)}
+    for file in files:
+        final = last.get(file["path"]) if _is_good(file) else None
+        file["replaced_by"] = final["step"] if final is not None and final is not file else None
+    outcome = state.files or {"put": [], "kept": {}}
+    deleted = {path for path, file in last.items() if file["change"] == "deleted"}
+    return {
+        "project": root,
+        "files": files,
+        "total": len(files),
+        "to_put": sum(map(is_to_put, files)),
+        **outcome,
+        "deleted": sum(path in deleted for path in outcome["put"]),
+    }
+
+
+def _may_have_left(known: StepState, step: Step) -> bool:
+    """Whether there is something to look for: of the many items of a loop that is seldom so."""
+    is_good = known.state in GOOD
+    return not is_good or bool(known.made or step.outputs) or step.kind == "component"
+
+
+def _is_good(file: Mapping[str, Json]) -> bool:
+    """Whether a step that ended well created, changed or deleted it."""
+    return file["change"] is not None and file["state"] in GOOD
+
+
+def is_to_put(file: Mapping[str, Json]) -> bool:
+    """Whether putting the files of a run into the project is about this one."""
+    is_last = _is_good(file) and file["replaced_by"] is None
+    return is_last and bool(file["kept"] or file["change"] == "deleted")
 
 
 def _left_in(folder: Path, run: Run, step: Step, root: str | None) -> Iterator[dict[str, Json]]:
@@ -125,8 +163,8 @@ def _is_regular(path: Path) -> bool:
 
 def see_to_files(store: Store, run_id: str, *, alone: bool) -> PutBack:
     """At the end of a run: put its files into the project if it ran for itself `alone`, and
-    keep of them what is allowed."""
-    result = put_into_project(store, run_id) if alone else PutBack()
+    keep of them what is allowed. An item of a loop is one of many, as a run of a sweep is."""
+    result = put_into_project(store, run_id, of_items=False) if alone else PutBack()
     drop_beyond_limits(store, run_id, result.kept)
     return result
 

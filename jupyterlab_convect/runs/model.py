@@ -6,7 +6,6 @@ happened and only grows. `RunState` is the fold of both.
 
 from __future__ import annotations
 
-import itertools
 import secrets
 import threading
 import time
@@ -14,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..pipeline.plan import Json, Plan
+from ..pipeline.plan import Json, Plan, Step
+from .graph import Graph, Item, Key
 
 State = Literal[
     "waiting",  # for a step upstream, or for the clock of a retry
@@ -24,7 +24,7 @@ State = Literal[
     "succeeded",
     "failed",
     "cancelled",
-    "skipped",  # something upstream failed or was cancelled, or it was not asked for
+    "skipped",  # by a rule, because something upstream failed, or it was not asked for
     "cached",  # an earlier result was taken over
     "lost",  # the truth cannot be known
 ]
@@ -76,12 +76,14 @@ class Request:
     of: str | None = None
     """The run whose results a partial run or a re-run takes over."""
     sweep: str | None = None
+    endpoint: str | None = None
+    """The endpoint that was called."""
     version: str | None = None
     """The run whose sources are executed again; None means the files as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class SweepSources:
     """What all runs of a sweep are made from, as it was when the sweep was submitted."""
 
     document: Json = None
@@ -153,13 +155,43 @@ class StepState:
     cache: str | None = None
     """Why an earlier result was or was not taken over."""
     source: str | None = None
-    """`<run id>/<attempt>` where the result lies when it was taken over from another run."""
+    """`<run id>/<attempt>` where the result lies when it was taken over from another run, and
+    `<run id>/<step>/<attempt>` when it is that of another item of a loop."""
     stopping: bool = False
     """Somebody asked to stop it."""
     notices: list[str] = field(default_factory=list)
     """What a reader of the result should know."""
     made: int = 0
     """How many files it created, changed or deleted."""
+    node: str = ""
+    """The step of the plan that it is; the same as `id` unless it is in a loop."""
+    item: Item = ()
+    """Which item of each loop around it."""
+    by_rule: bool = False
+    """It was skipped because of a rule of the pipeline, not because of a failure."""
+
+
+@dataclass(slots=True)
+class GroupState:
+    """A group of the plan, a loop, or one item of a loop over a group."""
+
+    id: str
+    node: str
+    item: Item = ()
+    state: State = "waiting"
+    reason: str | None = None
+    started: float | None = None
+    ended: float | None = None
+    by_rule: bool = False
+    values: list[Json] | None = None
+    """The items of a loop, once they are known."""
+    counts: dict[State, int] = field(default_factory=dict)
+    """How many items of a loop are in each state."""
+    stopping: bool = False
+
+
+def _no_graph() -> Graph:
+    return Graph(Plan("", ()))
 
 
 @dataclass(slots=True)
@@ -177,22 +209,81 @@ class RunState:
     note: str = ""
     stopping: bool = False
     """Somebody asked to stop all of it."""
+    stop_asked: float | None = None
+    """When."""
     execute: frozenset[str] | None = None
     """The steps that it was decided to execute when it began; None when that is all of them."""
     reuse: dict[str, str] = field(default_factory=dict)
     """Where the results lie that it was decided to take over, `<run id>/<attempt>`."""
     steps: dict[str, StepState] = field(default_factory=dict)
+    """Those that there are so far: the steps of a loop are added when its list is known."""
+    groups: dict[str, GroupState] = field(default_factory=dict)
+    graph: Graph = field(default_factory=_no_graph, compare=False, repr=False)
     files: Json = None
     """What came of putting the files it made into the project: `put` and `kept`."""
 
 
-def some_of(names: Mapping[str, None] | list[str]) -> str:
-    """A few names, and how many more there are."""
-    first = list(itertools.islice(names, 3))
-    more = len(names) - len(first)
-    if more:
-        return f"{', '.join(first)} and {more} more"
-    return " and ".join(filter(None, (", ".join(first[:-1]), first[-1])))
+def step_of(state: RunState, step_id: str) -> Step:
+    """What a step of a run executes, before its expressions are bound."""
+    step = state.steps[step_id]
+    return state.graph.step(step.node or step.id, step.item)
+
+
+def steps_of(state: RunState) -> list[StepState]:
+    """The steps of a run so far, in an order in which they could run one after the other."""
+    if not state.graph.has_rules:
+        return list(state.steps.values())
+    order = state.graph.order
+    return sorted(state.steps.values(), key=lambda step: (order[step.node], step.item))
+
+
+def steps_in(state: RunState, unit: str, item: Item) -> list[StepState]:
+    """The steps of a unit that there are so far, in an order in which they could run."""
+    found: list[StepState] = []
+    left: list[Key] = [(unit, item)]
+    graph = state.graph
+    while left:
+        unit, item = left.pop()
+        name = graph.name(unit, item)
+        if step := state.steps.get(name):
+            found.append(step)
+        elif graph.is_loop(unit) and not graph.is_iteration(unit, item):
+            count = len(state.groups[name].values or ())
+            left += [(unit, (*item, number)) for number in reversed(range(count))]
+        else:
+            left += reversed(graph.members(unit, item))
+    return found
+
+
+def ids_of(state: RunState, node: str) -> list[str]:
+    """The steps and groups of a run that a node has become so far: its own, its items, its parts.
+
+    `node` may be one item of a loop as well.
+    """
+    graph = state.graph
+    inside = {node} | {
+        each
+        for each in graph.units
+        if any(unit == node or unit.startswith(f"{node}.") for unit, _ in graph.ancestors(each, ()))
+    }
+    units: list[StepState | GroupState] = [*state.groups.values(), *state.steps.values()]
+    return [
+        unit.id
+        for unit in units
+        if unit.id == node or unit.id.startswith(f"{node}.") or unit.node in inside
+    ]
+
+
+def source_of(run_id: str, step_id: str, attempt: int, own_id: str) -> str:
+    """Where a result lies that a step takes over, as `StepState.source` has it."""
+    return f"{run_id}/{attempt}" if step_id == own_id else f"{run_id}/{step_id}/{attempt}"
+
+
+def read_source(source: str, own_id: str) -> tuple[str, str, int]:
+    """The run, the step and the attempt that `source_of` was given."""
+    run_id, _, rest = source.partition("/")
+    step_id, _, attempt = rest.rpartition("/")
+    return run_id, step_id or own_id, int(attempt)
 
 
 _lock = threading.Lock()

@@ -56,7 +56,7 @@ def name_around(root: Path) -> str:
     return name
 
 
-def place_of(root: str, path: str, outside: Mapping[str, str]) -> Path:
+def target_of(root: str, path: str, outside: Mapping[str, str]) -> Path:
     """Where a file belongs that a run made."""
     name, inside = part_of(path, outside)
     return Path(outside[name] if name else root, inside)

@@ -22,6 +22,8 @@ IMPORTED = frozenset((".py", ".pyi", ".r", ".jl", ".sh", ".sql"))
 """Suffixes of code that other code makes use of."""
 LAYERED = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "bcachefs"))
 """File systems that can hold what is written in an overlay."""
+MOST_OVERLAPS = 20
+"""Files that are named because several steps made them differently."""
 OWN_FOLDER = ("isolated", "shared")
 """Working folders without a view."""
 
@@ -90,7 +92,7 @@ def told_of_sharing(plan: Plan) -> list[Problem]:
 def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
     """Keep the sources of a plan, and the project that its steps will see; its digest."""
     folders = folders_of(plan, root)
-    sources = {root / step.path: step.digest for step in plan.steps if step.path}
+    sources = {root / part.path: part.digest for part in plan.parts if part.path}
     placed = {
         root / file.path: file.digest
         for step in plan.steps
@@ -113,7 +115,7 @@ def take_snapshot(snapshots: Snapshots, plan: Plan, root: Path) -> str | None:
 
 def is_kept(snapshots: Snapshots, plan: Plan) -> bool:
     """Whether what the steps of a plan are made of was kept as the plan knows it."""
-    sources = [step.digest for step in plan.steps if step.digest]
+    sources = [part.digest for part in plan.parts if part.digest]
     placed = (step for step in plan.steps if not in_view(step))
     sources += [file.digest for step in placed for file in step.dependencies]
     return all(map(snapshots.has, sources))
@@ -147,6 +149,16 @@ def describe_view(
             if not any(each.path == name for _, files in made for each in files)
         ],
     }
+
+
+def told_of_links(snapshot: Snapshot) -> list[str]:
+    """What a step must know about links that nobody looked at."""
+    if snapshot.searched:
+        return []
+    return [
+        f"{snapshot.root} has too many files to look for links that lead out of it. What a step "
+        "writes through one is shared with other runs."
+    ]
 
 
 def turns_folder(snapshots: Snapshots) -> Path:
@@ -219,11 +231,13 @@ def overlaps(
     `after` has all that each step waits for, however far up.
     """
     found: dict[str, tuple[str, str | None]] = {}
-    sentences = []
+    sentences: list[str] = []
     for step, files in made:
         for each in files:
             known = found.setdefault(each.path, (step, each.digest))
             other, digest = known
+            if len(sentences) >= MOST_OVERLAPS:
+                return sentences
             if digest != each.digest and step not in after[other] and other not in after[step]:
                 sentences.append(
                     f"{each.path} was made by {step} and by {other}, which do not wait for each "

@@ -7,7 +7,6 @@ somebody has seen that it is not and wants it all the same.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import secrets
 import stat
@@ -16,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..runner.layers import Key, Made, copy, is_ignored, part_of, same_content
-from .files import plain
-from .outside import place_of
+from ..errors import words_of
+from ..runner.layers import FileKey, Made, copy, is_ignored, part_of, same_content
+from .outside import target_of
 from .snapshots import Snapshot
 
 EXCHANGE = 2
@@ -59,7 +58,7 @@ def put_back(
     result = PutBack()
     outside = {name: to for name, to in snapshot.outside.items() if name not in made}
     for path, (source, each) in sorted(made.items()):
-        target = place_of(snapshot.root, path, outside)
+        target = target_of(snapshot.root, path, outside)
         if is_ignored(path) or (
             each.change == "deleted" and not _was_there(target, path, snapshot)
         ):
@@ -71,7 +70,7 @@ def put_back(
                 before = _before(snapshot, path)
                 why = _put(source, target, before, submitted, replace=replace)
         except OSError as error:
-            why = f"it cannot be written: {plain(error)}"
+            why = f"it cannot be written: {words_of(error)}"
         if why is None:
             result.put.append(path)
         else:
@@ -86,7 +85,7 @@ def _was_there(target: Path, path: str, snapshot: Snapshot) -> bool:
     return known or os.path.lexists(target)
 
 
-def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
+def _before(snapshot: Snapshot, path: str) -> FileKey | bool | None:
     """The file at submit; None when there was none; True when nobody knows."""
     found = snapshot.files.get(path)
     if found is not None:
@@ -95,11 +94,11 @@ def _before(snapshot: Snapshot, path: str) -> Key | bool | None:
 
 
 def _put(
-    source: Path, target: Path, before: Key | bool | None, submitted: float, *, replace: bool
+    source: Path, target: Path, before: FileKey | bool | None, submitted: float, *, replace: bool
 ) -> str | None:
     """None when it is there now, else why not."""
     if not os.path.lexists(source):
-        return "it is not kept with the run any more"
+        return "it is no longer kept with the run"
     if _is_there(target, source):
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,12 +108,14 @@ def _put(
         if replace:
             draft.replace(target)
             return None
-        return _place(draft, target, before, submitted)
+        return _move_there(draft, target, before, submitted)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _place(draft: Path, target: Path, before: Key | bool | None, submitted: float) -> str | None:
+def _move_there(
+    draft: Path, target: Path, before: FileKey | bool | None, submitted: float
+) -> str | None:
     if before is True:
         # Nobody wrote down what was there: whatever has not been touched since is still it.
         before = _untouched(target, submitted)
@@ -127,24 +128,24 @@ def _place(draft: Path, target: Path, before: Key | bool | None, submitted: floa
             return "somebody made it after the run was submitted"
         return None
     try:
-        if Key.of(target.lstat()) != before:
+        if FileKey.of(target.lstat()) != before:
             return "it changed after the run was submitted"
     except FileNotFoundError:
         return "somebody deleted it after the run was submitted"
     if not _exchange(draft, target):
         draft.replace(target)
-    elif Key.of(draft.lstat()) != before:
+    elif FileKey.of(draft.lstat()) != before:
         _exchange(draft, target)
         return "it changed after the run was submitted"
     return None
 
 
-def _untouched(target: Path, submitted: float) -> Key | bool | None:
+def _untouched(target: Path, submitted: float) -> FileKey | bool | None:
     try:
         status = target.lstat()
     except FileNotFoundError:
         return None
-    return Key.of(status) if status.st_ctime < submitted else False
+    return FileKey.of(status) if status.st_ctime < submitted else False
 
 
 def _is_there(target: Path, source: Path) -> bool:
@@ -165,7 +166,9 @@ def _delete(
         before = _before(snapshot, path)
         if before is True:
             before = _untouched(target, submitted)
-        is_same = before is not None and before is not False and Key.of(target.lstat()) == before
+        is_same = (
+            before is not None and before is not False and FileKey.of(target.lstat()) == before
+        )
         if not is_same and not replace:
             return "it changed after the run was submitted"
         target.unlink()
@@ -173,11 +176,11 @@ def _delete(
     for each in [each for each in snapshot.files if each.startswith(f"{path}/")]:
         file = target / each[len(path) + 1 :]
         with contextlib.suppress(FileNotFoundError):
-            if Key.of(file.lstat()) == snapshot.files[each][0]:
+            if FileKey.of(file.lstat()) == snapshot.files[each][0]:
                 file.unlink()
-    for place, _, _ in os.walk(target, topdown=False):
+    for parent, _, _ in os.walk(target, topdown=False):
         with contextlib.suppress(OSError):
-            Path(place).rmdir()
+            Path(parent).rmdir()
     return "something in it changed after the run was submitted" if target.exists() else None
 
 
@@ -185,6 +188,8 @@ def _exchange(one: Path, other: Path) -> bool:
     """Swap two files in one step, where the system can."""
     if sys.platform != "linux":
         return False
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "renameat2"):
         return False

@@ -40,10 +40,10 @@ def created_of(run_id: str) -> float:
 def size_of(folder: Path) -> int:
     """The bytes of all files below a folder."""
     total = 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                total += Path(place, name).lstat().st_size
+                total += Path(parent, name).lstat().st_size
             except OSError:
                 continue
     return total
@@ -51,7 +51,7 @@ def size_of(folder: Path) -> int:
 
 def stale_leftovers(folder: Path, is_empty_sweep: Callable[[str], bool]) -> Iterator[Path]:
     """What a killed process began to make or to delete, and sweeps without any run."""
-    for pattern in (".new-*", ".old-*", "sweeps/*"):
+    for pattern in (".new-*", ".old-*", "sweeps/*", "schedules/.new-*", "schedules/.old-*"):
         for path in folder.glob(pattern):
             if _age(path) > HOUR and (path.name.startswith(".") or is_empty_sweep(path.name)):
                 yield path

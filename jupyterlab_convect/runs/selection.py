@@ -1,4 +1,7 @@
-"""Which steps of a plan a run executes, which results it takes over, and what it leaves out."""
+"""Which steps of a plan a run executes, which results it takes over, and what it leaves out.
+
+A group with a rule is one thing here: it is executed, taken over or left out as a whole.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,17 @@ from dataclasses import dataclass
 
 from ..errors import Missing, Refused
 from ..pipeline.plan import Plan
-from .model import GOOD, RunState, Selection
+from .graph import Graph
+from .model import GOOD, GroupState, RunState, Selection, StepState
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """Ids of the steps and groups at the top of the plan."""
+
     execute: frozenset[str]
     reuse: Mapping[str, str]
-    """Where the result of each lies, `<run id>/<attempt>`."""
+    """Where the result of each step lies, `<run id>/<attempt>`; of a group `<run id>/`."""
     leave: frozenset[str]
 
 
@@ -30,74 +36,130 @@ def choose(
     last good result when there is no such run. Refused when a result that is needed is
     not there.
     """
-    everything = [step.id for step in plan.steps]
     if select.mode == "all":
         return choose_all(plan)
-    execute = _wanted(plan, select, of)
+    graph = Graph(plan)
+    everything = graph.children[None]
+    execute = _wanted(plan, graph, select, of)
     reuse: dict[str, str] = {}
-    for step_id in _upstream(plan, execute) - execute:
-        place = last(step_id) if of is None else place_in(of[0], of[1], step_id)
+    for unit in _upstream(graph, execute) - execute:
+        place = last(unit) if of is None else place_in(of[0], of[1], unit)
         if place is not None:
-            reuse[step_id] = place
-    for step in plan.steps:
-        for needed in step.after:
-            if step.id in execute and needed not in execute and needed not in reuse:
+            reuse[unit] = place
+    for unit in everything:
+        for needed in graph.units[unit].after if unit in execute else ():
+            does_without = needed in graph.units[unit].weak and _is_skipped_by_rule(of, needed)
+            if not (needed in execute or needed in reuse or does_without):
                 raise Refused(
-                    f"The step {step.id} needs the result of {needed}, and there is none.",
+                    f"The step {unit} needs the result of {needed}, and there is none.",
                     code="no-earlier-result",
-                    hint=f"Run everything up to {step.id} instead.",
+                    hint=f"Run everything up to {unit} instead.",
                 )
     return Choice(execute, reuse, frozenset(everything) - execute - reuse.keys())
 
 
+def choose_from(plan: Plan, select: Selection, runs: Iterable[tuple[str, RunState]]) -> Choice:
+    """Split the plan, and take everything over from the first run that has all that is needed.
+
+    Branches and items differ from run to run: results of several would not fit together.
+    """
+    refusal: Refused | None = None
+    for run in runs:
+        try:
+            return choose(plan, select, run, _nowhere)
+        except Refused as error:
+            refusal = refusal or error
+    if refusal is not None:
+        raise refusal
+    return choose(plan, select, None, _nowhere)
+
+
+def _nowhere(unit: str) -> None:
+    return None
+
+
 def choose_all(plan: Plan) -> Choice:
-    return Choice(frozenset(step.id for step in plan.steps), {}, frozenset())
+    """All of a plan."""
+    top = [step.id for step in plan.steps if step.group is None]
+    top += [group.id for group in plan.groups if group.group is None]
+    return Choice(frozenset(top), {}, frozenset())
 
 
-def place_in(run_id: str, state: RunState, step_id: str) -> str | None:
+def place_in(run_id: str, state: RunState, unit: str) -> str | None:
     """Where the good result of a step lies, `<run id>/<attempt>`; it may be in an older run."""
-    step = state.steps.get(step_id)
-    if step is None or step.state not in GOOD:
-        return None
-    return step.source or f"{run_id}/{len(step.attempts)}"
+    step = state.steps.get(unit)
+    if step is not None:
+        if step.state not in GOOD:
+            return None
+        return step.source or f"{run_id}/{len(step.attempts)}"
+    group = state.groups.get(unit)
+    return f"{run_id}/" if group is not None and group.state in GOOD else None
 
 
-def _wanted(plan: Plan, select: Selection, of: tuple[str, RunState] | None) -> frozenset[str]:
+def _is_skipped_by_rule(of: tuple[str, RunState] | None, unit: str) -> bool:
+    known = None if of is None else of[1].steps.get(unit) or of[1].groups.get(unit)
+    return known is not None and known.by_rule
+
+
+def _wanted(
+    plan: Plan, graph: Graph, select: Selection, of: tuple[str, RunState] | None
+) -> frozenset[str]:
     if select.mode == "failed":
-        if of is None:
-            raise Refused("There is no earlier run whose failed steps could run again.")
-        good = {step_id for step_id, step in of[1].steps.items() if step.state in GOOD}
-        wanted = frozenset(step.id for step in plan.steps if step.id not in good)
-        if not wanted:
-            raise Refused("No step of the earlier run failed: there is nothing to run again.")
-        return wanted
-    chosen = [] if select.node is None else plan.steps_of(select.node)
+        return _not_good(graph, of)
+    chosen = {top_of(graph, step) for step in _named(plan, graph, select.node)}
     if not chosen:
         raise Missing(f"The pipeline has no node {select.node!r}.")
     if select.mode == "only":
         return frozenset(chosen)
     if select.mode == "upto":
-        return frozenset((*chosen, *_upstream(plan, chosen)))
-    return frozenset((*chosen, *_downstream(plan, chosen)))
+        return frozenset((*chosen, *_upstream(graph, chosen)))
+    return frozenset((*chosen, *_downstream(graph, chosen)))
 
 
-def _upstream(plan: Plan, step_ids: Iterable[str]) -> set[str]:
-    """All that these steps depend on, however far up; not themselves, unless in between."""
-    after = {step.id: step.after for step in plan.steps}
+def _not_good(graph: Graph, of: tuple[str, RunState] | None) -> frozenset[str]:
+    if of is None:
+        raise Refused("There is no earlier run whose failed steps could run again.")
+    earlier: dict[str, StepState | GroupState] = {**of[1].groups, **of[1].steps}
+    known = {unit: earlier.get(unit) for unit in graph.children[None]}
+    good = {name for name, unit in known.items() if unit is not None and unit.state in GOOD}
+    # What a rule skipped is decided again, and is no reason to run anything.
+    skipped = {name for name, unit in known.items() if unit is not None and unit.by_rule}
+    if not known.keys() - good - skipped:
+        raise Refused("No step of the earlier run failed: there is nothing to run again.")
+    return frozenset(known.keys() - good)
+
+
+def _named(plan: Plan, graph: Graph, node: str | None) -> list[str]:
+    if node is None:
+        return []
+    return [node] if node in graph.units else plan.steps_of(node) or graph.named(node)
+
+
+def top_of(graph: Graph, unit: str) -> str:
+    """The step or group at the top of the plan that something is in."""
+    while (group := graph.units[unit].group) is not None:
+        unit = group
+    return unit
+
+
+def _upstream(graph: Graph, units: Iterable[str]) -> set[str]:
+    """All that these depend on, however far up; not themselves, unless in between."""
     found: set[str] = set()
-    left = list(step_ids)
+    left = list(units)
     while left:
-        for upstream in after[left.pop()]:
+        for upstream in graph.units[left.pop()].after:
             if upstream not in found:
                 found.add(upstream)
                 left.append(upstream)
     return found
 
 
-def _downstream(plan: Plan, step_ids: Iterable[str]) -> set[str]:
+def _downstream(graph: Graph, units: Iterable[str]) -> set[str]:
     found: set[str] = set()
-    start = set(step_ids)
-    for step in plan.steps:  # In an order in which they could run.
-        if any(upstream in start or upstream in found for upstream in step.after):
-            found.add(step.id)
+    left = list(units)
+    while left:
+        for follower in graph.followers.get(left.pop(), ()):
+            if follower not in found:
+                found.add(follower)
+                left.append(follower)
     return found

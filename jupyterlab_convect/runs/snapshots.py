@@ -13,11 +13,9 @@ import functools
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -25,23 +23,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConvectError
-from ..filesystems import mount_points
-from ..run_files import (
-    copy_regular,
-    is_shared,
+from ..errors import ConvectError, words_of
+from ..runner.layers import SPARES, FileKey, Layer, copy
+from ..safe_files import (
     make_folder,
-    open_regular,
     own_folder,
     read_regular,
     write_whole,
 )
-from ..runner.layers import SPARES, Key, Layer, copy
-from .files import plain
-from .outside import leads_out, name_around
+from .content_store import UNUSED, ContentStore, changed, gone, touch
+from .outside import name_around
+from .scan import Scan, scan_folder
 
-MOST_NAMES = 5000
-"""A folder with more files is not recorded: runs see it as it is."""
 SMALL = 1 << 20
 """Bytes up to which a file is copied."""
 COPIED = 32 << 20
@@ -52,19 +45,9 @@ TICK = 20_000_000
 """Nanoseconds within which two writes may give a file the same time."""
 KEPT = 20
 """Snapshots kept in memory."""
-UNUSED, JUST_USED = 86400.0, 600.0
-"""Seconds for which something is kept that no run needs, because one may be about to; a tree
-with links to deleted files, whose room somebody may miss, for the shorter time."""
-SNAPSHOT = b'{"root":'
-"""How the object of a snapshot begins."""
-DIGEST = re.compile(rb"sha256:[0-9a-f]{64}")
+JUST_USED = 600.0
+"""Seconds for which a tree is kept that alone holds deleted files, whose room somebody may miss."""
 CODE = frozenset((".py", ".ipynb", ".r", ".sh", ".jl", ".sql", ".pyi", ".toml", ".cfg", ".yaml"))
-
-LIVE = frozenset((".venv", "node_modules", ".tox", ".nox", ".conda"))
-"""Folders that no run has a version of its own of: large, and not made by runs."""
-SKIPPED = frozenset(
-    (".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".jupyter_ystore.db")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +56,7 @@ class Snapshot:
 
     digest: str
     root: str
-    files: Mapping[str, tuple[Key, str | None]] = field(default_factory=dict)
+    files: Mapping[str, tuple[FileKey, str | None]] = field(default_factory=dict)
     """Every file and link, with the digest of what was copied."""
     folders: tuple[str, ...] = ()
     live: tuple[str, ...] = ()
@@ -85,43 +68,25 @@ class Snapshot:
     outside: Mapping[str, str] = field(default_factory=dict)
     """What runs have a version of their own of as well: where links of the project lead to, by
     the path of the link; and a folder that holds the project, by a name that no file has."""
+    searched: bool = True
+    """All its links were looked at; otherwise it has too many files for that."""
 
     def digest_at(self, path: str) -> str | None:
         found = self.files.get(path)
         return found[1] if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    files: dict[str, Key]
-    folders: list[str]
-    live: list[str]
-    private: list[str]
-    whole: bool
-    outside: dict[str, str] = field(default_factory=dict)
-
-
-class Snapshots:
-    """Those of one runs folder. Every method may be called from any thread."""
-
+class Snapshots(ContentStore):
     def __init__(self, runs: Path) -> None:
-        self.runs = runs
+        super().__init__(runs)
         self._last: dict[str, Snapshot] = {}
         self._read: dict[str, Snapshot] = {}
         self._made: dict[str, tuple[list[Layer], bool]] = {}
         self._lock = threading.Lock()
 
     @functools.cached_property
-    def objects(self) -> Path:
-        return own_folder(self.runs, "objects")
-
-    @functools.cached_property
     def _trees(self) -> Path:
         return own_folder(self.runs, "views")
-
-    @property
-    def _cleaned(self) -> Path:
-        return self.objects / "cleaned"
 
     def take(self, root: Path, sources: Iterable[str], around: Path | None = None) -> Snapshot:
         """The folder as it is now; `sources`, relative to it, are copied whatever their size.
@@ -134,9 +99,9 @@ class Snapshots:
                 return self._take(root, named, around)
         except OSError as error:
             raise ConvectError(
-                f"The sources of the run cannot be kept in {self.objects}: {plain(error)}.",
+                f"The sources of the run cannot be kept in {self.objects}: {words_of(error)}.",
                 code="unwritable",
-                hint="Make room there, or choose another folder for the runs.",
+                hint="Free some space there, or choose another folder for the runs.",
             ) from None
 
     def read(self, digest: str) -> Snapshot:
@@ -146,69 +111,10 @@ class Snapshots:
             return known
         try:
             data = json.loads(read_regular(self.object(digest)))
-            return self._remember(
-                Snapshot(
-                    digest=digest,
-                    root=data["root"],
-                    files={
-                        path: (Key(*key), copied) for path, (key, copied) in data["files"].items()
-                    },
-                    folders=tuple(data["folders"]),
-                    live=tuple(data["live"]),
-                    private=tuple(data["private"]),
-                    whole=data["whole"],
-                    unsettled=tuple(data["unsettled"]),
-                    outside=data.get("outside") or {},
-                )
-            )
+            files = {path: (FileKey(*key), copied) for path, (key, copied) in data["files"].items()}
+            return self._remember(_snapshot(digest, data, files))
         except (OSError, ValueError, KeyError, TypeError):
             raise gone() from None
-
-    def object(self, digest: str) -> Path:
-        """Where content lies, by its digest."""
-        name = digest.removeprefix("sha256:")
-        return self.objects / name[:2] / name[2:]
-
-    def content(self, digest: str) -> bytes:
-        """Content by its digest; ConvectError when it is gone."""
-        try:
-            return read_regular(self.object(digest))
-        except OSError:
-            raise gone() from None
-
-    def has(self, digest: str) -> bool:
-        """Whether content is there; then it stays for a day at least."""
-        return _touch(self.object(digest))
-
-    def keep_files(self, files: Iterable[tuple[Path, str | None]]) -> None:
-        """Keep the content of files that belong to no snapshot, given the digests they had."""
-        for path, digest in files:
-            if digest is None or not _touch(self.object(digest)):
-                with contextlib.suppress(OSError):  # whoever needs it says what is wrong with it
-                    self._keep_file(path.resolve())
-
-    def _keep_file(self, path: Path) -> None:
-        """Keep a file of any size."""
-        draft = self.objects / "00" / f".{secrets.token_hex(8)}"
-        make_folder(draft.parent)
-        try:
-            _, digest = copy_regular(path, draft)
-            draft.chmod(0o640 if is_shared(draft.parent) else 0o600)
-            target = self.object(digest)
-            make_folder(target.parent)
-            draft.replace(target)
-            _touch(target)
-        finally:
-            draft.unlink(missing_ok=True)
-
-    def keep(self, content: bytes, digest: str | None = None) -> str:
-        """Keep content; its digest."""
-        digest = digest or f"sha256:{hashlib.sha256(content).hexdigest()}"
-        target = self.object(digest)
-        if not _touch(target):
-            make_folder(target.parent)
-            write_whole(target, content)
-        return digest
 
     def layers(self, snapshot: Snapshot) -> tuple[list[Layer], bool]:
         """The snapshot as folders, the topmost first; and whether the project has to lie below
@@ -221,35 +127,11 @@ class Snapshots:
                 self._made[snapshot.digest] = known = self._layers(snapshot)
             return known
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether there is nothing to clean up, or somebody did within a day."""
-        if not (self.runs / "objects").exists():
-            return True
-        return time.time() - _changed(self._cleaned) < UNUSED
-
     def clean(self, documents: Iterable[Path], live: Iterable[str]) -> None:
-        """Remove what nobody needs and nobody has asked for within a day: objects that none of
-        the documents names, nor a snapshot that one of them names, and trees of projects.
-
-        A project stays as it is while runs go on that are named by their snapshots, `live`.
-        """
-        write_whole(self._cleaned, b"")
+        """Remove objects that nobody needs, and trees of projects. A project stays as it is
+        while runs go on that are named by their snapshots, `live`."""
         self._clean_trees(live)
-        limit = time.time() - UNUSED
-        found = {_digest_at(path): path for path in self.objects.glob("??/*")}
-        old = {digest for digest, path in found.items() if _changed(path) < limit}
-        if not old:
-            return
-        named = found.keys() - old
-        for document in documents:
-            named |= _digests_in(document)
-        for digest in named & found.keys():
-            if _is_snapshot(found[digest]):
-                named |= _digests_in(found[digest])
-        for digest in old - named:
-            if _changed(found[digest]) < limit:  # nobody has asked for it meanwhile
-                found[digest].unlink(missing_ok=True)
+        self.remove_unused(documents)
 
     def _clean_trees(self, live: Iterable[str]) -> None:
         busy = set()
@@ -261,20 +143,20 @@ class Snapshots:
             if folder in busy or not folder.is_dir():
                 continue
             for tree in [path for path in folder.iterdir() if path.is_dir()]:
-                age = now - max(_changed(tree), _changed(_list_of(tree)))
+                age = now - max(changed(tree), changed(_list_of(tree)))
                 if age > UNUSED or (age > JUST_USED and _holds_deleted_files(tree)):
                     _remove_tree(tree)
 
     def _take(self, root: Path, named: frozenset[str], around: Path | None) -> Snapshot:
         began = time.time_ns()
-        scan = _scan(root, self.runs, named)
+        scan = scan_folder(root, self.runs, named)
         if around is not None:
             scan.outside[name_around(root)] = str(around)
         last = self._last_of(root)
         if last is not None and _agrees(last, scan, named):
             return last
         known = {} if last is None else {**last.files, **dict.fromkeys(last.unsettled)}
-        files: dict[str, tuple[Key, str | None]] = {}
+        files: dict[str, tuple[FileKey, str | None]] = {}
         wanted = _to_copy(scan.files, named)
         for path, key in scan.files.items():
             if path not in wanted:
@@ -290,7 +172,7 @@ class Snapshots:
         self._last[str(root)] = snapshot
         return snapshot
 
-    def _copy(self, path: Path) -> tuple[Key, str] | None:
+    def _copy(self, path: Path) -> tuple[FileKey, str] | None:
         """Keep a file's content, as it is at one moment; None when it is gone."""
         for _ in range(5):
             try:
@@ -303,15 +185,15 @@ class Snapshots:
                 after = path.lstat()
             except FileNotFoundError:
                 return None
-            if Key.of(before) == Key.of(after):
+            if FileKey.of(before) == FileKey.of(after):
                 break
-        return Key.of(after), self.keep(content)
+        return FileKey.of(after), self.keep(content)
 
     def _write(
         self,
         root: Path,
-        files: dict[str, tuple[Key, str | None]],
-        scan: _Scan,
+        files: dict[str, tuple[FileKey, str | None]],
+        scan: Scan,
         unsettled: list[str],
     ) -> Snapshot:
         facts: dict[str, Any] = {
@@ -323,21 +205,10 @@ class Snapshots:
             "whole": scan.whole,
             "unsettled": unsettled,
             "outside": scan.outside,
+            "searched": scan.searched,
         }
         digest = self.keep(json.dumps(facts, separators=(",", ":")).encode())
-        return self._remember(
-            Snapshot(
-                digest,
-                str(root),
-                files,
-                tuple(scan.folders),
-                tuple(scan.live),
-                tuple(scan.private),
-                scan.whole,
-                tuple(unsettled),
-                scan.outside,
-            )
-        )
+        return self._remember(_snapshot(digest, facts, files))
 
     def _remember(self, snapshot: Snapshot) -> Snapshot:
         while len(self._read) >= KEPT:
@@ -353,9 +224,9 @@ class Snapshots:
                 with contextlib.suppress(ConvectError):
                     self._last[str(root)] = self.read(digest)
         last = self._last.get(str(root))
-        if last is None or time.time() - _changed(self.object(last.digest)) > UNUSED / 2:
+        if last is None or time.time() - changed(self.object(last.digest)) > UNUSED / 2:
             return None  # What it names may be removed soon, or is gone.
-        _touch(self.object(last.digest))
+        touch(self.object(last.digest))
         return last
 
     def _layers(self, snapshot: Snapshot) -> tuple[list[Layer], bool]:
@@ -394,7 +265,7 @@ class Snapshots:
         """Make a tree of some files of a snapshot, unless it is there; and whether it has them
         all."""
         lists = _list_of(tree)
-        if not (tree.is_dir() and _touch(lists)):
+        if not (tree.is_dir() and touch(lists)):
             draft = tree.with_name(f".{tree.name}.{secrets.token_hex(4)}")
             make_folder(draft)
             try:
@@ -416,13 +287,13 @@ class Snapshots:
             target = tree / path
             target.parent.mkdir(parents=True, exist_ok=True)
             key, digest = snapshot.files[path]
-            if not self._place(snapshot, path, target):
+            if not self._put_file(snapshot, path, target):
                 missing[path] = key
             elif digest is None:
                 linked[path] = key
         return {"linked": linked, "missing": missing}
 
-    def _place(self, snapshot: Snapshot, path: str, target: Path) -> bool:
+    def _put_file(self, snapshot: Snapshot, path: str, target: Path) -> bool:
         key, digest = snapshot.files[path]
         original = Path(snapshot.root, path)
         if digest is None:
@@ -430,7 +301,7 @@ class Snapshots:
                 os.link(original, target, follow_symlinks=False)
             except OSError:
                 return False
-            return Key.of(target.lstat()) == key
+            return FileKey.of(target.lstat()) == key
         if stat.S_ISLNK(key.mode):
             target.symlink_to(os.fsdecode(read_regular(self.object(digest))))
             return True
@@ -447,96 +318,25 @@ class Snapshots:
         return digest.removeprefix("sha256:")[:24]
 
 
-def gone() -> ConvectError:
-    return ConvectError("The sources of this run are not there any more.", code="missing-source")
-
-
-def _scan(root: Path, runs: Path, named: frozenset[str]) -> _Scan:
-    """What lies in a folder; only the named files when there is too much of it."""
-    scan = _Scan({}, [], [], [], True)
-    files, top, places, home = scan.files, str(root), _places(runs), Path.home()
-    left = [""]
-    while left:
-        inside = left.pop()
-        try:
-            entries = os.scandir(f"{top}/{inside}")
-        except OSError:
-            continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                path = inside + name
-                if name in SKIPPED:
-                    continue
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except OSError:
-                    continue
-                mode = status.st_mode
-                if stat.S_ISREG(mode):
-                    files[path] = Key(mode, status.st_size, status.st_mtime_ns, status.st_ino)
-                elif stat.S_ISLNK(mode):
-                    files[path] = Key.of(status)
-                    if target := leads_out(root, path):
-                        scan.outside[path] = target
-                elif not stat.S_ISDIR(mode):
-                    continue
-                elif name == ".git":
-                    scan.private.append(path)
-                elif _is_live(root / path, name, places, home):
-                    scan.live.append(path)
-                else:
-                    scan.folders.append(path)
-                    left.append(f"{path}/")
-        if len(scan.files) + len(scan.folders) > MOST_NAMES:
-            return _near(root, runs, named, scan.private)
-    return scan
-
-
-def _near(root: Path, runs: Path, named: frozenset[str], private: list[str]) -> _Scan:
-    """The named files of a folder that is too large, and the folders at its top that they are
-    in, unless these are too large as well; and what leads out of it at its top."""
-    scan = _Scan({}, [], [], private, False)
-    places, home = _places(runs), Path.home()
-    for path in named:
-        with contextlib.suppress(OSError):
-            scan.files[path] = Key.of((root / path).lstat())
-    for top in {path.partition("/")[0] for path in named if "/" in path}:
-        inside = _scan(root / top, runs, frozenset())
-        if inside.whole:
-            scan.files.update({f"{top}/{path}": key for path, key in inside.files.items()})
-            scan.outside.update({f"{top}/{path}": to for path, to in inside.outside.items()})
-    with contextlib.suppress(OSError), os.scandir(root) as entries:
-        for entry in entries:
-            if entry.is_symlink():
-                if target := leads_out(root, entry.name):
-                    scan.outside[entry.name] = target
-            elif entry.is_dir() and _is_live(root / entry.name, entry.name, places, home):
-                scan.live.append(entry.name)
-    for path in sorted(places):
-        inner = path.removeprefix(f"{root}/")
-        if inner != path and inner.partition("/")[0] not in scan.live:
-            scan.live.append(inner)
-    return scan
-
-
-def _places(runs: Path) -> frozenset[str]:
-    """Folders of which nobody has a version of their own, wherever they lie: the runs, what is
-    mounted, and temporary files, where the runner meets its kernel."""
-    return mount_points() | {str(runs), tempfile.gettempdir()}
-
-
-def _is_live(path: Path, name: str, places: frozenset[str], home: Path) -> bool:
-    """Whether a folder stays as it is for everybody: also those of programs, in a home folder."""
-    return (
-        name in LIVE
-        or str(path) in places
-        or (name in ("venv", "env") and (path / "pyvenv.cfg").exists())
-        or (path.parent == home and (name.startswith(".") or (path / "conda-meta").exists()))
+def _snapshot(
+    digest: str, facts: Mapping[str, Any], files: Mapping[str, tuple[FileKey, str | None]]
+) -> Snapshot:
+    """What an object says, whose `files` are these."""
+    return Snapshot(
+        digest=digest,
+        root=facts["root"],
+        files=files,
+        folders=tuple(facts["folders"]),
+        live=tuple(facts["live"]),
+        private=tuple(facts["private"]),
+        whole=facts["whole"],
+        unsettled=tuple(facts["unsettled"]),
+        outside=facts.get("outside") or {},
+        searched=facts.get("searched", True),
     )
 
 
-def _agrees(last: Snapshot, scan: _Scan, named: frozenset[str]) -> bool:
+def _agrees(last: Snapshot, scan: Scan, named: frozenset[str]) -> bool:
     """Whether a snapshot says what lies in the folder now, and has copies of what is named."""
     return (
         last.whole == scan.whole
@@ -547,10 +347,11 @@ def _agrees(last: Snapshot, scan: _Scan, named: frozenset[str]) -> bool:
         and list(last.folders) == scan.folders
         and list(last.live) == scan.live
         and last.outside == scan.outside
+        and last.searched == scan.searched
     )
 
 
-def _to_copy(files: Mapping[str, Key], named: frozenset[str]) -> frozenset[str]:
+def _to_copy(files: Mapping[str, FileKey], named: frozenset[str]) -> frozenset[str]:
     """Which files are copied: those named, links, then what is small, code first."""
     chosen = set(named)
     left = COPIED
@@ -568,27 +369,6 @@ def _to_copy(files: Mapping[str, Key], named: frozenset[str]) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def _digest_at(path: Path) -> str:
-    return f"sha256:{path.parent.name}{path.name}"
-
-
-def _digests_in(path: Path) -> set[str]:
-    """All that a document names, even a damaged one. One that is not this user's to read is
-    of somebody who has objects of their own."""
-    try:
-        return {found.decode() for found in DIGEST.findall(read_regular(path))}
-    except (FileNotFoundError, PermissionError):
-        return set()
-
-
-def _is_snapshot(path: Path) -> bool:
-    try:
-        with open_regular(path) as file:
-            return file.read(len(SNAPSHOT)) == SNAPSHOT
-    except FileNotFoundError:
-        return False
-
-
 def _holds_deleted_files(tree: Path) -> bool:
     """Whether a tree has the last link to a large file, which takes up room for nobody."""
     for path in _read_json(_list_of(tree)).get("linked") or ():
@@ -599,7 +379,7 @@ def _holds_deleted_files(tree: Path) -> bool:
 
 
 def _is_usable(layer: Layer) -> bool:
-    return layer.folder.is_dir() and _touch(_list_of(layer.folder))
+    return layer.folder.is_dir() and touch(_list_of(layer.folder))
 
 
 def _list_of(tree: Path) -> Path:
@@ -614,23 +394,6 @@ def _remove_tree(tree: Path) -> None:
         _list_of(tree).unlink(missing_ok=True)
         for folder in (aside, tree.with_name(f"{tree.name}{SPARES}")):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _changed(path: Path) -> float:
-    """When something was made or asked for; long ago when it is not there."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _touch(path: Path) -> bool:
-    """Say that something is needed, so that it is not removed; False when it is not there."""
-    try:
-        os.utime(path)
-    except OSError:
-        return path.exists()
-    return True
 
 
 def _read_json(path: Path) -> dict[str, Any]:

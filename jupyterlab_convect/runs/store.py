@@ -19,16 +19,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Conflict, ConvectError, Missing
+from ..errors import Conflict, ConvectError, Missing, words_of
 from ..pipeline.plan import to_json
-from ..run_files import PRIVATE, make_folder, owner_of, owner_of_new_files, refuse_links
+from ..safe_files import PRIVATE, make_folder, owner_of, owner_of_new_files, refuse_links
 from .environments import remove_unused
 from .events import Event, RunChange, RunFiles, StopAsk
-from .files import plain, write_json
 from .index import Entry, Index, Page, Query
-from .model import ENDED, Run, RunState, StepState
-from .open_run import OpenRun, damaged_entry, open_run, written
+from .json_files import write_json
+from .model import ENDED, Run, RunState, StepState, ids_of, read_source
 from .retention import created_of, outlived, size_of, stale_leftovers
+from .run_file import OpenRun, damaged_entry, open_run, written
 from .snapshots import Snapshots
 
 ID = re.compile(
@@ -42,7 +42,7 @@ ALL = Query()
 KEPT_OPEN, KEPT_STEPS = 512, 20_000
 """Runs whose state is kept in memory, and how many steps they have together."""
 AT_ONCE = 200
-"""Unknown runs that `find` reads before it answers; more are read behind its back."""
+"""Unknown runs that `find` reads before it answers; more are read in the background."""
 BATCH = 100
 AGAIN = 4
 """Times that `find` asks an index which loses what it knew meanwhile."""
@@ -81,11 +81,11 @@ class Store:
         except OSError as error:
             shutil.rmtree(beside, ignore_errors=True)
             if folder.exists():
-                raise Conflict(f"There is a run {run.id} already.") from None
+                raise Conflict(f"Run {run.id} already exists.") from None
             raise ConvectError(
-                f"The run cannot be written to {self.folder}: {plain(error)}.",
+                f"The run cannot be written to {self.folder}: {words_of(error)}.",
                 code="unwritable",
-                hint="Make room there, or choose another folder for the runs.",
+                hint="Free some space there, or choose another folder for the runs.",
             ) from None
         with self._lock:
             self._dirty[run.id] = opened = self._keep(run.id, OpenRun(folder, run))
@@ -121,7 +121,7 @@ class Store:
     def ask_stop(self, run_id: str, step: str | None = None) -> RunState:
         """Leave word for whoever drives the run; `Engine.stop` is quicker where it is at hand."""
         run, state = self.read(run_id)
-        steps = [None] if step is None else run.plan.steps_of(step)
+        steps = [None] if step is None else ids_of(state, step)
         if not steps:
             raise Missing(f"The run {run.name} has no step {step!r}.", code="no-such-step")
         if state.state in ENDED:
@@ -174,8 +174,7 @@ class Store:
         if step.source is not None:
             own = self.attempt_folder(run_id, step.id, TAKEN_OVER)
             if not own.is_dir():
-                source_run, _, attempt = step.source.partition("/")
-                own = self.attempt_folder(source_run, step.id, int(attempt))
+                own = self.attempt_folder(*read_source(step.source, step.id))
         elif step.attempts:
             own = self.attempt_folder(run_id, step.id, len(step.attempts))
         else:
@@ -197,7 +196,7 @@ class Store:
                 folder.rename(beside)
             except OSError as error:
                 raise ConvectError(
-                    f"The run {run_id} cannot be deleted: {plain(error)}.", code="unwritable"
+                    f"The run {run_id} cannot be deleted: {words_of(error)}.", code="unwritable"
                 ) from None
             self._open.pop(run_id, None)
             self._dirty.pop(run_id, None)
@@ -215,6 +214,7 @@ class Store:
     ) -> list[str]:
         """Delete ended runs, the oldest first, until all limits hold; 0 is no limit.
 
+        Runs that are pinned stay, and do not count.
         `live` are snapshots that runs are still to be made from. Returns the ids of what was
         (or would be) deleted.
         """
@@ -325,7 +325,7 @@ class Store:
                 opened.ask(*events)
             except OSError as error:
                 raise ConvectError(
-                    f"The run {run_id} cannot be changed: {plain(error)}.", code="unwritable"
+                    f"The run {run_id} cannot be changed: {words_of(error)}.", code="unwritable"
                 ) from None
             self._dirty[run_id] = opened
             self.flush()
@@ -431,6 +431,8 @@ class Store:
         documents = itertools.chain(
             (self.folder / run_id / "run.json" for run_id in self.run_ids()),
             self.folder.glob("sweeps/*/sweep.json"),
+            self.folder.glob("schedules/*/schedule.json"),
+            self.folder.glob("schedules/*/changes/*.ndjson"),
         )
         with contextlib.suppress(OSError):  # Nothing is removed unless all runs can be read.
             self.snapshots.clean(documents, itertools.chain(live, self._live_snapshots()))

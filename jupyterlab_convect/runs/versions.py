@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json
-from ..run_files import read_regular
-from ..runner.layers import Key
-from .model import Request, Run, Sources
+from ..runner.layers import FileKey
+from ..safe_files import read_regular
+from .model import Request, Run, SweepSources
 from .snapshots import CODE, Snapshots
 
 Version = Literal["today", "run"]
@@ -23,7 +23,7 @@ LONGEST = 200_000
 """Characters of a text that is shown."""
 
 
-class Change(NamedTuple):
+class SourceChange(NamedTuple):
     """A source that is not what it was; None is a file that is not there."""
 
     path: str
@@ -31,16 +31,16 @@ class Change(NamedTuple):
     after: str | None
 
 
-def changes(snapshots: Snapshots, run: Run) -> list[Change]:
+def changes(snapshots: Snapshots, run: Run) -> list[SourceChange]:
     """How the code that a run saw differs from that of today, its own sources first."""
-    own = {step.path: step.digest for step in run.plan.steps if step.path}
+    own = {part.path: part.digest for part in run.plan.parts if part.path}
     return [
-        Change(path, text_of(_kept(snapshots, digest), path), text_of(content, path))
+        SourceChange(path, text_of(_kept(snapshots, digest), path), text_of(content, path))
         for path, _, digest, content in _changed(snapshots, run.request, own, run.snapshot)
     ]
 
 
-def changed_sources(snapshots: Snapshots, request: Request, sources: Sources) -> list[str]:
+def changed_sources(snapshots: Snapshots, request: Request, sources: SweepSources) -> list[str]:
     """The code that is not what it was when a sweep was submitted, its own sources first; by
     paths from the root folder."""
     changed = _changed(snapshots, request, sources.files["digests"], sources.snapshot)
@@ -54,7 +54,7 @@ def _changed(
     root = Path(request.root)
     named = {root / path for path in (*own, request.path) if path}
     if snapshot is None:
-        pairs: list[tuple[str, Path, str | None, Key | None]] = [
+        pairs: list[tuple[str, Path, str | None, FileKey | None]] = [
             (path, root / path, digest, None) for path, digest in own.items()
         ]
     else:
@@ -74,14 +74,14 @@ def _changed(
     return [each[1:] for each in sorted(found, key=lambda each: each[:2])]
 
 
-def describe(found: list[Change]) -> list[dict[str, Json]]:
+def describe(found: list[SourceChange]) -> list[dict[str, Json]]:
     return [change._asdict() for change in found]
 
 
-def _if_changed(now: Path, digest: str, key: Key | None) -> Iterator[bytes | None]:
+def _if_changed(now: Path, digest: str, key: FileKey | None) -> Iterator[bytes | None]:
     """The content of a file if it is another one now; None when it is gone."""
     try:
-        if key is not None and Key.of(now.lstat()) == key:
+        if key is not None and FileKey.of(now.lstat()) == key:
             return
         content: bytes | None = read_regular(now.resolve())
     except OSError:

@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from jupyterlab_convect.runner.run import run
+from jupyterlab_convect.runner.attempt import run
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 

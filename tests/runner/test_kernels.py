@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyterlab_convect.runner import kernelspecs
-from jupyterlab_convect.runner.kernelspecs import KernelSpec
+from jupyterlab_convect.runner import kernels
+from jupyterlab_convect.runner.kernels import KernelSpec
 from jupyterlab_convect.runner.outcome import StepFailed
 
 
@@ -205,8 +205,8 @@ def test_reporting_works_in_a_kernel_without_the_package(bench, install_kernel):
 
 class TestSpecifications:
     def test_the_native_kernel_is_always_there(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(kernelspecs, "_folders", lambda: [tmp_path])
-        assert kernelspecs.find("python3").ipykernel == ([], [])
+        monkeypatch.setattr(kernels, "_folders", lambda: [tmp_path])
+        assert kernels.find("python3").ipykernel == ([], [])
 
     def test_damaged_ones_are_passed_over(self, install_kernel, tmp_path):
         install_kernel("good", ["x"])
@@ -214,13 +214,13 @@ class TestSpecifications:
             folder = tmp_path / "jupyter" / "kernels" / name
             folder.mkdir()
             (folder / "kernel.json").write_text(content)
-        found = kernelspecs.installed()
+        found = kernels.installed()
         assert "good" in found
         assert not {"bad", "worse", "worst"} & set(found)
 
     def test_an_unknown_one_names_the_known(self):
         with pytest.raises(StepFailed, match=r"klingon is not installed; installed are .*python3"):
-            kernelspecs.find("klingon")
+            kernels.find("klingon")
 
     def test_the_command(self, tmp_path):
         argv = ("python3", "{resource_dir}/x", "{connection_file}", "{unknown}")

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from jupyterlab_convect.runner.record import Record
+from jupyterlab_convect.runner.record import StepRecord
 
 
 def test_a_python_script_with_parameters_values_and_metrics(bench):
@@ -31,7 +31,7 @@ def test_a_python_script_with_parameters_values_and_metrics(bench):
 
 def test_nothing_heavy_is_imported_for_a_script(bench):
     code = (
-        "import sys; from pathlib import Path; from jupyterlab_convect.runner.run import run\n"
+        "import sys; from pathlib import Path; from jupyterlab_convect.runner.attempt import run\n"
         "run(Path(sys.argv[1])); print(sorted({m.split('.')[0] for m in sys.modules}))"
     )
     path = bench.work / "s.sh"
@@ -58,7 +58,7 @@ def test_a_failing_script_tells_its_last_words(bench):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("s.jl", "There is no known way to run s.jl: it is no .py, .R or .sh file"),
+        ("s.jl", "There is no known way to run s.jl: it is not a .py, .R or .sh file"),
         ("s.R", "s.R needs Rscript, which is not installed here."),
     ],
 )
@@ -111,7 +111,7 @@ def test_output_that_is_not_text(bench):
 
 
 def test_a_log_that_is_just_full_ends_with_a_word_when_more_comes(tmp_path):
-    record = Record(tmp_path, log_limit=5)
+    record = StepRecord(tmp_path, log_limit=5)
     record.log("12345")
     record.log("6")
     record.log("7")

@@ -9,8 +9,7 @@ import pytest
 
 import jupyterlab_convect
 from jupyterlab_convect.json_text import loads
-from jupyterlab_convect.runner import patterns
-from jupyterlab_convect.runner.record import Record
+from jupyterlab_convect.runner.record import StepRecord
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_values_become_json(lines, value, plain):
 
 
 def test_the_last_value_of_a_metric_is_the_last_even_when_it_is_nan(tmp_path):
-    record = Record(tmp_path, patterns={"lr": r"lr=(\S+)"})
+    record = StepRecord(tmp_path, patterns={"lr": r"lr=(\S+)"})
     record.report("metric", "loss", 0.2, 1)
     record.report("metric", "loss", math.nan, 2)
     record.values_path.write_text(
@@ -82,7 +81,7 @@ def test_the_last_value_of_a_metric_is_the_last_even_when_it_is_nan(tmp_path):
 def test_a_number_that_no_float_can_hold_keeps_its_digits(tmp_path, lines):
     jupyterlab_convect.metric("huge", -(10**400))
     assert lines()[0]["value"] == -(10**400)
-    record = Record(tmp_path)
+    record = StepRecord(tmp_path)
     record.values_path.write_text(
         '{"kind": "metric", "name": "huge", "value": 1' + "0" * 400 + "}\n"
         '{"kind": "output", "name": "digits", "value": 1' + "0" * 400 + "}\n"
@@ -123,7 +122,7 @@ def test_outside_a_run_arguments_are_checked_and_nothing_is_written(
 
 
 def test_a_metric_has_the_time_at_which_it_was_reported(tmp_path):
-    record = Record(tmp_path)
+    record = StepRecord(tmp_path)
     record.values_path.write_text(
         '{"kind": "metric", "name": "loss", "value": 1, "time": 5.5}\n'
         '{"kind": "metric", "name": "loss", "value": 2, "time": "soon"}\n'
@@ -143,7 +142,7 @@ def test_only_what_exists_can_be_imported():
 
 
 def test_damaged_lines_are_told_and_passed_over(tmp_path):
-    record = Record(tmp_path)
+    record = StepRecord(tmp_path)
     with record.values_path.open("w") as file:
         file.write('{"kind": "output", "name": "a", "value": 1}\nnonsense\n[]\n')
         file.write('{"kind": "dance", "name": "a", "value": 1}\n')
@@ -160,8 +159,8 @@ def test_damaged_lines_are_told_and_passed_over(tmp_path):
 
 
 def test_a_pattern_that_takes_for_ever_is_given_up_and_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(patterns, "BUDGET", 0.1)
-    record = Record(tmp_path, patterns={"slow": r"((?:a+)+)$", "loss": r"loss=(\S+)"})
+    monkeypatch.setattr("jupyterlab_convect.runner.record.BUDGET", 0.1)
+    record = StepRecord(tmp_path, patterns={"slow": r"((?:a+)+)$", "loss": r"loss=(\S+)"})
     record.log("loss=1\nlo")
     record.log("ss=2\n" + "a" * 60 + "!\nloss=3\nlo")
     record.log("ss=4\n" + "a" * 60 + "!\nloss=5")
@@ -174,7 +173,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up_and_said(tmp_path, monkeypatc
 
 
 def test_a_line_without_end_is_looked_at_in_part(tmp_path):
-    record = Record(tmp_path, patterns={"n": r"n=(\d+)"})
+    record = StepRecord(tmp_path, patterns={"n": r"n=(\d+)"})
     record.log("n=1 " + "x" * 10_000_000 + " n=2\n")
     record.close()
     assert record.metrics == {"n": 2}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from jupyterlab_convect.runner.masking import MASK, Mask, secrets_in
-from jupyterlab_convect.runner.record import Record
+from jupyterlab_convect.runner.record import StepRecord
 
 SECRET = "s3cr\"et\nwith 'quotes' é"
 
@@ -64,7 +64,7 @@ def test_what_is_too_short_to_be_a_secret_is_left():
 )
 def test_a_secret_is_masked_however_the_text_is_cut(tmp_path_factory, secrets, chunks):
     folder = tmp_path_factory.mktemp("record")
-    record = Record(folder, Mask(set(secrets)))
+    record = StepRecord(folder, Mask(set(secrets)))
     for chunk in chunks:
         record.log(chunk)
     record.close()

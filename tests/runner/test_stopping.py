@@ -118,7 +118,7 @@ def _is_alive(pid):
 STOPPED_AT_THE_END = """
 import os, signal, sys
 from pathlib import Path
-from jupyterlab_convect.runner import run as module
+from jupyterlab_convect.runner import attempt as module
 
 conclude = module._conclude
 

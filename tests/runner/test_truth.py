@@ -8,10 +8,11 @@ import threading
 
 import pytest
 
-from jupyterlab_convect.runner.identity import identify, is_alive, is_here, start_time
-from jupyterlab_convect.runner.outcome import duration, explain_end, size
-from jupyterlab_convect.runner.run import run
-from jupyterlab_convect.runner.saving import Pace, write_whole
+from jupyterlab_convect.runner.attempt import run
+from jupyterlab_convect.runner.notebook_work import Pace
+from jupyterlab_convect.runner.outcome import explain_end
+from jupyterlab_convect.runner.processes import identify, is_alive, is_here, start_time
+from jupyterlab_convect.safe_files import write_whole
 
 
 def test_two_runners_of_one_attempt(bench):
@@ -49,12 +50,12 @@ def test_a_folder_that_cannot_be_written(bench):
 
 
 def test_a_mistake_of_the_runner_still_has_an_end(bench, monkeypatch):
-    from jupyterlab_convect.runner import files
+    from jupyterlab_convect.runner import declared_files
 
     def fail(*_):
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(files, "place", fail)
+    monkeypatch.setattr(declared_files, "place", fail)
     ended = bench.script("")
     assert ended.code == 1
     assert ended.reason == "The runner failed: RuntimeError: oops"
@@ -180,23 +181,6 @@ class TestIdentity:
         finally:
             process.kill()
             process.wait()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.5, "0.5 s"), (59, "59 s"), (60, "1 min"), (90, "1 min 30 s"), (7200, "2 h"),
-     (3661, "1 h 1 min 1 s")],
-)  # fmt: skip
-def test_durations(seconds, text):
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (10_000_000, "10 MB"), (2_500_000_000, "2.5 GB")],
-)
-def test_sizes(count, text):
-    assert size(count) == text
 
 
 def test_ends():

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from views import overlays_work
 
-from jupyterlab_convect.runner import landlock
-from jupyterlab_convect.runner.layers import Key, Layer, Made
+from jupyterlab_convect.runner import landlock, overlay
+from jupyterlab_convect.runner.layers import FileKey, Layer, Made
 from jupyterlab_convect.runner.mirror_view import LARGE, MirrorView
 from jupyterlab_convect.runner.overlay_view import OverlayView
 from jupyterlab_convect.runner.view import certain, inside, keep_made
@@ -24,12 +25,16 @@ from jupyterlab_convect.runs.snapshots import Snapshots
 NOBODY = 65534
 
 
-def overlays_work(folder: Path) -> bool:
-    spec = ViewSpec(folder, is_open=True, scratch=(folder.parent / "instead",))
-    view = OverlayView(spec, folder.parent / "probe")
-    taken = certain(view, folder)
-    taken.close()
-    return taken is view
+def let_others_in(folder: Path) -> None:
+    for path in (folder, *folder.parents):
+        if not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o011)
+
+
+def become_nobody() -> None:
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
 
 
 @pytest.fixture
@@ -130,6 +135,27 @@ def test_a_folder_that_is_replaced_hides_what_was_in_it(
     after = open_view(layer)
     assert in_child(after, lambda _: sorted(os.listdir("../data"))) == ["only"]  # noqa: PTH208
     assert sorted(path.name for path in (project / "data").iterdir()) == ["old.txt", "x.csv"]
+
+
+def test_a_folder_that_somebody_else_moves_there_meanwhile_was_deleted_by_nobody(
+    project: Path, tmp_path: Path
+) -> None:
+    if not overlays_work(project):
+        pytest.skip("This system allows no overlays.")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("not of the step")
+    view = OverlayView(ViewSpec(project, is_open=True), tmp_path / "private")
+
+    def make(_: Path) -> None:
+        Path("../new").mkdir()
+        Path("../new/mine").write_text("1")
+
+    in_child(view, make)
+    # As older kernels mark every folder that is made, whether it replaces one or not.
+    os.setxattr(tmp_path / "private/upper/new", overlay.OPAQUE, b"y")
+    elsewhere.rename(project / "new")
+    assert made_by(view, tmp_path / "made") == {"new/mine": "created"}
 
 
 def test_layers_hand_files_from_step_to_step(open_view: Open, tmp_path: Path) -> None:
@@ -265,7 +291,7 @@ def test_live_folders_are_shared_and_private_ones_leave_nothing(
 def test_a_change_of_what_was_not_copied_is_noticed(project: Path, tmp_path: Path) -> None:
     path = project / "data/x.csv"
     lists = tmp_path / "lists.json"
-    lists.write_text(json.dumps({"linked": {"data/x.csv": Key.of(path.stat())}, "missing": {}}))
+    lists.write_text(json.dumps({"linked": {"data/x.csv": FileKey.of(path.stat())}, "missing": {}}))
     spec = ViewSpec(project, (Layer(project, (), lists),))
     assert spec.changed_meanwhile() == []
     path.write_text("another")
@@ -278,9 +304,7 @@ def test_a_change_of_what_was_not_copied_is_noticed(project: Path, tmp_path: Pat
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
 def test_an_ordinary_user_has_views_too(project: Path, tmp_path: Path) -> None:
-    for path in (tmp_path, *tmp_path.parents):
-        if not path.stat().st_mode & 0o001:
-            path.chmod(path.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     for path in (project, *project.rglob("*")):
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     (project / "data/x.csv").chmod(0o444)
@@ -288,9 +312,7 @@ def test_an_ordinary_user_has_views_too(project: Path, tmp_path: Path) -> None:
     os.chown(tmp_path / "theirs", NOBODY, NOBODY)
 
     def as_nobody() -> Any:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        become_nobody()
         spec = ViewSpec(project, is_open=True, scratch=(tmp_path / "theirs/instead",))
         view = OverlayView(spec, tmp_path / "theirs/private")
         if certain(view, project) is not view:
@@ -319,9 +341,7 @@ def test_an_ordinary_user_has_views_too(project: Path, tmp_path: Path) -> None:
 def test_in_a_folder_that_an_ordinary_user_cannot_write_a_step_can(
     project: Path, tmp_path: Path, kind: type[OverlayView | MirrorView]
 ) -> None:
-    for path in (tmp_path, *tmp_path.parents):
-        if not path.stat().st_mode & 0o001:
-            path.chmod(path.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     for path in (project, *project.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o555 if path.is_dir() else 0o444)
@@ -329,9 +349,7 @@ def test_in_a_folder_that_an_ordinary_user_cannot_write_a_step_can(
     os.chown(tmp_path / "theirs", NOBODY, NOBODY)
 
     def as_nobody() -> Any:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        become_nobody()
         spec = ViewSpec(project, is_open=True, scratch=(tmp_path / "theirs/instead",))
         view = kind(spec, tmp_path / "theirs/private")
         view.make_folder(project / "nb")
@@ -354,9 +372,7 @@ def test_in_a_folder_that_an_ordinary_user_cannot_write_a_step_can(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
 def test_an_ordinary_user_has_views_of_what_lies_outside_too(project: Path, tmp_path: Path) -> None:
-    for path in (tmp_path, *tmp_path.parents):
-        if not path.stat().st_mode & 0o001:
-            path.chmod(path.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     (home / ".cache").mkdir(parents=True)
     project = project.rename(home / "p")
@@ -373,9 +389,7 @@ def test_an_ordinary_user_has_views_of_what_lies_outside_too(project: Path, tmp_
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
     def as_nobody() -> Any:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        become_nobody()
         outside = (
             Outside("~", home, is_link=False),
             Outside("nb/out", elsewhere),

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,22 @@ def make_step(step_id: str, *command: str, **fields: Any) -> Step:
         fields["retries"] = Retries(fields["retries"], delay=0.01)
     fields["after"] = tuple(fields.get("after", ()))
     return Step(step_id, "command", step_id, command=command or ("noop",), **fields)
+
+
+def failing_first(
+    times: int, call: Callable[[Any], Awaitable[Any]]
+) -> Callable[[Any], Awaitable[Any]]:
+    """The same call, except that nobody answers the first times."""
+    left = times
+
+    async def wrapped(argument: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise ConnectionError("not now")
+        return await call(argument)
+
+    return wrapped
 
 
 class InProcess(StepRuntime):

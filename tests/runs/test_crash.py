@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupyterlab_convect.pipeline.plan import Plan, Retries, Step
+from jupyterlab_convect.pipeline.resolve import resolve
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.store import Store
@@ -39,13 +40,34 @@ def pipeline(ledger: Path) -> Plan:
     )
 
 
+def loops(ledger: Path) -> Plan:
+    """A loop over a group, two items at a time, one of them skipped by a condition, and an end."""
+
+    def node(name: str, **more) -> dict:
+        script = f'echo {name}.$CONVECT_ATTEMPT >> "{ledger}"; sleep 0.05'
+        return {"kind": "command", "command": ["sh", "-c", script], **more}
+
+    nodes = {
+        "g": {
+            "kind": "group",
+            "members": ["a", "b"],
+            "for_each": {"name": "n", "in": [*range(5)], "parallel": 2},
+        },
+        "a": node("g.${{ each.n }}.a"),
+        "b": node("g.${{ each.n }}.b", after=["a"], when="${{ each.n != 3 }}"),
+        "end": node("end", after=["g"], run_if="always"),
+    }
+    return resolve({"convect": 1, "nodes": nodes}, root=ledger.parent)
+
+
+@pytest.mark.parametrize("shape", [pipeline, loops])
 @pytest.mark.parametrize(("spare_kernels", "rounds"), [(0, 4), (1, 1)], ids=["cold", "warm"])
-def test_no_step_is_lost_or_run_twice(tmp_path, spare_kernels, rounds):
+def test_no_step_is_lost_or_run_twice(tmp_path, spare_kernels, rounds, shape):
     store = Store(tmp_path / "runs", Index(tmp_path / "index.sqlite"))
     kills = 0
     for seed in range(rounds):
         ledger = tmp_path / f"ledger-{seed}"
-        plan = pipeline(ledger)
+        plan = shape(ledger)
         request = Request(root=str(tmp_path), runtime="local")
         run = Run(new_id(), "crash", time.time(), "local", plan, request)
         store.create(run)
@@ -67,7 +89,11 @@ def test_no_step_is_lost_or_run_twice(tmp_path, spare_kernels, rounds):
             for step in state.steps.values()
             for attempt in step.attempts
         }
-        assert tried == {*(f"{step.id}.1" for step in plan.steps), "flaky.2"}
+        if shape is pipeline:
+            assert tried == {*(f"{step.id}.1" for step in plan.steps), "flaky.2"}
+        else:
+            assert len(tried) == 10
+            assert state.steps["g.3.b"].reason == "Skipped: n != 3 was false, n was 3."
         assert Counter(ledger.read_text().split()) == Counter(tried)
     assert kills >= rounds
     store.close()

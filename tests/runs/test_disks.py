@@ -13,15 +13,21 @@ import pytest
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.plan import Plan
-from jupyterlab_convect.runner.identity import identify
+from jupyterlab_convect.runner.processes import identify
 from jupyterlab_convect.runs.engine import Engine
-from jupyterlab_convect.runs.files import Changes, create_whole
 from jupyterlab_convect.runs.index import WRITING, Index, Query
+from jupyterlab_convect.runs.json_files import Changes, create_whole
 from jupyterlab_convect.runs.lease import Lease
 from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.store import Store
-from jupyterlab_convect.runs.sweeps import TENDING, Sweep, Sweeps
-from jupyterlab_convect.runtimes.local.ledger import Capacity, Ledger, Need, Room
+from jupyterlab_convect.runs.sweep_store import Sweep
+from jupyterlab_convect.runs.sweeps import TENDING, Sweeps
+from jupyterlab_convect.runtimes.local.machine import (
+    MachineCapacity,
+    Requirements,
+    Reservations,
+    Room,
+)
 
 
 class Disk:
@@ -55,6 +61,39 @@ def disk(tmp_path):
         pytest.skip("Only root can make a small file system.")
     yield Disk(folder)
     subprocess.run(["umount", "-l", folder], check=True)
+
+
+class FailingDisk:
+    """A disk that the system makes read-only when it finds an error on it, whatever is open."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def fail(self) -> None:
+        find = ["findmnt", "-no", "SOURCE", str(self.folder)]
+        device = Path(subprocess.check_output(find, text=True).strip()).name
+        Path("/sys/fs/ext4", device, "trigger_fs_error").write_text("1")
+
+
+@pytest.fixture
+def failing_disk(tmp_path):
+    image, folder = tmp_path / "image", tmp_path / "disk"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    mount = ["mount", "-o", "loop,errors=remount-ro", str(image), str(folder)]
+    commands = (["mkfs.ext4", "-q", str(image)], mount)
+    if os.geteuid() != 0 or not all(map(_succeeds, commands)):
+        pytest.skip("Only root can mount a disk from a file.")
+    yield FailingDisk(folder)
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        return not subprocess.run(command, capture_output=True).returncode
+    except OSError:
+        return False
 
 
 @pytest.fixture(params=["full", "read-only"])
@@ -175,7 +214,7 @@ async def test_a_sweep_that_cannot_be_taken_over_holds_up_no_other(
 def _abandoned(sweeps, request):
     """A sweep whose host was killed before it had given any run to a point."""
     sweep = Sweep(new_id(), "study", 0.0, request, {"n": [1, 2]})
-    sweeps._write(sweep, [{"n": 1}, {"n": 2}])
+    sweeps.folders.write(sweep, [{"n": 1}, {"n": 2}])
     return sweep.id
 
 
@@ -185,15 +224,15 @@ async def test_the_lease_of_a_sweep_is_given_back_as_soon_as_there_is_room(
     """Until then it is renewed, and what is asked of the sweep meanwhile is done."""
     sweep = _abandoned(sweeps, request_)
     folder = store.folder / "sweeps" / sweep
-    gates = engine.gates
-    with gates.held(sweep) as mine:
+    limits = engine.limits
+    with limits.held(f"sweeps/{sweep}") as mine:
         assert mine
         trouble.begin()
-    assert list(gates.leases()) == [sweep]
+    assert list(limits.leases()) == [f"sweeps/{sweep}"]
     trouble.end()
     assert (await sweeps.wait(sweep, 60))["state"] == "succeeded"
-    gates.close_empty()
-    assert not gates.leases()
+    limits.close_empty()
+    assert not limits.leases()
     assert Lease.take(folder) is not None
 
 
@@ -206,33 +245,36 @@ def test_what_cannot_be_written_whole_is_not_there(disk):
     assert [path.name for path in disk.folder.iterdir()] == ["filling"]
 
 
-async def test_the_ledger_forgets_nothing(disk, trouble):
-    ledger, me = Ledger(disk.folder), identify(os.getpid())
-    capacity = Capacity(1000, 1e12)
-    ledger.take("first", Need(), capacity, me)
+async def test_reservations_are_not_forgotten(disk, trouble):
+    reservations, me = Reservations(disk.folder), identify(os.getpid())
+    capacity = MachineCapacity(1000, 1e12)
+    reservations.take("first", Requirements(), capacity, me)
     size = (disk.folder / "room.json").stat().st_size
     while (disk.folder / "room.json").stat().st_size + size < 4096:  # As much as a block holds.
-        ledger.take(f"more-{len(ledger.used())}", Need(), capacity, me)
-    known = ledger.used()
+        reservations.take(f"more-{len(reservations.used())}", Requirements(), capacity, me)
+    known = reservations.used()
     trouble.begin()
     with pytest.raises(OSError):  # noqa: PT011
-        ledger.take("x" * 5000, Need(), capacity, me)
+        reservations.take("x" * 5000, Requirements(), capacity, me)
     with suppress(OSError):
-        ledger.give_back("first")
+        reservations.give_back("first")
     trouble.end()
-    assert ledger.take("second", Need(), capacity, me) == Room()
-    assert ledger.used().keys() == known.keys() - {"first"} | {"second"}
-    assert json.loads((disk.folder / "room.json").read_text()).keys() == ledger.used().keys()
+    assert reservations.take("second", Requirements(), capacity, me) == Room()
+    assert reservations.used().keys() == known.keys() - {"first"} | {"second"}
+    assert json.loads((disk.folder / "room.json").read_text()).keys() == reservations.used().keys()
 
 
 async def test_room_that_cannot_be_given_back_now_is_later(disk, tmp_path, make_run, step):
-    ledger = Ledger(disk.folder)
-    ledger.take("a", Need(), Capacity(1, 1e9), identify(os.getpid()))
+    reservations = Reservations(disk.folder)
+    reservations.take("a", Requirements(), MachineCapacity(1, 1e9), identify(os.getpid()))
     disk.make_read_only()
     with pytest.raises(OSError, match="Read-only"):
-        ledger.give_back("a")
+        reservations.give_back("a")
     disk.make_writable()
-    assert ledger.take("b", Need(), Capacity(1, 1e9), identify(os.getpid())) == Room()
+    assert (
+        reservations.take("b", Requirements(), MachineCapacity(1, 1e9), identify(os.getpid()))
+        == Room()
+    )
 
 
 async def test_all_runs_are_found_while_the_index_cannot_be_written(
@@ -288,5 +330,30 @@ async def test_an_index_on_a_read_only_disk_is_kept_in_memory_until_it_can_be_wr
         assert [each.name for each in health.troubles()] == ([WRITING] if number == 1 else [])
         disk.make_writable()
         store.index._retry_at = 0.0
+    await engine.close()
+    store.close()
+
+
+async def test_an_index_whose_disk_becomes_read_only_while_it_is_open_goes_on_in_memory(
+    failing_disk, tmp_path, make_run, step, runtime, caplog
+):
+    health = Health()
+    (tmp_path / "runs").mkdir()
+    store = Store(tmp_path / "runs", Index(failing_disk.folder / "index.sqlite", health))
+    engine = Engine(store, {"inprocess": runtime}, beat=0.2, health=health)
+
+    async def finish():
+        run = make_run(step("a"))
+        await engine.submit(run)
+        return (await engine.wait(run.id, 60)).state
+
+    assert [await finish(), await finish()] == ["succeeded", "succeeded"]
+    assert store.find().total == 2
+    assert not health.troubles()
+    failing_disk.fail()
+    assert [await finish(), await finish()] == ["succeeded", "succeeded"]
+    assert store.find().total == 4
+    assert [each.name for each in health.troubles()] == [WRITING]
+    assert "damaged" not in caplog.text
     await engine.close()
     store.close()

@@ -48,8 +48,8 @@ async def test_who_waits_says_why(engine, make_run, step, runtime, eventually):
     steps = engine.store.read(run.id).state.steps
     await eventually(lambda: steps["b"].state == steps["c"].state == "queued")
     assert (steps["b"].state, steps["b"].reason) == ("queued", "All 1 slots are taken.")
-    assert (steps["c"].state, steps["c"].reason) == ("queued", "Waits for its turn.")
-    assert (steps["d"].state, steps["d"].reason) == ("waiting", "Waits for a and b.")
+    assert (steps["c"].state, steps["c"].reason) == ("queued", "Waiting for its turn.")
+    assert (steps["d"].state, steps["d"].reason) == ("waiting", "Waiting for a and b to finish.")
 
 
 async def test_runs_take_turns(engine, make_run, step, runtime):
@@ -257,7 +257,7 @@ async def test_nan_and_infinity_stay_what_they_are(finish, make_run, step, store
 
 
 async def test_a_step_past_its_time_is_stopped_from_outside(finish, make_run, step, monkeypatch):
-    monkeypatch.setattr("jupyterlab_convect.runs.supervisor.GRACE", 0.0)
+    monkeypatch.setattr("jupyterlab_convect.runs.active_attempt.GRACE", 0.0)
     state = await finish(make_run(step("a", "sleep", "600", timeout=0.1)))
     assert (state.steps["a"].state, state.steps["a"].reason) == (
         "failed",

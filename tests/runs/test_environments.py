@@ -14,7 +14,7 @@ import pytest
 from jupyterlab_convect.runner import environment
 from jupyterlab_convect.runs import environments
 from jupyterlab_convect.runs import events as e
-from jupyterlab_convect.runs.environments import Change
+from jupyterlab_convect.runs.environments import EnvironmentChange
 from jupyterlab_convect.runs.model import Git, Run
 from jupyterlab_convect.runs.store import Store
 
@@ -49,10 +49,10 @@ def test_what_differs_is_named_with_both_versions():
     before = with_packages(pandas="2.1.0", numpy="2.0", old="1")
     after = with_packages("3.13.0", pandas="2.2.3", numpy="2.0", new="3")
     assert environments.differences(before, after) == [
-        Change("python", "3.12.3", "3.13.0"),
-        Change("new", None, "3"),
-        Change("old", "1", None),
-        Change("pandas", "2.1.0", "2.2.3"),
+        EnvironmentChange("python", "3.12.3", "3.13.0"),
+        EnvironmentChange("new", None, "3"),
+        EnvironmentChange("old", "1", None),
+        EnvironmentChange("pandas", "2.1.0", "2.2.3"),
     ]
     assert environments.differences(before, before) == []
 
@@ -103,13 +103,13 @@ def test_runs_are_compared_step_by_step(store, make_run, step):
     ended(store, second, with_packages(pandas="2"), "a")
     ended(store, second, with_packages(pandas="1"), "b")
     found = environments.compare(described(store, first), described(store, second))
-    assert found == {"a": [Change("pandas", "1", "2")], "b": []}
+    assert found == {"a": [EnvironmentChange("pandas", "1", "2")], "b": []}
     alone = make_run(step("z"))
     other = make_run(step("y"))
     ended(store, alone, with_packages(), "z")
     ended(store, other, with_packages("3.10.0"), "y")
     found = environments.compare(described(store, alone), described(store, other))
-    assert found == {"z": [Change("python", "3.12.3", "3.10.0")]}
+    assert found == {"z": [EnvironmentChange("python", "3.12.3", "3.10.0")]}
     assert environments.compare(described(store, first), described(store, alone)) == {}
 
 

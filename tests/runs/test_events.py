@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs.fold import Fold
 from jupyterlab_convect.runs.model import Request, Run
 from jupyterlab_convect.runs.views import summary, view
 
@@ -35,8 +36,15 @@ STORY = [
 ]
 
 
+def fold(run, events):
+    folding = Fold(run)
+    for event in events:
+        folding.apply(event)
+    return folding.state
+
+
 def test_the_state_tells_the_story():
-    state = e.fold(RUN, STORY)
+    state = fold(RUN, STORY)
     assert (state.state, state.seq, state.started, state.ended) == ("cancelled", 14, 10.0, 17.0)
     assert (state.name, state.labels, state.note) == ("better", {}, "n")
     a = state.steps["a"]
@@ -52,10 +60,10 @@ def test_every_event_survives_the_file():
 
 
 def test_who_waits_knows_for_what():
-    folding = e.Fold(RUN)
-    assert folding.state.steps["b"].reason == "Waits for a."
+    folding = Fold(RUN)
+    assert folding.state.steps["b"].reason == "Waiting for a to finish."
     folding.apply(e.StepEnd(1.0, "a", "succeeded"))
-    assert folding.state.steps["b"].reason == "Waits for its turn."
+    assert folding.state.steps["b"].reason == "Waiting for its turn."
 
 
 @given(st.binary())
@@ -65,7 +73,7 @@ def test_a_damaged_line_is_no_event(line):
 
 @given(st.lists(st.sampled_from(STORY)))
 def test_any_order_of_events_folds(events):
-    state = e.fold(RUN, events)
+    state = fold(RUN, events)
     assert state.seq == len(events)
     assert view(RUN, state)["id"] == RUN.id
 
@@ -85,7 +93,7 @@ def test_any_text_can_be_written(text):
 
 
 def test_a_summary_has_what_a_list_shows():
-    state = e.fold(RUN, STORY)
+    state = fold(RUN, STORY)
     shown = summary(RUN, state)
     assert shown["metrics"] == {"rows": 5, "m": 0.5}
     assert (shown["steps_total"], shown["steps_done"], shown["progress"]) == (2, 2, 1.0)
@@ -97,17 +105,17 @@ def test_a_summary_has_what_a_list_shows():
 
 
 def test_a_run_starts_with_its_first_step():
-    folding = e.Fold(RUN)
+    folding = Fold(RUN)
     folding.apply(e.RunStart(10.0))
     assert summary(RUN, folding.state)["started"] is None
     folding.apply(e.AttemptStart(50.0, "a", 1))
     assert summary(RUN, folding.state)["started"] == 50.0
-    without_steps = e.fold(RUN, [e.RunStart(10.0), e.RunEnd(11.0, "cancelled", "Stopped.")])
+    without_steps = fold(RUN, [e.RunStart(10.0), e.RunEnd(11.0, "cancelled", "Stopped.")])
     assert summary(RUN, without_steps)["started"] == 10.0
 
 
 def test_progress_goes_by_cells_then_by_time():
-    folding = e.Fold(RUN)
+    folding = Fold(RUN)
     for event in STORY[:5]:
         folding.apply(event)
     assert summary(RUN, folding.state)["progress"] == 1 / 4 / 2

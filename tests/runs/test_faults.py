@@ -9,13 +9,19 @@ import shutil
 import time
 
 import pytest
+from inprocess import failing_first
 
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.plan import Amount, Resources
-from jupyterlab_convect.runner.identity import identify
-from jupyterlab_convect.runs.files import Journal
+from jupyterlab_convect.runner.processes import identify
+from jupyterlab_convect.runs.json_files import Journal
 from jupyterlab_convect.runs.lease import Lease
-from jupyterlab_convect.runtimes.local.ledger import Capacity, Ledger, Need, Room
+from jupyterlab_convect.runtimes.local.machine import (
+    MachineCapacity,
+    Requirements,
+    Reservations,
+    Room,
+)
 
 
 class FullDisk:
@@ -51,7 +57,7 @@ async def test_no_space_holds_a_run_up_and_loses_nothing(
     state = store.read(run.id).state
     await eventually(lambda: state.reason is not None)
     assert state.state == "running"
-    assert state.reason == "It cannot go on: no space left on device. It is tried again."
+    assert state.reason == "It cannot continue: no space left on device. Trying again."
     disk.full = False
     state = await engine.wait(run.id, 60)
     assert (state.state, state.reason) == ("succeeded", None)
@@ -79,33 +85,15 @@ async def test_no_folder_at_all_is_said_so(engine, make_run, step, store):
 
 
 async def test_a_runtime_that_cannot_be_asked_is_asked_again(finish, make_run, step, runtime):
-    real, calls = runtime.poll, 0
-
-    async def poll(attempts):
-        nonlocal calls
-        calls += 1
-        if calls < 3:
-            raise ConnectionError("not now")
-        return await real(attempts)
-
-    runtime.poll = poll
+    runtime.poll = failing_first(2, runtime.poll)
     assert (await finish(make_run(step("a", "sleep", "0.05")))).state == "succeeded"
 
 
 async def test_a_stop_that_fails_is_tried_again(
     engine, make_run, step, runtime, monkeypatch, eventually
 ):
-    real, calls = runtime.stop, 0
-
-    async def stop(attempt):
-        nonlocal calls
-        calls += 1
-        if calls == 1:
-            raise ConnectionError("not now")
-        await real(attempt)
-
-    runtime.stop = stop
-    monkeypatch.setattr("jupyterlab_convect.runs.supervisor.AGAIN", 0.01)
+    runtime.stop = failing_first(1, runtime.stop)
+    monkeypatch.setattr("jupyterlab_convect.runs.active_attempt.AGAIN", 0.01)
     run = make_run(step("a", "sleep", "600"))
     await engine.submit(run)
     await eventually(lambda: runtime.started)
@@ -265,9 +253,9 @@ async def test_a_step_that_cannot_be_let_in_spoils_only_itself(
     await eventually(lambda: not engine.health.troubles())
 
 
-async def test_the_ledger_survives_whoever_cleans_the_temporary_folder(tmp_path):
-    ledger, me = Ledger(tmp_path / "ledger"), identify(os.getpid())
-    (tmp_path / "ledger").mkdir()
+async def test_reservations_survive_whoever_cleans_the_temporary_folder(tmp_path):
+    reservations, me = Reservations(tmp_path / "reservations"), identify(os.getpid())
+    (tmp_path / "reservations").mkdir()
     for _ in range(2):
-        assert ledger.take("key", Need(), Capacity(4, 1e9), me) == Room()
-        shutil.rmtree(tmp_path / "ledger")
+        assert reservations.take("key", Requirements(), MachineCapacity(4, 1e9), me) == Room()
+        shutil.rmtree(tmp_path / "reservations")

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from jupyterlab_convect.runner.identity import boot
+from jupyterlab_convect.runner.processes import boot
 from jupyterlab_convect.runs import lease as leases
 from jupyterlab_convect.runs.lease import EXPIRES, LONG_AGO, Lease, owner_of, process_birth
 

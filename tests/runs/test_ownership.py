@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 from inprocess import InProcess, MakeRun, make_step
 
+from jupyterlab_convect.detached import take_up
 from jupyterlab_convect.errors import Conflict, Missing
-from jupyterlab_convect.host import take_up
 from jupyterlab_convect.pipeline.plan import Plan
-from jupyterlab_convect.run_files import owner_of, owner_of_new_files
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.events import RunStart
 from jupyterlab_convect.runs.index import Index, Query
@@ -28,6 +27,7 @@ from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.snapshots import Snapshots
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runs.sweeps import Sweeps
+from jupyterlab_convect.safe_files import owner_of, owner_of_new_files
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from inprocess import InProcess
+from inprocess import InProcess, failing_first
 
 from jupyterlab_convect.runs import events as e
 from jupyterlab_convect.runs.engine import Engine
@@ -71,6 +71,24 @@ async def test_what_was_about_to_start_is_started_once(store, engine, make_run, 
     assert runtime.started == [(run.id, "a", 1)]
 
 
+async def test_a_run_that_cannot_be_picked_up_keeps_no_other_from_it(
+    store, engine, make_run, step, runtime, monkeypatch
+):
+    bad, good = make_run(step("a")), make_run(step("a"))
+    store.create(bad)
+    store.create(good)
+    take = Lease.take
+
+    def damaged(folder):
+        return 1 // 0 if folder == store.run_folder(bad.id) else take(folder)
+
+    monkeypatch.setattr(Lease, "take", damaged)
+    assert await engine.resume() == [good.id]
+    assert (await engine.wait(good.id, 60)).state == "succeeded"
+    (trouble,) = engine.health.troubles()
+    assert trouble.name == f"Picking up run {bad.id}"
+
+
 async def test_what_was_about_to_start_but_did_is_found(store, engine, make_run, step, runtime):
     run = make_run(step("a"))
     store.create(run)
@@ -86,17 +104,8 @@ async def test_what_was_about_to_start_but_did_is_found(store, engine, make_run,
 async def test_nothing_is_started_while_the_runtime_cannot_say(
     store, engine, make_run, step, runtime, monkeypatch
 ):
-    monkeypatch.setattr("jupyterlab_convect.runs.supervisor.AGAIN", 0.02)
-    real, asked = runtime.poll, 0
-
-    async def poll(attempts):
-        nonlocal asked
-        asked += 1
-        if asked < 3:
-            raise ConnectionError("not now")
-        return await real(attempts)
-
-    runtime.poll = poll
+    monkeypatch.setattr("jupyterlab_convect.runs.active_attempt.AGAIN", 0.02)
+    runtime.poll = failing_first(2, runtime.poll)
     run = make_run(step("a"))
     store.create(run)
     now = time.time()
@@ -242,21 +251,26 @@ class Endless(InProcess):
         self.stopped.append(attempt.key)
 
 
+def two_hours_old(store, run, *changes):
+    """A run whose step was started two hours ago, and what was heard of it since."""
+    began = time.time() - 7200
+    started = e.AttemptStart(began, "a", 1), e.AttemptHandle(began, "a", 1, {"n": 1})
+    store.create(run)
+    store.append(run.id, e.RunStart(began), *started, *changes)
+    outcome(store, run, "a", 1)
+    return run
+
+
 async def test_time_in_a_queue_is_no_running_time_after_a_restart(
     store, make_run, step, eventually
 ):
-    run = make_run(step("a", timeout=60.0))
-    store.create(run)
     now = time.time()
-    store.append(
-        run.id,
-        e.RunStart(now - 7200),
-        e.AttemptStart(now - 7200, "a", 1),
-        e.AttemptHandle(now - 7200, "a", 1, {"n": 1}),
-        e.AttemptChange(now - 3600, "a", 1, "queued", "Waits for quota."),
+    run = two_hours_old(
+        store,
+        make_run(step("a", timeout=60.0)),
+        e.AttemptChange(now - 3600, "a", 1, "queued", "Waiting for quota."),
         e.AttemptChange(now - 5, "a", 1, "running"),
     )
-    outcome(store, run, "a", 1)
     runtime, checked = Endless(), []
     engine = Engine(store, {"inprocess": runtime}, beat=0.01)
     real = engine.admit_soon
@@ -271,17 +285,8 @@ async def test_time_in_a_queue_is_no_running_time_after_a_restart(
 
 
 async def test_running_time_counts_on_after_a_restart(store, make_run, step):
-    run = make_run(step("a", timeout=60.0))
-    store.create(run)
-    now = time.time()
-    store.append(
-        run.id,
-        e.RunStart(now - 7200),
-        e.AttemptStart(now - 7200, "a", 1),
-        e.AttemptHandle(now - 7200, "a", 1, {"n": 1}),
-        e.AttemptChange(now - 3600, "a", 1, "running"),
-    )
-    outcome(store, run, "a", 1)
+    running = e.AttemptChange(time.time() - 3600, "a", 1, "running")
+    run = two_hours_old(store, make_run(step("a", timeout=60.0)), running)
     engine = Engine(store, {"inprocess": Endless()}, beat=0.01)
     await engine.resume()
     state = await engine.wait(run.id, 60)

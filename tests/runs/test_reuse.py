@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 
 import pytest
 
 from jupyterlab_convect.pipeline.plan import Amount, Resources, SourceFile
-from jupyterlab_convect.runs.foresight import foresee
 from jupyterlab_convect.runs.model import Selection
+from jupyterlab_convect.runs.reuse import RunResults, preview_reuse
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ async def test_an_unchanged_step_is_not_run_again(finish, make_run, step, runtim
     assert (state.state, found.state, found.attempts) == ("succeeded", "cached", [])
     assert found.outputs == {"x": 1}
     assert found.source == f"{first.id}/1"
-    assert found.cache == f"Taken over from run {first.id}: nothing has changed since."
+    assert found.cache == f"Reused from run {first.id}: nothing has changed since."
     assert len(runtime.started) == 1
 
 
@@ -60,12 +62,12 @@ async def test_what_would_be_taken_over_is_told_before(finish, make_run, step, s
         then = step("b", after=("a",), cache=True, parameters={"y": "${{ nodes.a.outputs.x }}"})
         return make_run(first, then, step("c", after=("b",)), **more)
 
-    assert foresee(store, run(1)) == {}
+    assert preview_reuse(store, run(1)) == {}
     done = run(1)
     await finish(done)
-    assert foresee(store, run(1)) == {"a": f"{done.id}/1", "b": f"{done.id}/1"}
-    assert foresee(store, run(2)) == {}
-    assert foresee(store, run(1, use_cache=False)) == {}
+    assert preview_reuse(store, run(1)) == {"a": f"{done.id}/1", "b": f"{done.id}/1"}
+    assert preview_reuse(store, run(2)) == {}
+    assert preview_reuse(store, run(1, use_cache=False)) == {}
 
 
 async def test_where_it_runs_does_not_matter(finish, make_run, step):
@@ -150,7 +152,7 @@ async def test_a_result_whose_files_are_gone_is_made_again(finish, make_run, ste
     (store.attempt_folder(first.id, "a", 1) / "files" / "x.csv").unlink()
     state = await finish(pipeline())
     assert state.steps["a"].state == "succeeded"
-    assert "is not complete any more" in state.steps["a"].cache
+    assert "is no longer complete" in state.steps["a"].cache
 
 
 async def test_a_result_goes_with_its_run(finish, make_run, step, store):
@@ -204,9 +206,38 @@ async def test_part_of_a_pipeline(finish, diamond, mode, node, executed, cached)
     assert by_state["cached"] == cached
     assert by_state["skipped"] == set(state.steps) - executed - cached
     assert all(state.steps[name].source == f"{first.id}/1" for name in cached)
-    assert all(state.steps[name].reason == "Not asked for." for name in by_state["skipped"])
+    assert all(
+        state.steps[name].reason == "Not part of this partial run." for name in by_state["skipped"]
+    )
     if "train" in executed:
         assert state.steps["train"].outputs == {"n": 7}
+
+
+async def test_a_part_begins_when_all_that_it_takes_over_is_there(
+    engine, store, diamond, finish, monkeypatch, eventually
+):
+    """Also what lies further up than what it waits for, whose files it sees as well."""
+    first = diamond()
+    await finish(first)
+    keep, may_be_kept = RunResults.keep, threading.Event()
+
+    def keep_the_first_last(self, source, step_id):
+        if step_id == "prepare":
+            may_be_kept.wait(60)
+        return keep(self, source, step_id)
+
+    monkeypatch.setattr(RunResults, "keep", keep_the_first_last)
+    part = diamond(select=Selection("only", "report"), of=first.id)
+    await engine.submit(part)
+    steps = store.read(part.id).state.steps
+    await eventually(lambda: all(steps[name].state == "cached" for name in ("train", "explore")))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert steps["report"].state == "waiting"
+    may_be_kept.set()
+    state = await engine.wait(part.id, 60)
+    assert state.state == "succeeded"
+    assert state.steps["prepare"].ended <= state.steps["report"].started
 
 
 async def test_only_what_failed(finish, diamond):

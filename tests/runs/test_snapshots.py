@@ -10,7 +10,9 @@ import pytest
 
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.runner.layers import find
+from jupyterlab_convect.runs import scan
 from jupyterlab_convect.runs import snapshots as module
+from jupyterlab_convect.runs.content_store import UNUSED
 from jupyterlab_convect.runs.project import project_root
 from jupyterlab_convect.runs.snapshots import Snapshot, Snapshots
 
@@ -105,7 +107,7 @@ def test_a_tree_that_is_lost_is_made_again(snapshots: Snapshots, project: Path) 
 def test_a_folder_with_too_many_files_is_seen_as_it_is_but_for_its_sources(
     snapshots: Snapshots, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_NAMES", 3)
+    monkeypatch.setattr(scan, "MOST_NAMES", 3)
     taken = snapshots.take(project, ["train.py"])
     assert list(taken.files) == ["train.py"]
     (project / "train.py").write_text("2")
@@ -119,7 +121,7 @@ def test_a_folder_with_too_many_files_is_seen_as_it_is_but_for_its_sources(
 def test_of_a_large_folder_each_run_sees_the_files_that_others_have_named(
     snapshots: Snapshots, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_NAMES", 3)
+    monkeypatch.setattr(scan, "MOST_NAMES", 3)
     (project / "code").mkdir()
     (project / "code/helper.py").write_text("before")
     first = snapshots.take(project, ["train.py", "code/a.py"])
@@ -169,11 +171,11 @@ def test_temporary_files_below_a_project_are_everybodys(
 
 
 def test_a_snapshot_that_is_gone_is_said_in_a_sentence(snapshots: Snapshots) -> None:
-    with pytest.raises(ConvectError, match="not there any more"):
+    with pytest.raises(ConvectError, match="no longer exist"):
         snapshots.read("sha256:" + "0" * 64)
 
 
-def long_ago(runs: Path, seconds: float = 2 * module.UNUSED) -> None:
+def long_ago(runs: Path, seconds: float = 2 * UNUSED) -> None:
     """Have the objects and trees below a folder be of two days ago."""
     then = time.time() - seconds
     for path in [*runs.glob("objects/??/*"), *runs.glob("views/*/*")]:

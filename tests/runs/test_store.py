@@ -12,12 +12,13 @@ import pytest
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Step
 from jupyterlab_convect.runs import events as e
-from jupyterlab_convect.runs.files import Changes, Journal
+from jupyterlab_convect.runs.content_store import UNUSED
 from jupyterlab_convect.runs.index import Index, Query
+from jupyterlab_convect.runs.json_files import Changes, Journal
 from jupyterlab_convect.runs.model import new_id
-from jupyterlab_convect.runs.others import Others
+from jupyterlab_convect.runs.notifications import OtherProcesses
 from jupyterlab_convect.runs.retention import outlived
-from jupyterlab_convect.runs.snapshots import UNUSED, Snapshots
+from jupyterlab_convect.runs.snapshots import Snapshots
 from jupyterlab_convect.runs.store import Store
 
 
@@ -388,7 +389,7 @@ def test_runs_of_another_process_are_noticed_however_short_they_are(store, other
     old, short = make_run(), make_run()
     other.create(old)
     other.flush()
-    others = Others(store)
+    others = OtherProcesses(store)
     assert others.look() == []
     other.create(short)
     end(other, short, "failed")
@@ -405,7 +406,7 @@ def test_the_end_of_a_long_run_of_another_process_is_noticed_once(store, other, 
     run = replace(make_run(), id=new_id(long_ago), created=long_ago)
     other.create(run)
     other.flush()
-    others = Others(store)
+    others = OtherProcesses(store)
     others.look()
     end(other, run)
     other.flush()

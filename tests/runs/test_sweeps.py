@@ -18,8 +18,8 @@ from jupyterlab_convect.runs.best import best_of
 from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.model import Request, Run, new_id
-from jupyterlab_convect.runs.points import points_of
 from jupyterlab_convect.runs.store import Store
+from jupyterlab_convect.runs.sweep_space import points_of
 from jupyterlab_convect.runs.sweeps import Sweeps
 
 
@@ -397,7 +397,7 @@ async def test_a_run_that_somebody_else_drives_keeps_its_turn(hosts, request_):
         first.engine.admit_soon()
         await asyncio.sleep(0)  # Whoever may begin has begun.
     assert first.store.read(waiting).state.state == "queued"
-    assert first.engine.gates.inside() == [driven]
+    assert first.engine.limits.inside() == [driven]
 
 
 async def test_a_sweep_of_an_earlier_version_is_read(sweeps, request_, store):
@@ -425,13 +425,17 @@ async def test_only_sweeps_in_which_something_is_left_to_do_are_read_again(
         sweep = await sweeps.create(request_, {"x": [1]})
         await sweeps.wait(sweep, 60)
     await sweeps.resume()
-    read, real = [], sweeps._read
-    monkeypatch.setattr(sweeps, "_read", lambda each, **how: read.append(each) or real(each, **how))
+    read, real = [], sweeps.folders.read
+    monkeypatch.setattr(
+        sweeps.folders, "read", lambda each, **how: read.append(each) or real(each, **how)
+    )
     await sweeps.resume()
     assert read == []
     other = Engine(store, {"inprocess": runtime}, beat=0.2)
     elsewhere = Sweeps(store, other, make)
-    elsewhere._ask(sweep, {"type": "points", "points": [{"x": 2}]})  # As another process does it.
+    elsewhere.folders.ask(
+        sweep, {"type": "points", "points": [{"x": 2}]}
+    )  # As another process does it.
     await sweeps.resume()
     assert set(read) == {sweep}
     assert (await sweeps.wait(sweep, 60))["total"] == 2

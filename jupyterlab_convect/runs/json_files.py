@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..errors import ConvectError
+from ..errors import ConvectError, words_of
 from ..json_text import dumps, loads
 from ..pipeline.plan import Json
-from ..run_files import (
+from ..safe_files import (
     append_to,
     make_folder,
     open_regular,
@@ -23,7 +25,8 @@ __all__ = [
     "Changes",
     "Journal",
     "create_whole",
-    "plain",
+    "event_line",
+    "events_in",
     "read_json",
     "read_owned_json",
     "remove_drafts",
@@ -85,7 +88,9 @@ def read_owned_json(path: Path) -> tuple[dict[str, Json], int]:
     except FileNotFoundError:
         raise ConvectError(f"{path.name} is missing.", code="damaged") from None
     except OSError as error:
-        raise ConvectError(f"{path.name} cannot be read: {plain(error)}.", code="damaged") from None
+        raise ConvectError(
+            f"{path.name} cannot be read: {words_of(error)}.", code="damaged"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise ConvectError(f"{path.name} is damaged: {error}.", code="damaged") from None
     if not isinstance(value, dict):
@@ -93,9 +98,20 @@ def read_owned_json(path: Path) -> tuple[dict[str, Json], int]:
     return value, owner
 
 
-def plain(error: OSError) -> str:
-    """The system's words, without numbers and paths."""
-    return error.strerror.lower() if error.strerror else str(error)
+def event_line(event: Mapping[str, Json]) -> bytes:
+    """Something that happens now, as one line of a journal."""
+    text = dumps({"time": time.time(), **event})
+    # Lone surrogates are legal in JSON and in Python, but not in UTF-8.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def events_in(lines: Iterable[bytes]) -> list[dict[str, Json]]:
+    """What lines of a journal say, as far as they can be read."""
+    events = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            events.append(loads(line))
+    return events
 
 
 class Journal:

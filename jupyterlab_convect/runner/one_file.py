@@ -20,7 +20,8 @@ _FILES = (
     "filesystems.py",
     "json_text.py",
     "reporting.py",
-    "run_files.py",
+    "safe_files.py",
+    "text.py",
 )
 _MAIN = f"import sys\nfrom {__package__}.__main__ import main\nsys.exit(main())\n"
 
@@ -49,9 +50,9 @@ def bundle_path(folder: Path) -> str:
     That is the bundle itself when it runs, else one written into `folder`.
     """
     own = Path(__file__)
-    for place in own.parents:
-        if place.is_file():
-            return str(place)
+    for parent in own.parents:
+        if parent.is_file():
+            return str(parent)
     target = folder / "convect-runner.pyz"
     target.write_bytes(bundle())
     return str(target)
@@ -59,7 +60,7 @@ def bundle_path(folder: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.bundle", description=__doc__.partition("\n")[0]
+        prog=f"python -m {__package__}.one_file", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("-o", "--output", type=Path, default=Path("convect-runner.pyz"))
     target: Path = parser.parse_args(arguments).output

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..run_files import copy_regular, make_folder
+from ..safe_files import copy_regular, make_folder
 from .outcome import StepFailed
-from .step import Input
+from .step import PlacedInput
 
 
-def place(inputs: Iterable[Input], folder: Path) -> None:
+def place(inputs: Iterable[PlacedInput], folder: Path) -> None:
     """Copy each input to its place below `folder`, making folders as needed."""
     for item in inputs:
         target = _inside(folder, item.to, "Input")
@@ -72,23 +72,23 @@ def _matches(pattern: str, folder: Path, left_out: dict[str, str]) -> dict[str, 
     return found
 
 
-def _expand(folder: Path, place: str, parts: list[str]) -> Iterator[str]:
+def _expand(folder: Path, below: str, parts: list[str]) -> Iterator[str]:
     """The names that match, as `glob` finds them; `**` follows no links, so that it ends."""
     part, rest = parts[0], parts[1:]
     if part == "**":
-        yield from _expand(folder, place, rest) if rest else [place or "."]
-        for entry in _entries(folder / place):
+        yield from _expand(folder, below, rest) if rest else [below or "."]
+        for entry in _entries(folder / below):
             if not entry.name.startswith("."):
-                name = _join(place, entry.name)
+                name = _join(below, entry.name)
                 if entry.is_dir(follow_symlinks=False):
                     yield from _expand(folder, name, parts)
                 elif not rest:
                     yield name
         return
-    for entry in _entries(folder / place):
+    for entry in _entries(folder / below):
         is_hidden = entry.name.startswith(".") and not part.startswith(".")
         if not is_hidden and fnmatch.fnmatchcase(entry.name, part):
-            name = _join(place, entry.name)
+            name = _join(below, entry.name)
             if not any(rest):
                 yield name
             elif (folder / name).is_dir():
@@ -103,8 +103,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _join(place: str, name: str) -> str:
-    return f"{place}/{name}" if place else name
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 def _below(path: Path, *, follow: bool, left_out: dict[str, str], folder: Path) -> Iterator[Path]:
@@ -116,11 +116,11 @@ def _below(path: Path, *, follow: bool, left_out: dict[str, str], folder: Path) 
     elif not path.resolve().is_relative_to(folder.resolve()):
         left_out[os.path.relpath(path, folder)] = "leads out of the working folder"
     else:
-        for place, folders, files in os.walk(path):
+        for parent, folders, files in os.walk(path):
             for name in folders:
-                if Path(place, name).is_symlink():
-                    left_out[os.path.relpath(Path(place, name), folder)] = "is a link to a folder"
-            yield from (Path(place, name) for name in files)
+                if Path(parent, name).is_symlink():
+                    left_out[os.path.relpath(Path(parent, name), folder)] = "is a link to a folder"
+            yield from (Path(parent, name) for name in files)
 
 
 class _LeftOut(Exception):

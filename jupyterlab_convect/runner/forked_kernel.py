@@ -4,39 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import json
 import os
 import shutil
 import signal
 import socket
 import struct
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import descendants
-from .kernels import Kernel, copy_text
-from .kernelspecs import KernelSpec
+from . import processes
+from .kernels import Kernel, KernelSpec, copy_text
 from .limits import Limits
-from .record import Record
-from .settings import mark_of
+from .record import StepRecord
+from .step import mark_of
 
 EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "IPYTHON", "JUPYTER", "HOME")
 """Variables that are read before a program's own code runs, or while a kernel starts."""
 
 
-class ForkedSpare:
-    """What a keeper hands to the runner: a kernel, used or thrown away."""
+Receive = Callable[[socket.socket], tuple[Any, list[int]]]
 
-    def __init__(
-        self, made: Mapping[str, Any], keeper: socket.socket, channel: int, output: int
-    ) -> None:
-        self._made = made
+
+class ForkedSpare:
+    """What a keeper hands to the runner: a kernel, used or thrown away.
+
+    Nobody waits for the keeper before the kernel is needed.
+    """
+
+    def __init__(self, keeper: socket.socket, receive: Receive) -> None:
         self._keeper = keeper
-        self._channel = socket.socket(fileno=channel)
-        self._output = output
+        self._receive = receive
         self._taken = False
+
+    @functools.cached_property
+    def _kernel(self) -> _Handed | None:
+        """What the keeper says; None when there is none."""
+        made, rights = self._receive(self._keeper)
+        return None if made is None else _Handed(made, socket.socket(fileno=rights[0]), rights[1])
 
     def fits(self, spec: KernelSpec, env: Mapping[str, str], *, shared: bool) -> bool:
         """Can it be the kernel that is asked for, without a new interpreter?
@@ -44,8 +51,11 @@ class ForkedSpare:
         In a user namespace, where it can have a view, it cannot become another user: a step
         that shares its folder with everybody has no need of that.
         """
-        launch, base = self._made["launch"], self._made["base"]
-        if shared and self._made["confined"]:
+        if self._kernel is None:
+            return False
+        made = self._kernel.made
+        launch, base = made["launch"], made["base"]
+        if shared and made["confined"]:
             return False
         return describes(spec) == launch and not needs_exec(spec.environment(env), base)
 
@@ -65,10 +75,12 @@ class ForkedSpare:
         cwd: Path,
         env: Mapping[str, str],
         limits: Limits,
-        record: Record,
+        record: StepRecord,
         guard: Sequence[Sequence[str]] = (),
     ) -> Kernel | None:
-        channel = self._channel
+        if self._kernel is None:
+            return None
+        made, channel, output = self._kernel
         assignment = {
             "cwd": str(cwd),
             "env": dict(env),
@@ -81,7 +93,7 @@ class ForkedSpare:
             if channel.recv(1) != b"r":
                 return None
             channel.sendall(struct.pack("!I", len(data)) + data)
-            kernel = ForkedKernel(self._made, self._keeper, channel, self._output)
+            kernel = ForkedKernel(made, self._keeper, channel, output)
         except OSError:
             return None
         self._taken = True
@@ -89,9 +101,15 @@ class ForkedSpare:
         return kernel
 
     def discard(self) -> None:
-        if not self._taken:
+        if not self._taken and self._kernel is not None:
             self._keeper.close()  # which ends the kernel
-            shutil.rmtree(self._made["folder"], ignore_errors=True)
+            shutil.rmtree(self._kernel.made["folder"], ignore_errors=True)
+
+
+class _Handed(NamedTuple):
+    made: Mapping[str, Any]
+    channel: socket.socket
+    output: int
 
 
 class ForkedKernel(Kernel):
@@ -109,9 +127,9 @@ class ForkedKernel(Kernel):
         self._channel = channel
         self._output = output
         self._alone = False
-        """Whether nobody looks after it any more."""
+        """Whether nobody looks after it any longer."""
 
-    def listen(self, record: Record) -> None:
+    def listen(self, record: StepRecord) -> None:
         self._mark = mark_of(record.values_path)
         self._loop.add_reader(self._keeper, self._on_end)
         self._loop.add_reader(self._process, self._on_gone)
@@ -119,10 +137,10 @@ class ForkedKernel(Kernel):
 
     async def end_rest(self) -> None:
         """The keeper does so before it tells of the end; if it was killed, by their mark."""
-        patience = descendants.POLITELY + 2 * descendants.AT_MOST
+        patience = processes.POLITELY + 2 * processes.AT_MOST
         await asyncio.wait({self.ended}, timeout=patience)
         if self._alone or not self.ended.done():
-            await asyncio.to_thread(descendants.end_marked, self._mark)
+            await asyncio.to_thread(processes.end_marked, self._mark)
 
     def forget(self) -> None:
         self._loop.remove_reader(self._keeper)
@@ -164,8 +182,3 @@ def needs_exec(env: Mapping[str, str], base: Mapping[str, str]) -> bool:
     """Do the two environments differ in what an interpreter looks at when it starts?"""
     changed = {name for name in {*env, *base} if env.get(name) != base.get(name)}
     return any(name.startswith(EARLY) for name in changed)
-
-
-def own_launch() -> dict[str, Any]:
-    """The launch of a plain kernel by this interpreter."""
-    return {"interpreter": sys.executable, "flags": [], "arguments": [], "env": {}}

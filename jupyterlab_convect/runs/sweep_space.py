@@ -42,7 +42,9 @@ def points_of(
     lengths = {len(column) for column in values.values()}
     if len(lengths) > 1:
         counts = ", ".join(f"{name} has {len(column)}" for name, column in values.items())
-        raise ConvectError(f"In a list, every parameter has as many values: {counts}.")
+        raise ConvectError(
+            f"In a list, all parameters must have the same number of values: {counts}."
+        )
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
@@ -99,7 +101,7 @@ def _range(name: str, given: Mapping[str, Json]) -> list[Json]:
     first, last = _number(name, given, "from"), _number(name, given, "to")
     step = _number(name, given, "step") if "step" in given else 1
     if step == 0 or (last - first) / step < 0:
-        raise ConvectError(f"The range of {name} never gets to its end.")
+        raise ConvectError(f"The range of {name} never reaches its end; check the sign of `step`.")
     count = math.floor((last - first) / step + 1e-9) + 1
     _check_count(count)
     return [_tidy(first + number * step) for number in range(count)]

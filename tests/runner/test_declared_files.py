@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from jupyterlab_convect.runner.files import collect, place
+from jupyterlab_convect.runner.declared_files import collect, place
 from jupyterlab_convect.runner.outcome import StepFailed
-from jupyterlab_convect.runner.step import Input
+from jupyterlab_convect.runner.step import PlacedInput
 
 
 @pytest.fixture
@@ -153,16 +153,16 @@ def test_outputs_stay_inside(folder, tmp_path, pattern):
 
 def test_inputs(folder, tmp_path):
     work = tmp_path / "new"
-    place([Input(folder / "a.csv", "in/é.csv"), Input(folder / "data", "data")], work)
+    place([PlacedInput(folder / "a.csv", "in/é.csv"), PlacedInput(folder / "data", "data")], work)
     assert (work / "in" / "é.csv").read_text() == "a.csv"
     assert (work / "data" / "deep" / "x.txt").exists()
-    place([Input(work / "in" / "é.csv", "in/é.csv")], work)
+    place([PlacedInput(work / "in" / "é.csv", "in/é.csv")], work)
     assert (work / "in" / "é.csv").read_text() == "a.csv"
 
 
 def test_inputs_stay_inside(folder, tmp_path):
     with pytest.raises(StepFailed, match="is outside the working folder"):
-        place([Input(folder / "a.csv", "../a.csv")], tmp_path / "new")
+        place([PlacedInput(folder / "a.csv", "../a.csv")], tmp_path / "new")
 
 
 def test_a_missing_input(bench):

@@ -1,11 +1,11 @@
-"""Who wants to know that runs change, and when to tell them."""
+"""That runs change: telling who wants to know, and noticing what other processes do."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ..errors import ConvectError
 from .model import State
@@ -17,9 +17,11 @@ EVERY = 0.05
 """Seconds between two rounds of telling."""
 FLUSH_AFTER = 0.2
 """Seconds until other processes find a change in the index."""
+RECENT = 60.0
+"""Seconds by which the clock of another machine may be behind when it makes a run."""
 
 
-class News:
+class Notifications:
     """Gathers changes, so that many of them at once cost as much as one."""
 
     def __init__(self, store: Store, log: logging.Logger) -> None:
@@ -65,3 +67,30 @@ class News:
             self._store.flush()
         except ConvectError as error:
             self._log.warning("%s", error)
+
+
+class OtherProcesses:
+    """Notices by the index, which all processes of a machine share, that somebody wrote: a
+    terminal, another server, another machine."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, tuple[int, bool]] | None = None
+
+    @property
+    def recent(self) -> Collection[str]:
+        """The runs that had not ended or were new at the last look."""
+        return self._known or {}
+
+    def look(self) -> list[str]:
+        """The runs that were made, went on, ended or were deleted since the last look.
+
+        Also those of this process: whoever told of them already knows.
+        """
+        before = self._known
+        self._known = found = self._store.recent_runs(time.time() - RECENT)
+        if before is None:
+            return []
+        changed = [run_id for run_id, facts in found.items() if before.get(run_id) != facts]
+        over = [run_id for run_id, (_, live) in before.items() if live and run_id not in found]
+        return changed + over

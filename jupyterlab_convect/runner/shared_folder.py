@@ -8,10 +8,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from ..run_files import make_folder, read_regular, write_new, write_whole
+from ..safe_files import make_folder, read_regular, write_new, write_whole
 from .layers import digest_file
 from .outcome import StepFailed
-from .record import Record
+from .record import StepRecord
 from .step import StepSpec
 
 PAUSE = 0.2
@@ -19,7 +19,7 @@ WAITING = "waiting.txt"
 """Says in the attempt's folder what it waits for, as long as it does."""
 
 
-async def wait_for_turn(step: StepSpec, record: Record) -> None:
+async def wait_for_turn(step: StepSpec, record: StepRecord) -> None:
     """Return when the folder is this run's, which it stays until the run ends."""
     assert step.view is not None
     mark = turn_mark(step.view.turns or record.folder, step.view.root)

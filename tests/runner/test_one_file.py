@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from jupyterlab_convect.runner.bundle import bundle, main
+from jupyterlab_convect.runner.one_file import bundle, main
 
 from .conftest import Ended
 
@@ -27,7 +27,7 @@ def test_the_same_bytes_each_time(tmp_path):
 def test_only_the_runner_is_in_it():
     names = zipfile.ZipFile(BytesIO(bundle())).namelist()
     assert "__main__.py" in names
-    assert "jupyterlab_convect/runner/run.py" in names
+    assert "jupyterlab_convect/runner/attempt.py" in names
     assert not [name for name in names if "runtimes" in name or "pipeline/" in name]
     assert len(bundle()) < 100_000
 

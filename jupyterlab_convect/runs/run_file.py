@@ -8,10 +8,11 @@ from pathlib import Path
 
 from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import digest_of, from_json
-from ..run_files import owner_of
-from .events import Event, Fold, StepEnd, decode, encode
-from .files import Changes, Journal, read_owned_json
+from ..safe_files import owner_of
+from .events import Event, StepEnd, decode, encode
+from .fold import Fold
 from .index import Entry, Result
+from .json_files import Changes, Journal, read_owned_json
 from .model import Run, RunState
 from .views import summary
 
@@ -95,17 +96,17 @@ class OpenRun:
             run=self.run.id,
             step=step_id,
             attempt=last.attempt,
-            place=place_of(self.run),
+            place=pipeline_name(self.run),
             ended=ended,
             seconds=ended - (last.started or ended),
             parts=last.parts,
         )
 
 
-def place_of(run: Run) -> str:
+def pipeline_name(run: Run) -> str:
     """What tells the steps of one pipeline from those of another."""
-    place = run.plan.path or run.plan.name
-    return place.encode("utf-8", "backslashreplace").decode()  # A file's name may be any bytes.
+    name = run.plan.path or run.plan.name
+    return name.encode("utf-8", "backslashreplace").decode()  # A file's name may be any bytes.
 
 
 def open_run(folder: Path) -> OpenRun:
@@ -134,7 +135,7 @@ def _damaged(folder: Path, why: str) -> Conflict:
     return Conflict(
         f"The run {folder.name} cannot be read: {why}",
         code="damaged",
-        hint="Delete it, or put its run.json right.",
+        hint="Delete it, or correct its run.json.",
     )
 
 

@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import ConvectError
-from ..json_text import dumps
-from ..run_files import read_regular, write_new
-from . import files
-from .identity import identify
+from ..safe_files import read_regular, write_new, write_whole
+from ..text import duration_text
+from . import declared_files
+from .distributed import DistributedWork
 from .kernels import reap_rest
 from .layers import Layer
 from .limits import limiting
 from .masking import Mask, secrets_in
 from .notebook_work import NotebookWork, SpareKernel
-from .outcome import TAKEN, UNWRITABLE, Outcome, StepFailed, duration
+from .outcome import TAKEN, UNWRITABLE, Ending, StepFailed, write_outcome
 from .process_work import ProcessWork
-from .record import Record
-from .saving import write_whole
-from .settings import Settings
-from .step import StepSpec, read_step
-from .turns import check_source
+from .processes import identify
+from .record import StepRecord
+from .shared_folder import check_source
+from .step import RunnerSettings, StepSpec, read_step
+from .usage import Usage
 from .view import inside, keep_made, open_view
 from .view_spec import View, ViewSpec
 
@@ -52,6 +52,7 @@ class Work(Protocol):
     async def interrupt(self) -> None: ...
     def kill(self) -> None: ...
     def tick(self) -> None: ...
+    def processes(self) -> list[int]: ...
 
 
 def run(
@@ -73,38 +74,34 @@ def run(
         return UNWRITABLE
     started = time.time()
     reserve = _Reserve(folder)
-    record: Record | None = None
-    report = Report()
+    record: StepRecord | None = None
+    report = AttemptReport()
     try:
         step = read_step(folder / "step.json")
-        settings = Settings.read(os.environ)
+        settings = RunnerSettings.read(os.environ)
         mask = Mask(secrets_in(os.environ))
-        record = Record(folder, mask, step.metrics, settings.log_limit)
+        record = StepRecord(folder, mask, step.metrics, settings.log_limit)
         outcome = asyncio.run(_attempt(step, record, settings, stop, spare, report))
     except ConvectError as error:
-        outcome = Outcome("failed", error.sentence)
+        outcome = Ending("failed", error.sentence)
     except StepFailed as failure:
-        outcome = Outcome("failed", failure.reason, failure.error)
+        outcome = Ending("failed", failure.reason, failure.error)
     except OSError as error:
-        outcome = Outcome("failed", _explain_trouble(error))
+        outcome = Ending("failed", _explain_trouble(error))
     except ModuleNotFoundError as error:
-        outcome = Outcome(
+        outcome = Ending(
             "failed",
             "Notebooks need papermill and ipykernel, which are not installed where the step runs: "
             f"the module {error.name} is missing.",
         )
     except Exception as error:  # a mistake of the runner, which must not leave the step without end
         traceback.print_exc()
-        outcome = Outcome("failed", f"The runner failed: {type(error).__name__}: {error}")
+        outcome = Ending("failed", f"The runner failed: {type(error).__name__}: {error}")
     reserve.free()
     if record is not None:
         record.close()
     outcome = _with_trouble(outcome, record)
-    content = {
-        "state": outcome.state,
-        **({"reason": outcome.reason} if outcome.reason else {}),
-        **({"error": outcome.error} if outcome.error else {}),
-        "exit_code": outcome.exit_code,
+    facts = {
         "started": started,
         "ended": time.time(),
         "values": record.values if record else {},
@@ -113,9 +110,10 @@ def run(
         "made": report.made,
         "view": report.view.kind,
         **({"notices": report.notices} if report.notices else {}),
+        **({"replicas": report.replicas.told()} if report.replicas else {}),
         **({"parameters": record.parameters} if record and record.parameters else {}),
     }
-    code = _conclude(folder, content, outcome)
+    code = _conclude(folder, outcome, facts)
     told()
     report.view.close()
     shutil.rmtree(folder / ".inputs", ignore_errors=True)
@@ -123,23 +121,24 @@ def run(
 
 
 @dataclass(slots=True)
-class Report:
+class AttemptReport:
     """What an attempt leaves behind, as far as it came."""
 
     view: View = field(default_factory=lambda: open_view(None))
     files: list[Any] = field(default_factory=list)
     made: int = 0
     notices: list[str] = field(default_factory=list)
+    replicas: DistributedWork | None = None
 
 
 async def _attempt(
     step: StepSpec,
-    record: Record,
-    settings: Settings,
+    record: StepRecord,
+    settings: RunnerSettings,
     stop: _Stop,
     spare: SpareKernel | None,
-    report: Report,
-) -> Outcome:
+    report: AttemptReport,
+) -> Ending:
     stop.attach(asyncio.get_running_loop())
     record.event("step.start", step=step.step, attempt=step.attempt, kind=step.kind)
     outcome = await _execute(step, record, settings, stop, spare, report)
@@ -148,13 +147,13 @@ async def _attempt(
         _collect(step, record, report, strict=strict)
     except StepFailed as failure:
         if strict:
-            outcome = Outcome("failed", failure.reason, failure.error)
+            outcome = Ending("failed", failure.reason, failure.error)
     record.read_values()
     record.event("step.end", state=outcome.state, reason=outcome.reason)
     return outcome
 
 
-def _collect(step: StepSpec, record: Record, report: Report, *, strict: bool) -> None:
+def _collect(step: StepSpec, record: StepRecord, report: AttemptReport, *, strict: bool) -> None:
     """Keep what the step declared, then all that it made."""
     view = report.view
     if step.outputs:
@@ -162,7 +161,9 @@ def _collect(step: StepSpec, record: Record, report: Report, *, strict: bool) ->
 
         def collect() -> dict[str, Any]:
             said: list[str] = []
-            kept = files.collect(step.outputs, folder, into, strict=strict, say=said.append)
+            kept = declared_files.collect(
+                step.outputs, folder, into, strict=strict, say=said.append
+            )
             return {"files": kept, "said": said}
 
         collected = inside(view, collect)
@@ -184,19 +185,19 @@ def _collect(step: StepSpec, record: Record, report: Report, *, strict: bool) ->
         ]
         if not strict:
             report.notices += [
-                f"This step could only read {path}, which lies outside of the project."
+                f"This step could only read {path}, which is outside the project."
                 for path in view.read_only
             ]
 
 
 async def _execute(
     step: StepSpec,
-    record: Record,
-    settings: Settings,
+    record: StepRecord,
+    settings: RunnerSettings,
     stop: _Stop,
     spare: SpareKernel | None,
-    report: Report,
-) -> Outcome:
+    report: AttemptReport,
+) -> Ending:
     spec = None if step.view is None else _with_inputs(step, step.view, record.folder)
     if spec is not None:
         spec = replace(spec, most_files=settings.copied_files)
@@ -205,6 +206,10 @@ async def _execute(
         work: Work
         if step.kind == "notebook":
             work = NotebookWork(step, record, settings, limits, report.view, spare)
+        elif step.distributed is not None:
+            work = report.replicas = DistributedWork(
+                step, record, limits, report.view, settings.grace
+            )
         else:
             work = ProcessWork(step, record, limits, report.view)
         try:
@@ -214,8 +219,8 @@ async def _execute(
 
 
 async def _carry_out(
-    work: Work, step: StepSpec, record: Record, grace: float, stop: _Stop
-) -> Outcome:
+    work: Work, step: StepSpec, record: StepRecord, grace: float, stop: _Stop
+) -> Ending:
     helpers = [asyncio.ensure_future(_tick(work, record))]
     stopping = asyncio.ensure_future(stop.wait(step.timeout))
     try:
@@ -226,9 +231,9 @@ async def _carry_out(
             await _halt(work, running, grace)
             return stopping.result()
         running.result()
-        return Outcome("succeeded")
+        return Ending("succeeded")
     except StepFailed as failure:
-        return Outcome("failed", failure.reason, failure.error)
+        return Ending("failed", failure.reason, failure.error)
     finally:
         stopping.cancel()
         for helper in helpers:
@@ -248,16 +253,26 @@ async def _halt(work: Work, running: asyncio.Future[None], grace: float) -> None
         running.exception()
 
 
-async def _tick(work: Work, record: Record) -> None:
+async def _tick(work: Work, record: StepRecord) -> None:
+    """Look after the step while it runs; a look that fails is followed by others all the same."""
     beat = time.monotonic()
+    usage = Usage()
+    told = None
     while True:
         await asyncio.sleep(TICK)
-        record.read_values()
-        work.tick()
-        reap_rest()
-        if time.monotonic() - beat >= BEAT:
-            beat = time.monotonic()
-            record.event("beat")
+        try:
+            record.read_values()
+            work.tick()
+            reap_rest()
+            if usage.is_due() and (used := await usage.sample(work.processes())):
+                record.event("usage", **used)
+            if time.monotonic() - beat >= BEAT:
+                beat = time.monotonic()
+                record.event("beat")
+        except Exception as error:
+            if repr(error) != told:
+                traceback.print_exc()
+            told = repr(error)
 
 
 def _with_inputs(step: StepSpec, view: ViewSpec, folder: Path) -> ViewSpec:
@@ -265,7 +280,7 @@ def _with_inputs(step: StepSpec, view: ViewSpec, folder: Path) -> ViewSpec:
     if not step.inputs:
         return view
     layer = folder / ".inputs"
-    files.place(step.inputs, layer / step.folder.relative_to(view.root))
+    declared_files.place(step.inputs, layer / step.folder.relative_to(view.root))
     return replace(view, layers=(Layer(layer), *view.layers))
 
 
@@ -279,7 +294,7 @@ def _make_ready(step: StepSpec) -> None:
         raise StepFailed(
             f"The working folder {step.folder} cannot be made: {error.strerror}."
         ) from error
-    files.place(step.inputs, step.folder)
+    declared_files.place(step.inputs, step.folder)
     check_source(step)
 
 
@@ -313,22 +328,22 @@ class _Stop:
             with contextlib.suppress(RuntimeError):  # the loop is closed: all is done
                 self._loop.call_soon_threadsafe(self._event.set)
 
-    async def wait(self, timeout: float | None) -> Outcome:
+    async def wait(self, timeout: float | None) -> Ending:
         assert self._event is not None
         try:
             await asyncio.wait_for(self._event.wait(), timeout)
         except asyncio.TimeoutError:
-            return Outcome("failed", f"Timed out after {duration(timeout or 0)}.")
+            return Ending("failed", f"Timed out after {duration_text(timeout or 0)}.")
         return self._read()
 
-    def _read(self) -> Outcome:
+    def _read(self) -> Ending:
         """Who stops an attempt may say why in `stop.json`: `{"state", "reason"}`."""
         try:
             data = json.loads(read_regular(self._folder / "stop.json"))
             reason = str(data.get("reason") or "Stopped.")
-            return Outcome("failed" if data.get("state") == "failed" else "cancelled", reason)
+            return Ending("failed" if data.get("state") == "failed" else "cancelled", reason)
         except (OSError, ValueError, AttributeError):
-            return Outcome("cancelled", "Stopped.")
+            return Ending("cancelled", "Stopped.")
 
 
 class _Reserve:
@@ -359,11 +374,11 @@ def _claim(folder: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _with_trouble(outcome: Outcome, record: Record | None) -> Outcome:
+def _with_trouble(outcome: Ending, record: StepRecord | None) -> Ending:
     """A step whose record could not be kept did not succeed."""
     if outcome.state != "succeeded" or record is None or record.trouble is None:
         return outcome
-    return Outcome("failed", _explain_trouble(record.trouble))
+    return Ending("failed", _explain_trouble(record.trouble))
 
 
 def _explain_trouble(error: OSError) -> str:
@@ -372,9 +387,9 @@ def _explain_trouble(error: OSError) -> str:
     return f"The result could not be written: {error.strerror or error}."
 
 
-def _conclude(folder: Path, content: dict[str, Any], outcome: Outcome) -> int:
+def _conclude(folder: Path, outcome: Ending, facts: dict[str, Any]) -> int:
     try:
-        write_whole(folder / "outputs.json", dumps(content).encode(errors="replace"))
+        write_outcome(folder, outcome, facts)
     except OSError as error:
         sys.stderr.write(f"{_explain_trouble(error)}\n")
         return UNWRITABLE

@@ -1,0 +1,101 @@
+"""What a step uses of the machine while it runs: processors, memory, GPUs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+INTERVAL = 2.0
+"""Seconds between two samples, at first."""
+SAMPLES = 200
+"""After so many the interval doubles, so that a step of days leaves no more than a few thousand."""
+PATIENCE = 5.0
+"""Seconds that the driver of GPUs has for its answer."""
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_QUERY = "--query-gpu=utilization.gpu,memory.used"
+
+
+class Usage:
+    """Samples processes with all their descendants, ever more seldom. Knows nothing but Linux."""
+
+    def __init__(self) -> None:
+        self._interval = INTERVAL
+        self._left = SAMPLES
+        self._last: tuple[float, float] | None = None
+        self._gpus = shutil.which("nvidia-smi") if os.environ.get("CUDA_VISIBLE_DEVICES") else None
+
+    def is_due(self) -> bool:
+        return self._last is None or time.monotonic() - self._last[0] >= self._interval
+
+    async def sample(self, roots: Iterable[int]) -> dict[str, float] | None:
+        """`cpu` in cores since the last sample, `memory` in bytes; None when there is none yet."""
+        seconds, memory = used_by(tree(roots))
+        now, before = time.monotonic(), self._last
+        self._last = (now, seconds)
+        if before is None or not memory:
+            return None
+        self._left -= 1
+        if not self._left:
+            self._interval, self._left = self._interval * 2, SAMPLES
+        cpu = max(0.0, seconds - before[1]) / (now - before[0])
+        return {"cpu": round(cpu, 3), "memory": memory, **await self._of_gpus()}
+
+    async def _of_gpus(self) -> dict[str, float]:
+        """The mean load of the step's GPUs in percent, and the bytes in use on them."""
+        if self._gpus is None:
+            return {}
+        devices = f"--id={os.environ['CUDA_VISIBLE_DEVICES']}"
+        words = (self._gpus, _QUERY, "--format=csv,noheader,nounits", devices)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+            )
+            answer, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
+            rows = [
+                [float(cell) for cell in row.split(",")] for row in answer.decode().splitlines()
+            ]
+            load = sum(row[0] for row in rows) / len(rows)
+            return {"gpu": round(load, 1), "gpu_memory": sum(row[1] for row in rows) * 2**20}
+        except (OSError, ValueError, IndexError, ZeroDivisionError, asyncio.TimeoutError):
+            self._gpus = None
+            return {}
+
+
+def tree(roots: Iterable[int]) -> set[int]:
+    """Processes and all their descendants."""
+    found: set[int] = set()
+    left = list(roots)
+    while left:
+        pid = left.pop()
+        if pid not in found:
+            found.add(pid)
+            left += _children(pid)
+    return found
+
+
+def used_by(pids: Iterable[int]) -> tuple[float, int]:
+    """Seconds of processors, those of children that have ended included, and bytes of memory."""
+    seconds, memory = 0.0, 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # The name of the program, in brackets, may hold anything.
+            fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+            seconds += sum(map(int, fields[11:15])) / _TICKS
+            memory += int(fields[21]) * _PAGE
+    return seconds, memory
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError, ValueError):
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            found += map(int, (thread / "children").read_bytes().split())
+    return found

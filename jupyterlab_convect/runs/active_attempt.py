@@ -1,0 +1,187 @@
+"""One attempt from its start to its end: has the runtime do it, and writes down what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from ..errors import ConvectError, words_of
+from ..pipeline.plan import Json
+from ..runtimes.base import Attempt, GraphRuntime, StepStatus
+from .attempts import Verdict, judge
+from .events import AttemptChange, AttemptHandle, AttemptStop, StepProgress
+from .model import ENDED, AttemptState, Progress
+
+if TYPE_CHECKING:
+    from .driver import Driver
+
+GRACE = 30.0
+"""Seconds that the runner has to end a step by itself after its timeout."""
+AGAIN = 5.0
+"""Seconds until a runtime that could not be asked or did not obey is asked again."""
+PROGRESS_EVERY = 0.5
+
+
+class ActiveAttempt:
+    """Nobody else starts, asks about or stops the attempt.
+
+    What it learns it writes down by `Driver.commit`, and its end it tells `Driver.finish`.
+    """
+
+    def __init__(self, driver: Driver, attempt: Attempt) -> None:
+        self.driver = driver
+        self.attempt = attempt
+        self.starting: asyncio.Task[None] | None = None
+        self.is_settled = False
+        """It has been started (or found again), so that it makes sense to ask about it."""
+        self.is_over = False
+        self._runtime = driver.runtime
+        self._progress_told = 0.0
+
+    @property
+    def known(self) -> AttemptState:
+        """What has been written down of it."""
+        return self.driver.state.steps[self.attempt.step.id].attempts[self.attempt.number - 1]
+
+    def start(self) -> None:
+        """Have it started; the decision is on disk."""
+        self.driver.poller.add(self)
+        self.starting = self.driver.host.spawn(self._start())
+
+    def find_again(self) -> None:
+        """Find what an earlier driver started, or was about to start."""
+        self._runtime.admit(self.attempt)  # It has its room, whatever the answer is.
+        self.driver.poller.add(self)
+        self.starting = self.driver.host.spawn(self._look_up())
+        if self.known.stopping:
+            self.driver.host.spawn(self._stop())
+
+    def stop(self, why: Literal["asked", "timeout"]) -> None:
+        if self.known.stopping is None:
+            self.driver.commit(AttemptStop(time.time(), *self._name, why))
+            self.driver.host.spawn(self._stop())
+
+    def check_time(self, now: float) -> None:
+        """Stop it if it has not ended by itself although its time is over."""
+        if isinstance(self._runtime, GraphRuntime):
+            return  # It would stop the whole run; its steps keep their time themselves.
+        with self.driver.guarded():
+            limit, since = self.attempt.step.timeout, self.known.running
+            if limit and since and now > since + limit + GRACE:
+                self.stop("timeout")
+
+    def hear(self, status: StepStatus) -> None:
+        """Take in what the runtime says."""
+        if self.is_over:
+            return
+        with self.driver.guarded():
+            if status.state in ENDED:
+                attempt, stopping = self.attempt, self.known.stopping
+                verdict = judge(status, attempt.folder, stopping, attempt.step.timeout)
+                self.driver.finish(self, verdict)
+            else:
+                self._note(status)
+
+    def let_go(self) -> None:
+        """It has ended, or somebody else sees to it now."""
+        self.is_over = True
+        self.driver.poller.remove(self)
+        self._runtime.release(self.attempt)
+
+    @property
+    def _name(self) -> tuple[str, int]:
+        return self.attempt.step.id, self.attempt.number
+
+    async def _start(self) -> None:
+        try:
+            async for handle in self._runtime.start(self.attempt):
+                with self.driver.guarded():
+                    self._note_handle(handle)
+                if self.is_over:
+                    return
+        except ConvectError as error:
+            self._could_not_start(error.sentence)
+        except Exception as error:  # A runtime's mistake must not take the run down with it.
+            self.driver.host.complain(f"{self.attempt.key} could not be started", error)
+            await self._stop_quietly()
+            self._could_not_start(f"It could not be started: {words_of(error)}.")
+        else:
+            self._settle()
+
+    def _note_handle(self, handle: Json) -> None:
+        if not self.is_over:
+            self.attempt = replace(self.attempt, handle=handle)
+            self.driver.commit(AttemptHandle(time.time(), *self._name, handle))
+
+    def _could_not_start(self, reason: str) -> None:
+        if not self.is_over:
+            with self.driver.guarded():
+                self.driver.finish(self, Verdict("failed", reason))
+
+    async def _look_up(self) -> None:
+        """Only an attempt of which the runtime is sure that it was not started is started."""
+        if self.attempt.handle is None:
+            found = await self._ask()
+            while found is None:
+                await asyncio.sleep(AGAIN)
+                found = await self._ask()
+            seen = found.state in ("starting", "running", *ENDED - {"lost"})
+            if not seen and self.known.stopping is None:
+                await self._start()
+                return
+        self._settle()
+
+    async def _ask(self) -> StepStatus | None:
+        try:
+            return (await self._runtime.poll([self.attempt]))[0]
+        except Exception as error:
+            self.driver.host.complain("The runtime could not be asked", error)
+            return None
+
+    async def _stop(self) -> None:
+        if self.starting is not None:
+            await asyncio.wait({self.starting}, timeout=GRACE)
+        while not (self.is_over or await self._stop_quietly()):
+            await asyncio.sleep(AGAIN)
+        self._settle()
+
+    async def _stop_quietly(self) -> bool:
+        try:
+            await self._runtime.stop(self.attempt)
+        except Exception as error:
+            self.driver.host.complain(f"{self.attempt.key} could not be stopped", error)
+            return False
+        return True
+
+    def _settle(self) -> None:
+        self.is_settled = True
+        self.driver.poller.wake()
+
+    def _note(self, status: StepStatus) -> None:
+        """Write down what is new while it goes on."""
+        reason = status.reason
+        if reason is None and status.state in ("queued", "waiting"):
+            reason = "Waiting for the runtime."
+        if (status.state, reason) != (self.known.state, self.known.reason):
+            self.driver.commit(
+                AttemptChange(time.time(), *self._name, status.state, reason, status.detail)
+            )
+        if status.progress is not None:
+            self._note_progress(status.progress)
+
+    def _note_progress(self, progress: Progress) -> None:
+        step_id, now = self.attempt.step.id, time.monotonic()
+        known = self.driver.state.steps[step_id].progress or Progress()
+        if progress.cell == known.cell and progress.cells == known.cells:
+            return
+        if progress.cell < progress.cells and now < self._progress_told + PROGRESS_EVERY:
+            return
+        self._progress_told = now
+        expected = progress.expected or known.expected
+        self.driver.commit(
+            StepProgress(
+                time.time(), step_id, progress.cell, progress.cells, progress.elapsed, expected
+            )
+        )
