@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from abc import ABCMeta, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,10 @@ from ..errors import Refused
 from ..pipeline.plan import Json, Plan, Step
 from ..pipeline.problems import Problem
 from ..runs.model import Progress, State
+from ..safe_files import read_regular, write_whole
+
+GRAPH = "graph.json"
+"""The file of a run that says where its graph was handed to."""
 
 
 class Feature(str, Enum):
@@ -32,6 +38,7 @@ class Feature(str, Enum):
     SECRETS = "secrets"
     KUBERNETES = "kubernetes"
     ISOLATION = "isolation"
+    DISTRIBUTED = "distributed"
     SHELL = "shell"
 
 
@@ -48,6 +55,13 @@ class Attempt:
     number: int
     folder: Path
     handle: Json = None
+    root: Path = field(kw_only=True)
+    """The folder that every path of the plan starts from."""
+    plan: Plan = field(kw_only=True, compare=False, repr=False)
+    runs: Path = field(kw_only=True)
+    """The folder of all runs: a runtime keeps there what more than one of them needs."""
+    options: Mapping[str, Json] = field(default_factory=dict, kw_only=True, compare=False)
+    """What was chosen for the run of those that `options_schema` describes."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -63,15 +77,6 @@ class StepStatus:
     reason: str | None = None
     detail: str | None = None
     progress: Progress | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LogChunk:
-    text: str
-    offset: int
-    """Where to go on reading, in bytes."""
-    complete: bool
-    """True when the attempt has ended and this chunk reaches the end."""
 
 
 class RuntimeMeta(ABCMeta, MetaHasTraits):
@@ -103,12 +108,12 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
         """What there is, what of it is free, and who holds the rest; None when it cannot tell.
 
         `{namespace, nodes, gpus, quotas, queues, holders, unknown}`: see `Overview` in the OpenAPI
-        document. What we may not know is null, and said in `unknown`.
+        document. What we are not allowed to know is null, and listed in `unknown`.
         """
         return None
 
     async def close(self) -> None:
-        """Let go of connections and helpers; running steps go on."""
+        """Let go of connections and helpers; running steps continue."""
 
 
 class StepRuntime(Runtime):
@@ -141,13 +146,51 @@ class StepRuntime(Runtime):
     async def stop(self, attempt: Attempt) -> None:
         """Stop it, if it is there. Returns when it is gone or sure to go. Idempotent."""
 
-    async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
-        """The log from `offset` on, at most `limit` bytes; by default `log.txt` in the folder."""
-        raise NotImplementedError
-
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         """Run a command (or a shell) where the attempt runs, tied to this terminal.
 
         Blocks; the command's exit code. For runtimes with `Feature.SHELL`.
         """
         raise Refused(f"{self.display_name} has no shell to open.", code="no-shell")
+
+
+class GraphRuntime(StepRuntime):
+    """A runtime that is handed the graph of a run as a whole, with the first of its steps.
+
+    It starts, skips, repeats and retries steps by itself, as the document says. The engine walks
+    the same graph beside it: what it starts here is followed from then on, and what became of it
+    over there decides what comes next. No step can be stopped alone.
+    """
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    @abstractmethod
+    def submit(self, attempt: Attempt, known: Json) -> AsyncIterator[Json]:
+        """Hand over the graph of the attempt's run.
+
+        Yields JSON checkpoints, each stored before the next part begins. `known` is the last one
+        of a process that did not get further, None if there was none. The last one is enough to
+        find the run again: its `done` is true, its `id` is that of the run there, and its `page`
+        the address where people find it, if there is one.
+        """
+
+    @staticmethod
+    def graph_of(attempt: Attempt) -> Json:
+        """The last checkpoint of the attempt's run; None when there is none."""
+        try:
+            return json.loads(read_regular(attempt.runs / attempt.run / GRAPH))
+        except FileNotFoundError:
+            return None
+
+    async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
+        turn = self._turns.setdefault(attempt.run, asyncio.Lock())
+        async with turn:
+            graph = self.graph_of(attempt)
+            if not (graph or {}).get("done"):
+                async for step in self.submit(attempt, graph):
+                    graph = step
+                    content = json.dumps(graph).encode()
+                    write_whole(attempt.runs / attempt.run / GRAPH, content)
+        yield {"graph": graph["id"], "page": graph.get("page")}

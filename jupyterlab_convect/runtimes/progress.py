@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 
-from ..run_files import open_regular
 from ..runs.model import Progress
+from ..safe_files import open_regular
 from .base import Attempt
 
 LARGEST_READ = 1 << 20

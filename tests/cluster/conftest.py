@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jupyterlab_convect import run_files
+from jupyterlab_convect import safe_files
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runtimes.kubernetes import api as api_module
 from jupyterlab_convect.runtimes.kubernetes.api import Api, connect
@@ -38,6 +38,7 @@ if not os.environ.get("CONVECT_TEST_CLUSTER"):
 
 sys.path[:0] = [str(HERE), str(HERE.parent / "testbed")]
 
+import s3  # noqa: E402
 from support import PROJECT, RBAC, USER, Bed  # noqa: E402
 
 
@@ -117,9 +118,9 @@ def _furnished(bed: Bed, volume: Any) -> Iterator[Bed]:
     # The pods' user is not ours, as it is where people work, and both write there.
     before = os.umask(0)
     open_to_all = pytest.MonkeyPatch()
-    open_to_all.setattr(run_files, "PRIVATE", 0o777)
+    open_to_all.setattr(safe_files, "PRIVATE", 0o777)
     open_to_all.setattr(Store.__init__, "__defaults__", (0o777,))
-    open_to_all.setattr(run_files, "_file_mode", lambda _: 0o666)
+    open_to_all.setattr(safe_files, "_file_mode", lambda _: 0o666)
     if bed.shared is not None:
         bed.make_claim("shared", volume, ["ReadWriteMany"])
         bed.shared = bed.shared / bed.namespace
@@ -170,8 +171,30 @@ async def make_lab(bed: Bed, tmp_path: Path) -> AsyncIterator[Callable[..., Any]
         await lab.close()
     # What a failed test left would be in the way of the next.
     await asyncio.to_thread(
-        bed.admin.delete, bed.admin.place("jobs"), propagationPolicy="Background"
+        bed.admin.delete, bed.admin.path("jobs"), propagationPolicy="Background"
     )
+
+
+@pytest.fixture(scope="session")
+def s3_server(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Server]:
+    if bed.testbed is None:
+        pytest.skip("Pods of another cluster would not reach an S3 server here.")
+    if missing := s3.what_is_missing():
+        pytest.skip(missing)
+    import places
+
+    folder = tmp_path_factory.mktemp("s3") / "buckets"
+    with s3.serving(folder, places.ADDRESS) as server:
+        server.make_bucket("convect")
+        yield server
+
+
+@pytest.fixture
+def s3_store(s3_server: s3.Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The settings of a bucket that pods can reach."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.ACCESS)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.SECRET)
+    return {"endpoint": s3_server.endpoint, "bucket": "convect", "prefix": secrets.token_hex(4)}
 
 
 @pytest.fixture

@@ -62,11 +62,11 @@ def held(api: Api, node: str, count: int, image: str) -> Iterator[str]:
         "metadata": {"name": name},
         "spec": {"nodeName": node, "containers": [container]},
     }
-    api.create(api.place("pods"), manifest)
+    api.create(api.path("pods"), manifest)
     try:
         yield name
     finally:
-        api.delete(api.place("pods", name), gracePeriodSeconds=0)
+        api.delete(api.path("pods", name), gracePeriodSeconds=0)
 
 
 def _beat(api: Api, name: str, ended: threading.Event) -> None:

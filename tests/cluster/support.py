@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import yaml
+from waiting import eventually
 
 from jupyterlab_convect.catalog.expand import expand
 from jupyterlab_convect.pipeline.resolve import resolve
@@ -55,7 +56,7 @@ class Bed:
 
     def pods(self, run: str = "") -> list[Any]:
         selector = f"jupyterlab-convect.dev/run={run}" if run else None
-        return self.admin.list(self.admin.place("pods"), labelSelector=selector)
+        return self.admin.list(self.admin.path("pods"), labelSelector=selector)
 
     def account(self, name: str, *, capacity: bool = False) -> Path:
         """The kubeconfig of an account with exactly the Role of `deploy/`."""
@@ -116,7 +117,7 @@ class Bed:
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": 7200},
         }
-        place = self.admin.place("serviceaccounts", name)
+        place = self.admin.path("serviceaccounts", name)
         token = self.admin.create(f"{place}/token", request)["status"]["token"]
         config = yaml.safe_load(self.kubeconfig.read_text())
         config["users"] = [{"name": name, "user": {"token": token}}]
@@ -155,4 +156,20 @@ async def start_document(lab: Any, document: Any) -> Run:
     )
     lab.hand_over()
     await lab.engine.submit(run)
+    return run
+
+
+async def end_while_nobody_listens(lab: Any, bed: Bed) -> Any:
+    """A run of a script that leaves x.txt, and ends while there is no server; one is open now."""
+    lab.write("a.py", "import time; time.sleep(1); open('x.txt', 'w').write('1')")
+    run = await lab.start({"a": {"kind": "script", "path": "a.py", "outputs": ["x.txt"]}})
+
+    def handle() -> Any:
+        attempts = lab.store.read(run.id).state.steps["a"].attempts
+        return attempts and attempts[0].handle
+
+    await eventually(handle)
+    await lab.close()
+    await eventually(lambda: bed.pods(run.id)[0]["status"]["phase"] == "Succeeded")
+    lab.open()
     return run

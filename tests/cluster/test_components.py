@@ -1,4 +1,4 @@
-"""Components as pods: their own image and command, data as on any runtime, in both ways."""
+"""Components as pods: their own image and command, data as on any runtime, in each way."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import Any
 import pytest
 import yaml
 from support import start_document
+from traitlets.config import Config
 from waiting import eventually
 
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.pipeline.plan import to_json
 
 
-@pytest.fixture(params=["shared", "bundle"])
+@pytest.fixture(params=["shared", "bundle", "s3"])
 async def lab(make_lab: Callable[..., Any], bed: Any, request: pytest.FixtureRequest) -> Any:
     if bed.tools is None:
         pytest.skip("No such image.")
-    return make_lab(shared=request.param == "shared")
+    if request.param != "s3":
+        return make_lab(shared=request.param == "shared")
+    store = request.getfixturevalue("s3_store")
+    return make_lab(shared=False, config=Config({"ObjectStore": store}))
 
 
 def component(bed: Any, script: str, **spec: Any) -> Any:

@@ -110,7 +110,7 @@ async def test_quotas_are_counted(bed: Any, make_lab: Any) -> None:
         said = await eventually(told, "the quota is known")
         assert said["quota"] == ("error", "It needs 3 GPUs, but the quota two allows 2 in all.")
     finally:
-        bed.admin.delete(bed.admin.place("resourcequotas", "two"))
+        bed.admin.delete(bed.admin.path("resourcequotas", "two"))
 
 
 async def test_top(bed: Any, make_lab: Any) -> None:
@@ -173,7 +173,7 @@ async def test_top_and_shell_on_the_command_line(bed: Any, lab: Any, tmp_path: A
     await lab.engine.wait(run.id, 60)
     done = await convect("runs", "shell", run.id)
     assert done.returncode == 2
-    assert "running now" in done.stderr
+    assert "is running" in done.stderr
 
 
 async def test_room_on_one_node_counts(make_lab: Any, bed: Any) -> None:
@@ -211,7 +211,7 @@ async def test_room_on_one_node_counts(make_lab: Any, bed: Any) -> None:
         assert pod["spec"]["nodeName"] == "gpu-7"
         await lab.engine.stop(run.id)
         # Nobody is there to confirm that it has ended.
-        place = bed.admin.place("pods", pod["metadata"]["name"])
+        place = bed.admin.path("pods", pod["metadata"]["name"])
         await asyncio.to_thread(bed.admin.delete, place, gracePeriodSeconds=0)
         assert (await lab.engine.wait(run.id, 60)).state == "cancelled"
 

@@ -16,7 +16,7 @@ import yaml
 from support import PROJECT, RBAC, USER
 from waiting import until
 
-from jupyterlab_convect.routes import schema
+from jupyterlab_convect.routes import requests
 from jupyterlab_convect.runtimes.kubernetes.api import ApiError
 
 HOME = "/home/ana"
@@ -126,7 +126,7 @@ def server(bed: Any, site: None, claim: str) -> Iterator[Server]:
             "volumes": [{"name": "volume", "persistentVolumeClaim": {"claimName": claim}}],
         },
     )
-    place = bed.admin.place("pods", "jupyter-ana")
+    place = bed.admin.path("pods", "jupyter-ana")
     address = until(lambda: bed.admin.get(place)["status"].get("podIP"), "an address")
     server = Server(address)
     until(server.answers, "an answer of the server")
@@ -175,9 +175,9 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
     log = server("GET", f"runs/{run['id']}/steps/{step['id']}/1/log")["text"]
     assert log == f"a neighbour 项目 {USER}\n"
     pod = bed.pods(run["id"])[0]["spec"]
-    own = bed.admin.get(bed.admin.place("pods", "jupyter-ana"))["spec"]
+    own = bed.admin.get(bed.admin.path("pods", "jupyter-ana"))["spec"]
     assert pod["containers"][0]["image"] == own["containers"][1]["image"]
     assert ("affinity" in pod) == (claim == "one-node")
     top = server("GET", "runtimes/kubernetes/top")
     assert top["namespace"] == bed.namespace
-    schema.check(top, "Overview")
+    requests.check_body(top, "Overview")

@@ -11,7 +11,7 @@ import pytest
 from waiting import eventually, until
 
 from jupyterlab_convect.pipeline.resolve import plan_for_file
-from jupyterlab_convect.runtimes.kubernetes.queues import LABEL
+from jupyterlab_convect.runtimes.kubernetes.fit import LABEL
 
 API = "/apis/kueue.x-k8s.io/v1beta2"
 WAIT = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)\n"
@@ -88,7 +88,7 @@ async def test_a_step_waits_in_a_queue(make_lab: Any, queue: str, bed: Any) -> N
         lab.write("a.py", WAIT)
     assert not {"no-queue", "queue-closed", "would-wait"} & (await problems(labs[0], queue)).keys()
     assert "no-queue" in await problems(labs[0], "other")
-    assert "lets nobody in" in (await problems(labs[0], "closed"))["queue-closed"]
+    assert "admits no workloads" in (await problems(labs[0], "closed"))["queue-closed"]
     first = await labs[0].start("a.py", settings=settings(queue))
     await asyncio.to_thread(
         until, lambda: [p for p in bed.pods(first.id) if p["status"]["phase"] == "Running"], "a pod"

@@ -147,11 +147,11 @@ async def test_a_type_of_gpu_that_nobody_has(make_lab: Any) -> None:
 @pytest.fixture
 def quota(bed: Any) -> Iterator[None]:
     bed.create("ResourceQuota", "gpus", spec={"hard": {"requests.nvidia.com/gpu": "2"}})
-    place = bed.admin.place("resourcequotas", "gpus")
+    place = bed.admin.path("resourcequotas", "gpus")
     nothing = {"requests.nvidia.com/gpu": "0"}
     until(lambda: bed.admin.get(place)["status"].get("used") == nothing, "an unused quota")
     yield
-    bed.admin.delete(bed.admin.place("resourcequotas", "gpus"))
+    bed.admin.delete(bed.admin.path("resourcequotas", "gpus"))
 
 
 async def test_a_quota_that_is_used_up(make_lab: Any, quota: None) -> None:
@@ -211,7 +211,7 @@ async def test_a_pod_that_somebody_deletes_is_tried_again(lab: Any, bed: Any) ->
     run = await lab.start(script("a.py", retries=retries))
     await started(lab, run)
     pod = (await asyncio.to_thread(bed.pods, run.id))[0]["metadata"]["name"]
-    await asyncio.to_thread(bed.admin.delete, bed.admin.place("pods", pod))
+    await asyncio.to_thread(bed.admin.delete, bed.admin.path("pods", pod))
     await reached(lab, run, lambda attempt: attempt.attempt == 2)
     lab.write("go", "")
     state = await lab.engine.wait(run.id, 60)
@@ -230,7 +230,7 @@ async def test_a_pod_that_is_evicted_says_so(lab: Any, bed: Any) -> None:
         "kind": "Eviction",
         "metadata": {"name": pod, "namespace": bed.namespace},
     }
-    place = f"{bed.admin.place('pods', pod)}/eviction"
+    place = f"{bed.admin.path('pods', pod)}/eviction"
     await asyncio.to_thread(bed.admin.create, place, eviction)
     end = await ended(lab, run)
     assert end.state == "failed"
@@ -243,7 +243,7 @@ async def test_a_job_that_somebody_deletes(lab: Any, bed: Any) -> None:
     await started(lab, run)
     name = lab.store.read(run.id).state.steps["step"].attempts[0].handle["job"]
     await asyncio.to_thread(
-        bed.admin.delete, bed.admin.place("jobs", name), propagationPolicy="Background"
+        bed.admin.delete, bed.admin.path("jobs", name), propagationPolicy="Background"
     )
     end = await ended(lab, run)
     assert end.state == "failed"

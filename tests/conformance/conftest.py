@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE
 
 from jupyterlab_convect.pipeline.resolve import plan_for_file, resolve
 from jupyterlab_convect.runs.engine import Engine
@@ -18,8 +19,6 @@ from jupyterlab_convect.runs.project import take_snapshot
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.runtimes.base import StepRuntime
 from jupyterlab_convect.runtimes.local import LocalRuntime
-
-PATIENCE = 60.0
 
 RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"local": LocalRuntime}
 

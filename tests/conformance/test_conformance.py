@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 from jupyterlab_convect.runs.model import Selection
+from jupyterlab_convect.runtimes.base import Feature
 
 pytestmark = pytest.mark.slow
 
@@ -454,3 +456,280 @@ async def test_what_a_run_made_is_known_and_put_in_place(lab: Any) -> None:
     assert state.files == {"put": ["data/model"], "kept": {}}
     assert (lab.root / "data/model").read_text() == "17"
     assert not (lab.root / "nb/log").exists()
+
+
+async def test_a_condition_decides_and_first_takes_the_branch_that_ran(lab):
+    lab.notebook("train.ipynb", ("outputs", "auc = 0.71"))
+    lab.notebook("use.ipynb", ("parameters", "model = ''"), ("outputs", "used = model"))
+    told = {"kind": "command", "command": ["true"], "when": "${{ nodes.train.outputs.auc >= 0.8 }}"}
+    plain = notebook("use.ipynb", parameters={"model": "plain"})
+    used = "${{ first(nodes.good.outputs.used, nodes.plain.outputs.used) }}"
+    _, state = await lab.succeed(
+        {
+            "train": notebook("train.ipynb"),
+            "good": told,
+            "plain": plain | {"when": "${{ nodes.train.outputs.auc < 0.8 }}"},
+            "end": notebook("use.ipynb", parameters={"model": used}),
+        }
+    )
+    assert state.steps["good"].reason == "Skipped: auc >= 0.8 was false, auc was 0.71."
+    assert state.steps["end"].outputs == {"used": "plain"}
+
+
+async def test_a_loop_over_a_group_with_a_condition_collects_in_order(lab):
+    lab.notebook("score.ipynb", ("parameters", "region = ''"), ("outputs", "n = len(region)"))
+    lab.notebook("sum.ipynb", ("parameters", "ns = []"), ("outputs", "got = ns"))
+    _, state = await lab.succeed(
+        {
+            "g": {
+                "kind": "group",
+                "members": ["score", "tell"],
+                "for_each": {"name": "region", "in": ["eu", "华东", "north"], "parallel": 2},
+            },
+            "score": notebook("score.ipynb", parameters={"region": "${{ each.region }}"}),
+            "tell": {
+                "kind": "command",
+                "command": ["true"],
+                "when": "${{ nodes.score.outputs.n > 2 }}",
+            },
+            "end": notebook("sum.ipynb", parameters={"ns": "${{ nodes.score.outputs.n }}"}),
+        }
+    )
+    assert state.steps["end"].outputs == {"got": [2, 2, 5]}
+    assert [state.steps[f"g.{n}.tell"].state for n in range(3)] == [
+        "skipped",
+        "skipped",
+        "succeeded",
+    ]
+
+
+async def test_a_branch_in_a_loop_in_a_branch_and_a_loop_of_nothing(lab):
+    lab.notebook("size.ipynb", ("outputs", "n = 1\nnone = []"))
+    lab.notebook("sum.ipynb", ("parameters", "ns = []"), ("outputs", "got = ns"))
+    true = {"kind": "command", "command": ["true"]}
+    loop = {"name": "n", "in": [1, 2]}
+    _, state = await lab.succeed(
+        {
+            "size": notebook("size.ipynb"),
+            "taken": {
+                "kind": "group",
+                "members": ["each"],
+                "when": "${{ nodes.size.outputs.n == 1 }}",
+            },
+            "each": {"kind": "group", "members": ["large"], "for_each": loop},
+            "large": true | {"when": "${{ each.n > nodes.size.outputs.n }}"},
+            "other": true | {"when": "${{ nodes.size.outputs.n > 1 }}", "for_each": loop},
+            "nothing": notebook(
+                "sum.ipynb", for_each={"name": "m", "in": "${{ nodes.size.outputs.none }}"}
+            ),
+            "end": notebook("sum.ipynb", parameters={"ns": "${{ nodes.nothing.outputs.got }}"}),
+        }
+    )
+    steps = state.steps
+    assert (steps["each.0.large"].state, steps["each.1.large"].state) == ("skipped", "succeeded")
+    assert (state.groups["other"].state, state.groups["nothing"].counts) == ("skipped", {})
+    assert steps["end"].outputs == {"got": []}
+
+
+async def test_no_more_items_run_than_the_limit_allows(lab):
+    lab.write("work.py", "import time; time.sleep(0.3)")
+    loop = {"name": "n", "in": [*range(4)], "parallel": 1}
+    _, state = await lab.succeed({"work": script("work.py", for_each=loop)})
+    attempts = [state.steps[f"work.{n}"].attempts[0] for n in range(4)]
+    times = sorted((each.started, each.ended) for each in attempts)
+    assert all(one[1] <= two[0] for one, two in itertools.pairwise(times))
+
+
+async def test_items_of_a_value_that_has_not_changed_are_reused(lab):
+    lab.write("work.py", "pass")
+
+    def nodes(items):
+        loop = {"name": "n", "in": items}
+        parameters = {"n": "${{ each.n }}"}
+        return {"work": script("work.py", for_each=loop, parameters=parameters, cache=True)}
+
+    await lab.succeed(nodes([1, 2]))
+    _, state = await lab.succeed(nodes([2, 3]))
+    assert [state.steps[f"work.{n}"].state for n in range(2)] == ["cached", "succeeded"]
+
+
+async def test_a_loop_over_files(lab):
+    lab.notebook(
+        "make.ipynb",
+        "import pathlib\npathlib.Path('data').mkdir()\n"
+        "for name in ('a', '数'): pathlib.Path(f'data/{name}.csv').write_text(name * 3)",
+        ("outputs", "files = sorted(map(str, pathlib.Path('data').glob('*.csv')))"),
+    )
+    lab.notebook(
+        "read.ipynb",
+        ("parameters", "file = ''"),
+        ("outputs", "text = open(file).read()"),
+    )
+    lab.notebook("sum.ipynb", ("parameters", "texts = []"), ("outputs", "got = texts"))
+    loop = {"name": "file", "in": "${{ nodes.make.outputs.files }}"}
+    _, state = await lab.succeed(
+        {
+            "make": notebook("make.ipynb", outputs=["data/*.csv"]),
+            "read": notebook("read.ipynb", for_each=loop, parameters={"file": "${{ each.file }}"}),
+            "end": notebook("sum.ipynb", parameters={"texts": "${{ nodes.read.outputs.text }}"}),
+        }
+    )
+    assert state.steps["end"].outputs == {"got": ["aaa", "数数数"]}
+
+
+async def test_an_item_sees_its_own_files_alone(lab):
+    make = "import os, pathlib; pathlib.Path('out.txt').write_text(os.environ['n'])"
+    lab.write("make.py", make)
+    lab.write("read.py", "print(open('out.txt').read())")
+    run, state = await lab.succeed(
+        {
+            "g": {
+                "kind": "group",
+                "members": ["make", "read"],
+                "for_each": {"name": "n", "in": [1, 2, 3]},
+            },
+            "make": script("make.py", parameters={"n": "${{ each.n }}"}),
+            "read": script("read.py", ["make"]),
+            "end": script("read.py", ["g"]),
+        },
+        own_view=True,
+    )
+    logs = [(lab.result(run, f"g.{n}.read") / "log.txt").read_text() for n in range(3)]
+    assert logs == ["1\n", "2\n", "3\n"]
+    assert any("out.txt was made by" in notice for notice in state.steps["end"].notices)
+    assert not (lab.root / "out.txt").exists()
+
+
+async def test_always_after_a_failed_item_and_its_retry(lab):
+    lab.write("work.py", "import os, sys; sys.exit(os.environ['word'] == 'bad')")
+    run, state = await lab.finish(
+        {
+            "work": script(
+                "work.py",
+                parameters={"word": "${{ each.word }}"},
+                for_each={"name": "word", "in": ["good", "bad"]},
+                retries={"count": 1, "delay": 0.1},
+            ),
+            "clean": {
+                "kind": "command",
+                "command": ["echo", "${{ nodes.work.state }}"],
+                "after": ["work"],
+                "run_if": "always",
+            },
+        }
+    )
+    assert state.state == "failed"
+    assert [len(state.steps[f"work.{n}"].attempts) for n in range(2)] == [1, 2]
+    assert (lab.result(run, "clean") / "log.txt").read_text() == "failed\n"
+
+
+async def test_always_after_a_stop(lab):
+    lab.write("slow.py", "import time\nprint('on', flush=True)\nwhile True: time.sleep(0.1)")
+    clean = {"kind": "command", "command": ["true"], "after": ["slow"], "run_if": "always"}
+    run = await lab.start({"slow": script("slow.py"), "clean": clean})
+    steps = lab.store.read(run.id).state.steps
+    await eventually(lambda: steps["slow"].state == "running")
+    await lab.engine.stop(run.id)
+    state = await lab.engine.wait(run.id, PATIENCE)
+    assert (state.state, state.steps["clean"].state) == ("cancelled", "succeeded")
+
+
+async def test_a_pipeline_twice_in_one(lab):
+    lab.notebook("sub/fit.ipynb", ("parameters", "n = 0"), ("outputs", "double = 2 * n"))
+    inner = {
+        "convect": 1,
+        "parameters": {"n": {"type": "integer", "default": 1}},
+        "outputs": {"double": "${{ nodes.fit.outputs.double }}"},
+        "nodes": {"fit": notebook("fit.ipynb", parameters={"n": "${{ parameters.n }}"})},
+    }
+    lab.write("sub/inner.pipeline", json.dumps(inner))
+    lab.notebook("sum.ipynb", ("parameters", "a = 0\nb = 0"), ("outputs", "total = a + b"))
+    two = "${{ nodes.one.outputs.double }}"
+    _, state = await lab.succeed(
+        {
+            "one": {"kind": "pipeline", "path": "sub/inner.pipeline", "parameters": {"n": 3}},
+            "two": {"kind": "pipeline", "path": "sub/inner.pipeline", "parameters": {"n": two}},
+            "end": notebook(
+                "sum.ipynb", parameters={"a": two, "b": "${{ nodes.two.outputs.double }}"}
+            ),
+        }
+    )
+    assert state.steps["end"].outputs == {"total": 18}
+    assert "two.fit" in state.steps
+
+
+async def test_a_loop_goes_on_after_the_host_is_gone(lab):
+    lab.write("work.py", "import time; time.sleep(0.3)")
+    nodes = {
+        "work": script("work.py", for_each={"name": "n", "in": [*range(6)], "parallel": 2}),
+        "end": script_of(lab, "end.py", ["work"]),
+    }
+    run = await lab.start(nodes)
+    groups = lab.store.read(run.id).state.groups
+    await eventually(lambda: groups["work"].counts.get("succeeded", 0) > 0)
+    await lab.close()
+    lab.open()
+    await lab.engine.resume()
+    state = await lab.engine.wait(run.id, PATIENCE)
+    assert state.state == "succeeded"
+    assert [len(state.steps[f"work.{n}"].attempts) for n in range(6)] == [1] * 6
+
+
+TOGETHER = """
+import os, pathlib, time, jupyterlab_convect as convect
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+pathlib.Path(f"up.{rank}").write_text(str(rank + 1))
+others = [pathlib.Path(f"up.{n}") for n in range(size)]
+while not all(each.exists() and each.read_text() for each in others): time.sleep(0.01)
+convect.output("sum", sum(int(each.read_text()) for each in others))
+"""
+
+
+def needs_replicas(lab):
+    if Feature.DISTRIBUTED not in lab.runtime.features:
+        pytest.skip("this runtime refuses what is distributed")
+
+
+async def test_replicas_work_together_in_the_same_view(lab):
+    needs_replicas(lab)
+    lab.write("训练.py", TOGETHER)
+    train = script("训练.py", distributed={"processes": 3, "outputs_from": 2})
+    run, state = await lab.succeed({"train": train}, own_view=True)
+    assert state.steps["train"].outputs == {"sum": 6}
+    told = json.loads((lab.result(run, "train") / "outputs.json").read_text())
+    assert [(each["rank"], each["state"]) for each in told["replicas"]] == [
+        (0, "succeeded"),
+        (1, "succeeded"),
+        (2, "succeeded"),
+    ]
+
+
+async def test_a_replica_that_fails_ends_all_and_is_tried_again(lab):
+    needs_replicas(lab)
+    lab.write(
+        "train.py",
+        "import os, time\nif os.environ['RANK'] == '1': raise SystemExit(3)\ntime.sleep(600)",
+    )
+    train = script("train.py", distributed={"processes": 3}, retries={"count": 1, "delay": 0})
+    _, state = await lab.finish({"train": train})
+    assert state.steps["train"].reason.endswith("Rank 1 of train.py exited with code 3.")
+    assert len(state.steps["train"].attempts) == 2
+
+
+async def test_replicas_go_on_after_the_host_is_gone(lab):
+    needs_replicas(lab)
+    lab.write(
+        "train.py",
+        "import os, pathlib, time\n"
+        "pathlib.Path('up.' + os.environ['RANK']).touch()\n"
+        "while not pathlib.Path('go').exists(): time.sleep(0.02)\n",
+    )
+    run = await lab.start({"train": script("train.py", distributed={"processes": 2})})
+    await until(lambda: all((lab.root / f"up.{rank}").exists() for rank in range(2)))
+    await lab.close()
+    lab.open()
+    assert await lab.engine.resume() == [run.id]
+    lab.write("go", "")
+    state = await lab.engine.wait(run.id, PATIENCE)
+    assert state.state == "succeeded"
+    assert len(state.steps["train"].attempts) == 1

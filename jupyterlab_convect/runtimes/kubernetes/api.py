@@ -11,7 +11,9 @@ import json
 import os
 import random
 import socket
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from ...background import Health, forever_in_thread
 from ...errors import ConvectError, Refused
 from ...pipeline.plan import Json
 
@@ -45,7 +48,7 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
-class Unreachable(Exception):
+class ClusterUnreachable(Exception):
     """The cluster does not answer, or cannot at the moment."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -119,7 +122,7 @@ class Api:
         self._host = self.client.configuration.host.rstrip("/")
         self._pool = self.client.rest_client.pool_manager
 
-    def place(self, kind: str, name: str = "", *, namespace: str | None = None) -> str:
+    def path(self, kind: str, name: str = "", *, namespace: str | None = None) -> str:
         """The path of `jobs`, `pods`, … in our namespace, or of one of them."""
         group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
         path = f"{group}/namespaces/{namespace or self.namespace}/{kind}"
@@ -167,7 +170,7 @@ class Api:
             settings = self.client.configuration.auth_settings().values()
         except Exception as error:  # Whatever a plug-in for credentials comes up with.
             words = f"{type(error).__name__}: {error}".rstrip(": .")
-            raise Unreachable(f"the credentials cannot be renewed ({words})") from error
+            raise ClusterUnreachable(f"the credentials cannot be renewed ({words})") from error
         return {item["key"]: item["value"] for item in settings if item.get("value")}
 
     def url(self, path: str, query: Mapping[str, Json] | None = None) -> str:
@@ -193,7 +196,7 @@ class Api:
         try:
             return json.loads(response.read())
         except (OSError, ValueError) as error:
-            raise Unreachable(str(error)) from error
+            raise ClusterUnreachable(str(error)) from error
         except Exception as error:
             raise _as_unreachable(error) from error
         finally:
@@ -235,10 +238,46 @@ def read_pieces(response: Any) -> Iterator[bytes]:
         try:
             data = response.read1(1 << 20)
         except Exception as error:
-            raise Unreachable(str(error) or type(error).__name__) from error
+            raise ClusterUnreachable(str(error) or type(error).__name__) from error
         if not data:
             return
         yield data
+
+
+class StreamThread(ABC):
+    """Reads from the cluster in a thread of its own, again and again, until it is closed."""
+
+    def __init__(self, api: Api, name: str, health: Health) -> None:
+        self._api = api
+        self._name = name
+        self._health = health
+        self._closing = threading.Event()
+        self._response: Any = None
+
+    def start(self) -> None:
+        forever_in_thread(self._name, self._read, self._health, self._closing)
+
+    def close(self) -> None:
+        self._closing.set()
+        response = self._response
+        if response is not None:
+            with suppress(Exception):
+                response.shutdown()
+        self._health.recovered(self._name)
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Read once. What it raises is told as health, and then it reads again."""
+
+    @contextmanager
+    def _pieces(self, path: str, patience: float, **query: Json) -> Iterator[Iterator[bytes]]:
+        """The answer as it comes; `close` ends it."""
+        with self._api.stream(path, patience, **query) as response:
+            self._response = response
+            try:
+                yield read_pieces(response)
+            finally:
+                self._response = None
 
 
 async def patiently(
@@ -254,7 +293,7 @@ async def patiently(
     while True:
         try:
             return await call()
-        except (Unreachable, ApiError) as error:
+        except (ClusterUnreachable, ApiError) as error:
             if given_up.is_set() or time.monotonic() - began > _worth(error, seconds):
                 raise
             wanted = error.retry_after
@@ -264,24 +303,26 @@ async def patiently(
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _worth(error: ApiError | Unreachable, seconds: float) -> float:
+def _worth(error: ApiError | ClusterUnreachable, seconds: float) -> float:
     """For how long to ask again after such an answer."""
-    if isinstance(error, Unreachable) or error.status in BUSY:
+    if isinstance(error, ClusterUnreachable) or error.status in BUSY:
         return seconds
     # A server that has just started does not know its accounts and their rights yet.
     starting = error.status == 401 or (error.status == 403 and "cannot" in error.message)
     return min(seconds, DOUBT) if starting else 0.0
 
 
-def as_convect_error(error: ApiError | Unreachable, doing: str, namespace: str) -> ConvectError:
+def as_convect_error(
+    error: ApiError | ClusterUnreachable, doing: str, namespace: str
+) -> ConvectError:
     """The same as a sentence for the user; `doing` completes “The cluster refuses to …”."""
-    if isinstance(error, Unreachable):
+    if isinstance(error, ClusterUnreachable):
         return ConvectError(f"The cluster cannot be reached: {error}.", code="unreachable")
     if error.status == 401:
         return Refused(
             "The cluster does not accept your credentials.",
             code="not-allowed",
-            hint=f"Log in to the cluster again. Its words: {error.message}",
+            hint=f"Log in to the cluster again. The cluster says: {error.message}",
         )
     if error.status == 403 and "exceeded quota" in error.message:
         return Refused(
@@ -316,7 +357,7 @@ def _as_unreachable(error: Exception) -> Exception:
     if isinstance(error, urllib3.exceptions.HTTPError | OSError):
         cause = error.reason if isinstance(error, urllib3.exceptions.MaxRetryError) else error
         words = str(cause).rpartition(">: ")[2] or type(cause).__name__
-        return Unreachable(words.rstrip("."))
+        return ClusterUnreachable(words.rstrip("."))
     return error
 
 

@@ -7,68 +7,103 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan, Step
 from ...pipeline.problems import Problem
-from . import fit, names
+from ...text import some_of
+from ...transfer.base import PYTHON, Mounts, Transfer
+from ...transfer.ways import Transfers
+from . import fit, jobs
 from .api import ApiError
 from .cluster import Capacity, Cluster
-from .components import rehearsed
-from .delivery import PYTHON
-from .manifests import Delivery, Manifest, job
+from .components import planned_content
+from .fit import Queues, queue_of
+from .manifests import Manifest, PodContent, job
 from .objects import step_container
-from .queues import Line, queue_of
-from .site import Site
+from .pod_defaults import PodDefaults
 
 Where = tuple[str | int, ...]
 NEEDED = ("create jobs", "delete jobs", "watch jobs", "watch pods")
-REHEARSAL = "00000000-000000000-000000"
+DRY_RUN = "00000000-000000000-000000"
 
 
-def check_plan(cluster: Cluster, plan: Plan) -> list[Problem]:
+def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Problem]:
     """Every step, with its twins looked at once. Blocks: call it in a thread."""
     capacity = cluster.capacity()
-    carried = not cluster.site.shares
-    needed = [*NEEDED, *(["create secrets"] if carried else [])]
-    if carried or any(step.kind == "component" for step in plan.steps):
+    transfer, note = transfers.choose(), transfers.note()
+    needed = [*NEEDED, *(["create secrets"] if transfer.way != "shared" else [])]
+    if transfer.way == "bundle" or any(step.kind == "component" for step in plan.steps):
         needed.append("read logs")
+    notes = (*cluster.defaults.notes, *([note] if note else []))
     problems = [
         *_rights(cluster, needed),
-        *(Problem("info", "files", note) for note in cluster.site.notes),
+        *transfer.check(),
+        *(Problem("info", "files", each) for each in notes),
     ]
-    rehearsed: dict[str, list[Problem]] = {}
+    judged: dict[str, list[Problem]] = {}
     for step in plan.steps:
+        problems += distributed(step)
         try:
-            manifest = rehearsal(step, cluster.site, capacity, plan.components)
+            manifest = planned_job(step, cluster.defaults, transfer, capacity, plan.components)
         except ConvectError as error:
             problems.append(Problem("error", error.code, error.sentence, step.id, hint=error.hint))
             continue
         twin = str({**manifest["spec"]["template"]["spec"]})
-        if twin not in rehearsed:
-            rehearsed[twin] = [
-                *_rehearse(cluster, manifest),
+        if twin not in judged:
+            judged[twin] = [
+                *_dry_run(cluster, manifest),
                 *judge(manifest, step, capacity),
             ]
         problems += [
-            Problem(p.severity, p.code, p.message, step.id, p.path, p.hint) for p in rehearsed[twin]
+            Problem(p.severity, p.code, p.message, step.id, p.path, p.hint) for p in judged[twin]
         ]
+        if transfer.way != "shared":
+            problems += outside_the_folder(step)
     return problems
 
 
-def rehearsal(
-    step: Step, site: Site, capacity: Capacity, components: Mapping[str, Json]
+def outside_the_folder(step: Step) -> list[Problem]:
+    """Paths that a step is given and that only a shared volume is sure to have. Pure."""
+    parameters = {**step.defaults, **step.parameters}
+    given = (*parameters.values(), *step.env.values(), *step.command)
+    paths = [word for word in given if isinstance(word, str) and word.startswith(("../", "~/"))]
+    if not paths:
+        return []
+    text = (
+        f"{some_of(paths)} leads out of the folder of “{step.name}”: without a shared volume a pod "
+        "has only what belongs to the project."
+    )
+    hint = "Move it into the project, or share a volume with the cluster."
+    return [Problem("warning", "outside-project", text, step.id, ("parameters",), hint)]
+
+
+def distributed(step: Step) -> list[Problem]:
+    """Pure."""
+    if step.distributed is None:
+        return []
+    text = f"{step.name} cannot be distributed on Kubernetes yet."
+    hint = "Run it on this machine, or without “distributed”."
+    return [Problem("error", "not-distributable", text, step.id, ("distributed",), hint)]
+
+
+def planned_job(
+    step: Step,
+    defaults: PodDefaults,
+    transfer: Transfer,
+    capacity: Capacity,
+    components: Mapping[str, Json],
 ) -> Manifest:
     """The Job as it would be, but for its name and its command."""
     if step.kind == "component":
-        delivery = rehearsed(step, components[step.component or ""], site)
+        content = planned_content(step, components[step.component or ""], transfer)
     else:
-        delivery = Delivery((PYTHON,), shares=site.shares)
-    return job(REHEARSAL, step, 1, site, delivery, gpu_types(step, site, capacity))
+        content = PodContent((PYTHON,), mounts=Mounts(transfer.mounts().volumes))
+    return job(DRY_RUN, step, 1, defaults, content, gpu_types(step, defaults, capacity))
 
 
-def gpu_types(step: Step, site: Site, capacity: Capacity) -> list[str]:
+def gpu_types(step: Step, defaults: PodDefaults, capacity: Capacity) -> list[str]:
     """The labels that the GPU type of the step stands for; none when nobody knows."""
     gpu = step.resources.gpu
     if gpu is None or not gpu.type or capacity.nodes is None:
         return []
-    label = site.profile(gpu).type_label
+    label = defaults.profile(gpu).type_label
     known = [node.labels[label] for node in capacity.nodes if label in node.labels]
     return fit.match_types(gpu.type, known)
 
@@ -92,9 +127,9 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
             yield Problem("info", "unknown", text, None, where)
     else:
         text = "Whether it fits is unknown: you are not allowed to list the cluster's nodes."
-        in_full = "The type has to be as the label of the nodes has it, in full."
+        in_full = "Write the type in full, as it is in the label of the nodes."
         yield Problem("info", "unknown", text, None, where, in_full if needs.gpu_type else None)
-    yield from _judge_queue(manifest, capacity.line)
+    yield from _judge_queue(manifest, capacity.queues)
     for verdict in fit.judge_quotas(needs, capacity.quotas or ()):
         sentence = verdict.sentence or ""
         if verdict.ever:
@@ -103,25 +138,27 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
             yield Problem("error", "quota", sentence, None, where)
 
 
-def _judge_queue(manifest: Manifest, line: Line | None) -> Iterator[Problem]:
+def _judge_queue(manifest: Manifest, queues: Queues | None) -> Iterator[Problem]:
     name, where = queue_of(manifest), ("kubernetes", "labels")
     if name is None:
         return
-    if line is None:
+    if queues is None:
         text = f"Whether queue {name} admits it is unknown: you are not allowed to list queues."
         yield Problem("info", "unknown", text, None, where)
         return
-    queue = next((item for item in line.queues if item.name == name), None)
+    queue = next((item for item in queues.queues if item.name == name), None)
     if queue is None:
         hint = (
-            f"There are: {', '.join(item.name for item in line.queues)}." if line.queues else None
+            f"Available queues: {', '.join(item.name for item in queues.queues)}."
+            if queues.queues
+            else None
         )
-        text = f"There is no queue {name} in the namespace, so that it would wait for ever."
-        if not line.queues:
+        text = f"There is no queue {name} in the namespace, so it would wait forever."
+        if not queues.queues:
             text = f"It names the queue {name}, but the namespace has no queues."
         yield Problem("warning", "no-queue", text, None, where, hint)
     elif queue.closed:
-        text = f"The queue {name} lets nobody in at the moment: {queue.closed}."
+        text = f"The queue {name} admits no workloads at the moment: {queue.closed}."
         yield Problem("warning", "queue-closed", text.replace("..", "."), None, where)
     elif queue.waiting:
         waits = "1 waits" if queue.waiting == 1 else f"{queue.waiting} wait"
@@ -140,10 +177,10 @@ def _rights(cluster: Cluster, needed: Iterable[str]) -> Iterator[Problem]:
             )
 
 
-def _rehearse(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
+def _dry_run(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
     """Have the cluster itself look at the Job, without making it."""
     try:
-        cluster.api.create(cluster.api.place("jobs"), manifest, dryRun="All")
+        cluster.api.create(cluster.api.path("jobs"), manifest, dryRun="All")
     except ApiError as error:
         if error.status == 403 and error.reason == "Forbidden" and "cannot create" in error.message:
             return  # Said already, in better words.
@@ -171,11 +208,11 @@ def _rehearse(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
 
 
 def _is_missing(cluster: Cluster, kind: str, name: str) -> bool:
-    """Only when the cluster says so; mostly we may not look at secrets, and need not."""
-    if names.label_value(name) != name:
+    """Only when the cluster says so; mostly we are not allowed to look at secrets, and need not."""
+    if jobs.label_value(name) != name:
         return True
     try:
-        cluster.api.get(cluster.api.place(kind, name))
+        cluster.api.get(cluster.api.path(kind, name))
     except ApiError as error:
         return error.status == 404
     return False

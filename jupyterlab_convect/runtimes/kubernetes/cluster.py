@@ -11,12 +11,11 @@ from typing import Any
 
 from ...background import Health
 from ...pipeline.plan import Json
-from . import names
-from .api import Api, ApiError, Unreachable
-from .fit import Node, Quota, nodes_of, quotas_of
-from .queues import GROUP, LABEL, Line, places_of, queues_of
+from .api import Api, ApiError, ClusterUnreachable
+from .fit import GROUP, LABEL, Node, Queues, Quota, nodes_of, positions_of, queues_of, quotas_of
+from .jobs import JOB, OURS
+from .pod_defaults import PodDefaults
 from .reflector import Reflector
-from .site import Site
 
 Object = dict[str, Any]
 
@@ -36,36 +35,39 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
     "read logs": ("get", "", "pods", "log"),
     "open a shell": ("create", "", "pods", "exec"),
 }
+READING_CAPACITY = "Reading the capacity of the cluster"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observed:
     """What is known of one Job: what is there, and what was."""
 
     job: Object | None
     pod: Object | None
-    was_job: Object | None
-    was_pod: Object | None
+    past_job: Object | None
+    past_pod: Object | None
     events: list[Object]
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """None where we may not look."""
+    """None where we are not allowed to look."""
 
     nodes: list[Node] | None
     quotas: list[Quota] | None
     pods: list[Object] | None
-    line: Line | None
+    queues: Queues | None
     good_until: float
 
 
 class Cluster:
-    def __init__(self, api: Api, site: Site, on_change: Callable[[], None], health: Health) -> None:
+    def __init__(
+        self, api: Api, defaults: PodDefaults, on_change: Callable[[], None], health: Health
+    ) -> None:
         self.api = api
-        self.site = site
-        self.jobs = Reflector(api, "jobs", on_change, health, labelSelector=names.OURS)
-        self.pods = Reflector(api, "pods", on_change, health, labelSelector=names.OURS)
+        self.defaults = defaults
+        self.jobs = Reflector(api, "jobs", on_change, health, labelSelector=OURS)
+        self.pods = Reflector(api, "pods", on_change, health, labelSelector=OURS)
         # Reasons are better with them, but nothing depends on them.
         self.events = Reflector(
             api, "events", on_change, health, optional=True, fieldSelector="type!=Normal"
@@ -76,6 +78,7 @@ class Cluster:
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
         self._on_change = on_change
+        self._health = health
         for reflector in self._reflectors:
             reflector.start()
 
@@ -84,18 +87,18 @@ class Cluster:
         return self.jobs.synced.wait(seconds) and self.pods.synced.wait(seconds)
 
     def trouble(self) -> tuple[str, float] | None:
-        """Why and since when the cluster cannot be seen."""
+        """Why and since when the cluster cannot be observed."""
         troubles = [trouble for trouble in (self.jobs.trouble, self.pods.trouble) if trouble]
         return min(troubles, key=lambda trouble: trouble[1], default=None)
 
-    def look(self, jobs: Iterable[str]) -> dict[str, Seen]:
+    def look(self, jobs: Iterable[str]) -> dict[str, Observed]:
         """What is known of the Jobs of these names, all as of one moment."""
         there, were = self.jobs.now()
         pods: dict[str, Object] = {}
         past_pods: dict[str, Object] = {}
         for found, into in zip(self.pods.now(), (pods, past_pods), strict=True):
             for pod in found.values():
-                into[pod["metadata"]["labels"].get(names.JOB, "")] = pod
+                into[pod["metadata"]["labels"].get(JOB, "")] = pod
         events: dict[str, list[Object]] = {}
         for event in self.events.now()[0].values():
             target = event.get("involvedObject") or {}
@@ -105,7 +108,7 @@ class Cluster:
             return [e for item in items if item for e in events.get(item["metadata"]["uid"], ())]
 
         return {
-            name: Seen(
+            name: Observed(
                 there.get(name),
                 pods.get(name),
                 were.get(name),
@@ -127,14 +130,14 @@ class Cluster:
                         "/api/v1/pods", fieldSelector="status.phase!=Succeeded,status.phase!=Failed"
                     )
                 )
-                quotas = self._try(lambda: api.list(api.place("resourcequotas")))
-                line = self._line()
+                quotas = self._try(lambda: api.list(api.path("resourcequotas")))
+                queues = self._queues()
                 now = time.monotonic()
                 self._capacity = known = Capacity(
                     None if nodes is None else nodes_of(nodes, pods),
                     None if quotas is None else quotas_of(quotas),
                     pods,
-                    line,
+                    queues,
                     now + max(FRESH, SHARE * (now - began)),
                 )
             return known
@@ -148,7 +151,8 @@ class Cluster:
 
     def _renew_capacity(self) -> None:
         try:
-            with contextlib.suppress(ApiError, Unreachable):
+            expected = contextlib.suppress(ApiError, ClusterUnreachable)
+            with self._health.guard(READING_CAPACITY), expected:
                 self.capacity()
                 self._on_change()
         finally:
@@ -157,26 +161,26 @@ class Cluster:
     def has_queue(self, labels: Mapping[str, str]) -> bool:
         """Whether a Job with these labels waits for a queue to let it in."""
         name = labels.get(LABEL)
-        line = self.capacity().line if name else None
-        return line is not None and any(queue.name == name for queue in line.queues)
+        queues = self.capacity().queues if name else None
+        return queues is not None and any(queue.name == name for queue in queues.queues)
 
-    def _line(self) -> Line | None:
-        """The queues of our namespace, and who waits in them; None when we may not look."""
+    def _queues(self) -> Queues | None:
+        """The queues of our namespace and who waits there; None when we are not allowed to look."""
         groups = self._try(lambda: self.api.get("/apis"))
         versions = {
             group["name"]: group["preferredVersion"]["groupVersion"]
             for group in (groups or {}).get("groups", ())
         }
         if groups is not None and GROUP not in versions:
-            return Line()
+            return Queues()
         if groups is None:
             return None
-        place = f"/apis/{versions[GROUP]}/namespaces/{self.api.namespace}"
-        queues = self._try(lambda: self.api.list(f"{place}/localqueues"))
-        workloads = self._try(lambda: self.api.list(f"{place}/workloads"))
+        path = f"/apis/{versions[GROUP]}/namespaces/{self.api.namespace}"
+        queues = self._try(lambda: self.api.list(f"{path}/localqueues"))
+        workloads = self._try(lambda: self.api.list(f"{path}/workloads"))
         if queues is None:
             return None
-        return Line(queues_of(queues), None if workloads is None else places_of(workloads))
+        return Queues(queues_of(queues), None if workloads is None else positions_of(workloads))
 
     def may(self, right: str) -> bool | None:
         """Whether we are allowed to; None when the cluster does not say."""
@@ -208,7 +212,7 @@ class Cluster:
 
     @staticmethod
     def _try(ask: Callable[[], Json]) -> Json:
-        """The answer, or None when we may not have it."""
+        """The answer, or None when we are not allowed to have it."""
         try:
             return ask()
         except ApiError as error:

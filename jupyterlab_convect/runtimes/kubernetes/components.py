@@ -12,14 +12,12 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ...catalog.definition import component_from_json
 from ...catalog.execute import collect, make_ready
-from ...catalog.model import Component
-from ...catalog.render import Argument
-from ...catalog.run import (
+from ...catalog.launch import (
     SEEN,
     Folders,
     Launch,
@@ -29,71 +27,75 @@ from ...catalog.run import (
     context_of,
     in_view,
 )
+from ...catalog.model import Component, component_from_json
+from ...catalog.render import Argument
 from ...errors import ConvectError
 from ...json_text import dumps, loads
 from ...pipeline.plan import Json, Step
-from ...run_files import open_regular, read_regular, size_of_regular
-from ...runner import files
-from ...runner.outcome import StepFailed, explain_end
-from ...runner.saving import write_whole
+from ...runner import declared_files
+from ...runner.outcome import Ending, StepFailed, explain_end, write_outcome
+from ...safe_files import open_regular, read_regular, size_of_regular, write_whole
+from ...transfer.base import KEPT, PYTHON, Mounts, Transfer
+from ...transfer.bundle import SendingTransfer, agent_program
+from ...transfer.pack import FOLDER, Package, below_root, files_below
 from ..base import Attempt
-from . import bundles
-from .delivery import KEPT, PYTHON, Parcel, Way, as_secret, carrier
-from .fingerprints import KEY, Fingerprints, forget_key, guard_program, make_key
-from .manifests import Delivery, Escort, Guard
-from .objects import Finding, Object, seconds_of, terminated
-from .site import Site
+from .manifests import DigestContainer, FileContainers, PodContent
+from .objects import Diagnosis, Object, seconds_of, terminated
+from .pod_defaults import PodDefaults
+from .prepare import Prepared, as_secret
+from .secret_digests import KEY, SecretDigests, digest_program, forget_key, make_key
 
 LAST_WORDS = 4000
-THERE = "/convect"
-"""Where inputs and outputs are in a pod that shares no volume with us."""
 
 
-def make_parcel(attempt: Attempt, site: Site, way: Way, secret: str, carry: int) -> Parcel:
-    """Writes (or packs) the inputs: call it in a thread."""
+def prepare(attempt: Attempt, defaults: PodDefaults, transfer: Transfer, secret: str) -> Prepared:
+    """Writes (or sends) the inputs: call it in a thread."""
     spec = _read(attempt)
     component, folders = component_of(spec), Folders(Path(spec["folder"]))
     arguments = _arguments(spec, component, folders)
-    if way == "shared":
+    if not isinstance(transfer, SendingTransfer):
         launch = as_pod(component, arguments, folders, context_of(spec))
         make_ready(launch, folders)
-        binds = {path: str(real) for path, real in launch.binds.items()}
-        started = _started(launch, attempt, secret)
-        delivery = Delivery(**started, shares=site.shares, binds=binds)
-        return Parcel(way, delivery, as_secret(_key(attempt)) or None, _expected(launch))
+        content = PodContent(
+            **_started(launch, attempt, secret),
+            mounts=Mounts(transfer.mounts().volumes),
+            binds={path: str(real) for path, real in launch.binds.items()},
+        )
+        return Prepared(transfer.way, content, as_secret(_key(attempt)) or None, _expected(launch))
     launch, inputs = as_distant_pod(component, arguments, folders, context_of(spec))
-    content = {
-        "bundle.tar.xz": _pack(attempt, launch, folders, inputs),
-        "carrier.py": carrier(),
+    inbox = {
+        **transfer.send(attempt, _package(launch, folders, inputs)),
+        "agent.py": agent_program(),
         **_key(attempt),
     }
-    delivery = Delivery(
+    content = PodContent(
         **_started(launch, attempt, secret),
         binds={
-            SEEN.inputs: f"{THERE}/inputs",
-            SEEN.outputs: f"{THERE}/outputs",
-            **{path: _there(str(seen)) for path, seen in launch.binds.items()},
+            SEEN.inputs: f"{FOLDER}/inputs",
+            SEEN.outputs: f"{FOLDER}/outputs",
+            **{path: _path_in_pod(str(seen)) for path, seen in launch.binds.items()},
         },
+        mounts=replace(transfer.mounts(), volumes=()),
         secret=secret,
-        scratch=(THERE,),
-        ttl=max(site.ttl, KEPT),
-        escort=Escort(
-            (PYTHON, f"{Delivery.inbox}/carrier.py", "unpack", Delivery.inbox),
-            (PYTHON, f"{Delivery.inbox}/carrier.py", "home", THERE, str(carry)),
-        ),
+        ttl=max(defaults.ttl, KEPT),
+        file_containers=FileContainers(transfer.agent("unpack"), transfer.agent("send")),
     )
-    return Parcel(way, delivery, as_secret(content), _expected(launch))
+    return Prepared(transfer.way, content, as_secret(inbox), _expected(launch))
 
 
-def rehearsed(step: Step, definition: Json, site: Site) -> Delivery:
+def planned_content(step: Step, definition: Json, transfer: Transfer) -> PodContent:
     """What can be known of a component's pod before its inputs are there."""
     component = component_from_json(definition)
     image = component.container.image if component.container else None
-    guard = Guard(guard_program(), "name") if step.secrets else None
-    if site.shares:
-        return Delivery((), image=image, shares=site.shares, guard=guard)
-    escort = Escort((PYTHON,), (PYTHON,))
-    return Delivery((), image=image, scratch=(THERE,), escort=escort, guard=guard)
+    digests = DigestContainer(digest_program(), "name") if step.secrets else None
+    if not isinstance(transfer, SendingTransfer):
+        mounts = Mounts(transfer.mounts().volumes)
+        return PodContent((), image=image, mounts=mounts, digest_container=digests)
+    mounts = Mounts(scratch=transfer.mounts().scratch)
+    files = FileContainers((PYTHON,), (PYTHON,))
+    return PodContent(
+        (), image=image, mounts=mounts, file_containers=files, digest_container=digests
+    )
 
 
 def component_of(spec: Json) -> Component:
@@ -102,9 +104,9 @@ def component_of(spec: Json) -> Component:
 
 def conclude(
     attempt: Attempt,
-    finding: Finding,
+    diagnosis: Diagnosis,
     pod: Object | None,
-    marks: Fingerprints | None = None,
+    digests: SecretDigests | None = None,
     missing: Iterable[str] = (),
     lost: str | None = None,
 ) -> None:
@@ -114,33 +116,31 @@ def conclude(
     """
     spec = _read(attempt)
     end = (terminated(pod) if pod else None) or {}
-    state, reason, error = _end(attempt, finding, end)
+    ending = _end(attempt, diagnosis, end)
     metrics = _metrics(spec, attempt.folder / "log.txt")
     values: dict[str, Json] = {}
-    facts: list[Json] = []
-    if state == "succeeded":
+    files: list[Json] = []
+    if ending.state == "succeeded":
         try:
             if lost:
                 raise StepFailed(lost)
             _no_results_left_behind(missing)
-            found, facts = _take_results(attempt, spec)
-            found = [marks.hide_in(item) for item in found] if marks else found
+            found, files = _take_results(attempt, spec)
+            found = [digests.hide_in(item) for item in found] if digests else found
             values = {item["name"]: item["value"] for item in found if item["kind"] == "output"}
             metrics |= {item["name"]: item["value"] for item in found if item["kind"] == "metric"}
         except (ConvectError, StepFailed) as trouble:
-            state, reason = "failed", str(trouble)
-    outcome = {
-        "state": state,
-        **({"reason": reason, "error": error} if reason else {}),
-        "exit_code": end.get("exitCode", 0 if state == "succeeded" else 1),
+            ending = Ending("failed", str(trouble))
+    facts = {
+        "exit_code": end.get("exitCode", 0 if ending.state == "succeeded" else 1),
         "started": _seconds(end.get("startedAt")),
         "ended": _seconds(end.get("finishedAt")) or time.time(),
         "values": values,
         "metrics": metrics,
-        "files": facts,
+        "files": files,
     }
-    _tell(attempt, outcome)
-    write_whole(attempt.folder / "outputs.json", dumps(outcome).encode())
+    _tell(attempt, ending, facts)
+    write_outcome(attempt.folder, ending, facts)
     forget_key(attempt.folder)
 
 
@@ -157,7 +157,9 @@ def _started(launch: Launch, attempt: Attempt, secret: str) -> dict[str, Any]:
         "args": launch.args,
         "image": launch.image,
         "env": env,
-        "guard": Guard(guard_program(), secret) if attempt.step.secrets else None,
+        "digest_container": DigestContainer(digest_program(), secret)
+        if attempt.step.secrets
+        else None,
     }
 
 
@@ -175,57 +177,53 @@ def _arguments(spec: Json, component: Component, folders: Folders) -> dict[str, 
     return arguments_of(component, files, (folders.work, Path(given["root"])))
 
 
-def _pack(attempt: Attempt, launch: Launch, folders: Folders, inputs: Mapping[str, str]) -> bytes:
-    contents = {
-        _placed(path, folders): text.encode(errors="surrogateescape")
+def _package(launch: Launch, folders: Folders, inputs: Mapping[str, str]) -> Package:
+    texts = {
+        _below_folder(path, folders): text.encode(errors="surrogateescape")
         for path, text in launch.writes.items()
     }
-    contents |= bundles.load(
-        (
-            (file, PurePosixPath(_there(seen)) / file.relative_to(real).as_posix())
-            for seen, real in inputs.items()
-            for file in bundles.below(Path(real))
-        ),
-        attempt.step,
+    files = below_root(
+        (file, PurePosixPath(_path_in_pod(seen)) / file.relative_to(real).as_posix())
+        for seen, real in inputs.items()
+        for file in files_below(Path(real))
     )
     wanted = {
-        "folders": [_placed(path.parent, folders) for path in launch.reads.values()],
-        "files": [_placed(path, folders) for path in launch.mounts],
+        "folders": [
+            f"{FOLDER}/{_below_folder(path.parent, folders)}" for path in launch.reads.values()
+        ],
+        "files": [f"{FOLDER}/{_below_folder(path, folders)}" for path in launch.mounts],
     }
-    contents[f"{THERE}/places.json"] = json.dumps(wanted).encode()
-    return bundles.compress(contents, attempt.step)
+    return Package({**texts, "places.json": json.dumps(wanted).encode()}, files)
 
 
-def _placed(path: Path, folders: Folders) -> str:
-    """A path of the working folder as it is in the pod."""
-    return f"{THERE}/{path.relative_to(folders.work).as_posix()}"
+def _below_folder(path: Path, folders: Folders) -> str:
+    """A path of the working folder as it is below the pod's folder."""
+    return path.relative_to(folders.work).as_posix()
 
 
-def _there(seen: str) -> str:
-    """A path that the component sees as its escort sees it."""
+def _path_in_pod(seen: str) -> str:
+    """A path that the component sees, as the containers before and after it see it."""
     for base, name in ((SEEN.inputs, "inputs"), (SEEN.outputs, "outputs")):
         if seen.startswith(base + "/"):
-            return f"{THERE}/{name}{seen[len(base) :]}"
+            return f"{FOLDER}/{name}{seen[len(base) :]}"
     return seen
 
 
-def _end(
-    attempt: Attempt, finding: Finding, end: Json
-) -> tuple[str, str | None, dict[str, Any] | None]:
-    """State, reason and error. The container's own end is its own; the rest the cluster's."""
+def _end(attempt: Attempt, diagnosis: Diagnosis, end: Json) -> Ending:
+    """The container's own end is its own; the rest the cluster's."""
     with contextlib.suppress(OSError, ValueError):
         stop = json.loads(read_regular(attempt.folder / "stop.json"))
-        return stop["state"], stop["reason"], None
+        return Ending(stop["state"], stop["reason"])
     code = end.get("exitCode")
     if code == 0:
-        return "succeeded", None, None
+        return Ending("succeeded")
     if code is None or end.get("reason") != "Error":
-        return "failed", finding.reason or "It failed and gave no reason.", None
+        return Ending("failed", diagnosis.reason or "It failed and gave no reason.")
     said = _tail(attempt.folder / "log.txt")
     last = said.rpartition("\n")[2].strip()
     how = explain_end(code)
     reason = f"{attempt.step.id} {how}" + (f": {last[:300]}" if last else ".")
-    return "failed", reason, {"name": "exit", "value": how, "traceback": said}
+    return Ending("failed", reason, {"name": "exit", "value": how, "traceback": said})
 
 
 def _no_results_left_behind(missing: Iterable[str]) -> None:
@@ -251,7 +249,7 @@ def _take_results(attempt: Attempt, spec: Json) -> tuple[list[Json], list[Json]]
         executor_output=Path(told) if told else None,
     )
     found = list(collect(component_of(spec), launch, attempt.folder, work))
-    kept = files.collect(spec["outputs"], work, attempt.folder / "files", strict=True)
+    kept = declared_files.collect(spec["outputs"], work, attempt.folder / "files", strict=True)
     return found, kept
 
 
@@ -278,24 +276,24 @@ def _metrics(spec: Json, log: Path) -> dict[str, float]:
     return found
 
 
-def _tell(attempt: Attempt, outcome: Json) -> None:
+def _tell(attempt: Attempt, ending: Ending, facts: Json) -> None:
     """The events of a step, all at once: nobody of ours was there while it ran."""
-    begun, ended = outcome["started"] or outcome["ended"], outcome["ended"]
+    begun, ended = facts["started"] or facts["ended"], facts["ended"]
     events: list[Json] = [
         {"time": begun, "type": "step.start", "step": attempt.step.id, "attempt": attempt.number},
         *(
             {"time": ended, "type": "output", "name": name, "value": value}
-            for name, value in outcome["values"].items()
+            for name, value in facts["values"].items()
         ),
         *(
             {"time": ended, "type": "metric", "name": name, "value": value, "step": None}
-            for name, value in outcome["metrics"].items()
+            for name, value in facts["metrics"].items()
         ),
         {
             "time": ended,
             "type": "step.end",
-            "state": outcome["state"],
-            "reason": outcome.get("reason"),
+            "state": ending.state,
+            "reason": ending.reason,
         },
     ]
     lines = "".join(dumps(event) + "\n" for event in events)

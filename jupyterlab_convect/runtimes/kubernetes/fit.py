@@ -1,18 +1,23 @@
-"""Would a pod fit, and if not, why not: pure, over what was listed from the cluster.
+"""Would a pod fit, and if not, why not; and where in a queue of Kueue it is.
 
-What may not be listed is None, and what follows from it is said to be unknown.
+Pure, over what was listed from the cluster. What must not be listed is None, and what
+follows from it is said to be unknown. A Job joins a queue by its label; it is suspended
+until the queue admits it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from ...errors import ConvectError
 from ...pipeline.plan import Json
 from ...pipeline.quantities import quantity
-from .words import amount, bare, listing
+from ...text import listing
+from .objects import Object, amount, bare, condition, words_of
 
 Amounts = dict[str, Decimal]
 
@@ -42,7 +47,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Fit:
     """`now`: it would start at once (None: unknown); `ever`: some node is large enough."""
 
     now: bool | None
@@ -60,9 +65,9 @@ class Quota:
 def nodes_of(nodes: Iterable[Json], pods: Iterable[Json] | None) -> list[Node]:
     taken: dict[str, Amounts] = {}
     for pod in pods or ():
-        place = pod["spec"].get("nodeName")
-        if place and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
-            held = taken.setdefault(place, {})
+        node = pod["spec"].get("nodeName")
+        if node and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+            held = taken.setdefault(node, {})
             for name, value in pod_requests(pod["spec"]).items():
                 held[name] = held.get(name, Decimal(0)) + value
             held["pods"] = held.get("pods", Decimal(0)) + 1
@@ -89,25 +94,25 @@ def needs_of(pod_spec: Json, gpu_type: str | None = None) -> Needs:
     )
 
 
-def judge_nodes(needs: Needs, nodes: Sequence[Node]) -> Verdict:
+def judge_nodes(needs: Needs, nodes: Sequence[Node]) -> Fit:
     """Does one of the nodes have all of it, now or ever?"""
     if not nodes:
-        return Verdict(False, False, "The cluster has no node.")
+        return Fit(False, False, "The cluster has no nodes.")
     eligible = [node for node in nodes if not _unsuited(needs, node)]
     if not eligible:
-        return Verdict(False, False, _why_unsuited(needs, nodes))
+        return Fit(False, False, _why_unsuited(needs, nodes))
     large = [node for node in eligible if _covers(node.total, needs.requests)]
     if not large:
-        return Verdict(False, False, _too_small(needs, eligible))
+        return Fit(False, False, _too_small(needs, eligible))
     ready = [node for node in large if node.ready]
     if not ready:
         names = listing([node.name for node in large[:3]])
-        return Verdict(False, True, f"Of the nodes that suit it none is ready ({names}).")
+        return Fit(False, True, f"None of the nodes that suit it is ready ({names}).")
     if any(node.free is None for node in ready):
-        return Verdict(None, True)
+        return Fit(None, True)
     if any(_covers(node.free or {}, needs.requests) for node in ready):
-        return Verdict(True, True)
-    return Verdict(False, True, _too_full(needs, ready))
+        return Fit(True, True)
+    return Fit(False, True, _too_full(needs, ready))
 
 
 def quotas_of(items: Iterable[Json]) -> list[Quota]:
@@ -123,7 +128,7 @@ def quotas_of(items: Iterable[Json]) -> list[Quota]:
     ]
 
 
-def judge_quotas(needs: Needs, quotas: Iterable[Quota]) -> list[Verdict]:
+def judge_quotas(needs: Needs, quotas: Iterable[Quota]) -> list[Fit]:
     """One verdict for each limit that is in the way."""
     found = []
     for quota in quotas:
@@ -134,9 +139,9 @@ def judge_quotas(needs: Needs, quotas: Iterable[Quota]) -> list[Verdict]:
                     part, _, name = key.partition(".")
                     what = "CPU" if name == "cpu" else "memory"
                     sentence = (
-                        f"The quota {quota.name} wants every pod to have a {what} {part[:-1]}."
+                        f"The quota {quota.name} requires every pod to set a {what} {part[:-1]}."
                     )
-                    found.append(Verdict(False, False, sentence))
+                    found.append(Fit(False, False, sentence))
                 continue
             left = max(hard - quota.used.get(key, Decimal(0)), Decimal(0))
             if wanted > left:
@@ -146,13 +151,13 @@ def judge_quotas(needs: Needs, quotas: Iterable[Quota]) -> list[Verdict]:
 
 def _over_quota(
     name: str, key: str, wanted: Decimal, left: Decimal, hard: Decimal, kind: str | None
-) -> Verdict:
+) -> Fit:
     need = amount(key, wanted, kind)
     if wanted > hard:
-        return Verdict(
+        return Fit(
             False, False, f"It needs {need}, but the quota {name} allows {bare(key, hard)} in all."
         )
-    return Verdict(
+    return Fit(
         False,
         True,
         f"It needs {need}; of the {bare(key, hard)} that the quota {name} allows, "
@@ -184,7 +189,7 @@ def match_types(wanted: str, known: Iterable[str]) -> list[str]:
 def _unsuited(needs: Needs, node: Node) -> str | None:
     """Why the node would not do even when it is empty."""
     if needs.nodes and node.name not in needs.nodes:
-        return f"is not {listing(list(needs.nodes))}, where its volume is"
+        return f"cannot mount its volume, which is on {listing(list(needs.nodes))}"
     for key, value in needs.selector.items():
         if node.labels.get(key) != value:
             return f"does not have the label {key}={value}"
@@ -196,9 +201,9 @@ def _unsuited(needs: Needs, node: Node) -> str | None:
     for taint in node.taints:
         if taint.get("effect") != "PreferNoSchedule" and not _tolerated(taint, needs.tolerations):
             if taint["key"] == "node.kubernetes.io/unschedulable":
-                return "takes no pods at the moment"
+                return "does not accept pods at the moment"
             value = f"={taint['value']}" if taint.get("value") else ""
-            return f"keeps pods away that do not tolerate {taint['key']}{value}"
+            return f"does not accept pods without a toleration for {taint['key']}{value}"
     return None
 
 
@@ -219,33 +224,36 @@ def _why_unsuited(needs: Needs, nodes: Sequence[Node]) -> str:
 
 
 def _too_small(needs: Needs, nodes: Sequence[Node]) -> str:
-    for name, wanted in _scarce_first(needs.requests):
-        best = max(nodes, key=lambda node: node.total.get(name, Decimal(0)))
-        most = best.total.get(name, Decimal(0))
-        if most < wanted:
-            need = amount(name, wanted, needs.gpu_type if "/" in name else None)
-            if most == 0:
-                return f"It needs {need} on one node, but no node has any."
-            return (
-                f"It needs {need} on one node, but the largest node ({best.name}) "
-                f"has {bare(name, most)}."
-            )
-    return f"No single node has {_all_of(needs)} together."
+    short = _short_of(needs, {node.name: node.total for node in nodes})
+    if short is None:
+        return f"No single node has {_all_of(needs)} together."
+    need, most, node = short
+    if most is None:
+        return f"It needs {need} on one node, but no node has any."
+    return f"It needs {need} on one node, but the largest node ({node}) has {most}."
 
 
 def _too_full(needs: Needs, nodes: Sequence[Node]) -> str:
+    short = _short_of(needs, {node.name: node.free or {} for node in nodes})
+    if short is None:
+        return f"At the moment no single node has {_all_of(needs)} free together."
+    need, most, node = short
+    if most is None:
+        return f"It needs {need} on one node; at the moment none is free on any node."
+    return f"It needs {need} on one node; the largest free is {most} on {node}."
+
+
+def _short_of(
+    needs: Needs, nodes: Mapping[str, Mapping[str, Decimal]]
+) -> tuple[str, str | None, str] | None:
+    """What no node has enough of: how much is needed, the most that one has, and which one."""
     for name, wanted in _scarce_first(needs.requests):
-        best = max(nodes, key=lambda node: (node.free or {}).get(name, Decimal(0)))
-        most = max((best.free or {}).get(name, Decimal(0)), Decimal(0))
+        best = max(nodes, key=lambda node: nodes[node].get(name, Decimal(0)))
+        most = max(nodes[best].get(name, Decimal(0)), Decimal(0))
         if most < wanted:
             need = amount(name, wanted, needs.gpu_type if "/" in name else None)
-            if most == 0:
-                return f"It needs {need} on one node; at the moment none is free on any node."
-            return (
-                f"It needs {need} on one node; the largest free is "
-                f"{bare(name, most)} on {best.name}."
-            )
-    return f"At the moment no single node has {_all_of(needs)} free together."
+            return need, bare(name, most) if most else None, best
+    return None
 
 
 def _all_of(needs: Needs) -> str:
@@ -325,3 +333,95 @@ def _amounts(values: Mapping[str, Json]) -> Amounts:
         except ConvectError:
             continue
     return found
+
+
+GROUP = "kueue.x-k8s.io"
+LABEL = f"{GROUP}/queue-name"
+
+
+@dataclass(frozen=True)
+class Queue:
+    name: str
+    waiting: int = 0
+    admitted: int = 0
+    closed: str | None = None
+    """Why it lets nobody in at the moment, in the cluster's words."""
+
+
+@dataclass(frozen=True)
+class QueuePosition:
+    """Where in its queue a Job is, from 1; and what keeps it there, in the queue's words."""
+
+    number: int
+    words: str | None = None
+
+
+@dataclass(frozen=True)
+class Queues:
+    """`queues` is empty where the cluster has none; positions are by the Job's uid."""
+
+    queues: tuple[Queue, ...] = ()
+    positions: Mapping[str, QueuePosition] | None = None
+
+
+def queues_of(items: Iterable[Json]) -> tuple[Queue, ...]:
+    return tuple(_queue(item) for item in items)
+
+
+def positions_of(workloads: Iterable[Json]) -> dict[str, QueuePosition]:
+    """Of each Job that is not let in yet; the more important first, then the older."""
+    waiting: dict[str, list[Json]] = {}
+    for item in workloads:
+        if not any(condition(item, kind) for kind in ("QuotaReserved", "Admitted", "Finished")):
+            waiting.setdefault(item["spec"].get("queueName", ""), []).append(item)
+    found: dict[str, QueuePosition] = {}
+    for queue in waiting.values():
+        for number, item in enumerate(sorted(queue, key=_order), 1):
+            held_up = condition(item, "QuotaReserved", "False")
+            position = QueuePosition(number, words_of(held_up) if held_up else None)
+            for owner in item["metadata"].get("ownerReferences") or ():
+                found[owner["uid"]] = position
+    return found
+
+
+def queue_of(job: Object) -> str | None:
+    name: str | None = job["metadata"].get("labels", {}).get(LABEL)
+    return name
+
+
+def explain_queue(name: str, position: QueuePosition | None) -> str:
+    """`Waiting in the queue team: it is next, and needs 2 more GPUs.`"""
+    if position is None:
+        return f"Waiting in the queue {name}."
+    where = "it is next" if position.number == 1 else f"{position.number - 1} before it"
+    missing = re.search(
+        r"insufficient unused quota for (\S+) in .*?, (\S+) more needed", position.words or ""
+    )
+    if missing:
+        return f"Waiting in the queue {name}: {where}, and {_more(missing[1], missing[2])}."
+    return f"Waiting in the queue {name}: {where}."
+
+
+def _more(resource: str, needed: str) -> str:
+    try:
+        need = amount(resource, Decimal(needed))
+    except ArithmeticError:
+        need = f"{needed} of {resource}"
+    number, _, what = need.partition(" ")
+    return f"the queue lacks {number} {what}"
+
+
+def _queue(item: Json) -> Queue:
+    status: dict[str, Any] = item.get("status") or {}
+    closed = condition(item, "Active", "False")
+    return Queue(
+        item["metadata"]["name"],
+        int(status.get("pendingWorkloads") or 0),
+        int(status.get("admittedWorkloads") or 0),
+        words_of(closed) if closed else None,
+    )
+
+
+def _order(item: Json) -> tuple[int, str, str]:
+    meta = item["metadata"]
+    return -int(item["spec"].get("priority") or 0), meta.get("creationTimestamp", ""), meta["name"]

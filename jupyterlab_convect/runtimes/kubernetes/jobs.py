@@ -1,40 +1,96 @@
-"""The Job of an attempt in the cluster: made, found, deleted."""
+"""Jobs of attempts: their names and labels; made, found and deleted in a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
 
 from ...errors import Conflict
+from ...transfer.base import Way
 from ..base import Attempt
-from . import manifests, names
 from .api import Api, ApiError
-from .manifests import Manifest
+from .objects import Object
+
+DOMAIN = "jupyterlab-convect.dev"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+US = "jupyterlab-convect"
+RUN, STEP, ATTEMPT = f"{DOMAIN}/run", f"{DOMAIN}/step", f"{DOMAIN}/attempt"
+NAME = f"{DOMAIN}/name"
+OURS = f"{MANAGED_BY}={US}"
+"""Selects all that we made."""
+JOB = "batch.kubernetes.io/job-name"
+"""The label by which Kubernetes ties a pod to its Job."""
+
+LONGEST = 63
+_LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+
+
+def job_name(run: str, step: str, attempt: int) -> str:
+    """The same for the same attempt, from every process, and different for every other.
+
+    That makes starting idempotent: a Job that is there already is the one that was meant.
+    """
+    tail = f"{run}-{attempt}"
+    return f"{slug(step, LONGEST - len(tail) - 1)}-{tail}"
+
+
+def slug(text: str, longest: int = LONGEST) -> str:
+    """A DNS label; with a digest in it whenever two texts could become the same."""
+    plain = _NOT_IN_NAMES.sub("-", text.lower()).strip("-")
+    if plain == text and len(text) <= longest:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    head = plain[: longest - len(digest) - 1].strip("-")
+    return f"{head}-{digest}" if head else digest
+
+
+def label_value(text: str) -> str:
+    """The text itself where a label can hold it."""
+    if len(text) <= LONGEST and _LABEL.fullmatch(text):
+        return text
+    return slug(text)
+
+
+def labels_of(run: str, step: str, attempt: int) -> dict[str, str]:
+    return {
+        MANAGED_BY: US,
+        RUN: label_value(run),
+        STEP: label_value(step),
+        ATTEMPT: str(attempt),
+    }
 
 
 def job_of(attempt: Attempt) -> str:
-    return names.job_name(attempt.run, attempt.step.id, attempt.number)
+    return job_name(attempt.run, attempt.step.id, attempt.number)
 
 
-def has_travelled(attempt: Attempt) -> bool:
-    """Whether its files went without a shared volume."""
-    return bool(attempt.handle) and attempt.handle.get("way") == "bundle"
+def way_of(attempt: Attempt) -> Way:
+    """How its files reached its pod."""
+    way: Way = (attempt.handle or {}).get("way", "shared")
+    return way
 
 
-def make_job(api: Api, manifest: Manifest) -> Manifest:
+def without_shared_volume(attempt: Attempt) -> bool:
+    """Whether its files were sent, and its results have to be fetched."""
+    return way_of(attempt) != "shared"
+
+
+def make_job(api: Api, manifest: Object) -> Object:
     """Make it, or find the one that is there from an earlier try."""
     try:
-        made: Manifest = api.create(api.place("jobs"), manifest)
+        made: Object = api.create(api.path("jobs"), manifest)
     except ApiError as error:
         if error.reason != "AlreadyExists":
             raise
-        made = api.get(api.place("jobs", manifest["metadata"]["name"]))
+        made = api.get(api.path("jobs", manifest["metadata"]["name"]))
     return made
 
 
-def make_secret(api: Api, job: Manifest, content: Mapping[str, str]) -> None:
+def make_secret(api: Api, secret: Object) -> None:
     """After the Job, so that it can belong to it; the pod waits until it is there."""
     try:
-        api.create(api.place("secrets"), manifests.secret(job, content))
+        api.create(api.path("secrets"), secret)
     except ApiError as error:
         if error.reason != "AlreadyExists":
             raise
@@ -42,11 +98,11 @@ def make_secret(api: Api, job: Manifest, content: Mapping[str, str]) -> None:
 
 def delete_job(api: Api, name: str) -> None:
     """And with it its pod and what else belongs to it. Idempotent."""
-    api.delete(api.place("jobs", name), propagationPolicy="Background")
+    api.delete(api.path("jobs", name), propagationPolicy="Background")
 
 
 def running_pod(api: Api, job: str) -> str:
-    for pod in api.list(api.place("pods"), labelSelector=f"{names.JOB}={job}"):
+    for pod in api.list(api.path("pods"), labelSelector=f"{JOB}={job}"):
         if pod["status"].get("phase") == "Running":
             return str(pod["metadata"]["name"])
     raise Conflict("The step is not running in the cluster now.", code="not-running")

@@ -9,12 +9,13 @@ from typing import Any
 
 from ...errors import Refused
 from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration
-from . import names
-from .fingerprints import GUARD, KEY
+from ...transfer.base import INBOX, Mounts
+from . import jobs
 from .objects import STEP
-from .site import Share, Site, gpu_requests
+from .pod_defaults import PodDefaults, gpu_requests
+from .secret_digests import DIGESTS, KEY
 
-UNPACKER, CARRIER = "unpack", "carry"
+UNPACK, SEND = "unpack", "send"
 Manifest = dict[str, Any]
 
 NOBODY_SPECIAL = 1000
@@ -23,7 +24,7 @@ SPARE_DEADLINE = 900
 
 
 @dataclass(frozen=True)
-class Delivery:
+class PodContent:
     """How the files of an attempt get to its pod, and what executes them there."""
 
     command: tuple[str, ...]
@@ -32,21 +33,18 @@ class Delivery:
     image: str | None = None
     """The component's own, for a step that names none."""
     env: Mapping[str, str] = field(default_factory=dict)
-    shares: tuple[Share, ...] = ()
+    mounts: Mounts = field(default_factory=Mounts)
     binds: Mapping[str, str] = field(default_factory=dict)
-    """Paths that only the image knows, and the files below a share (or scratch) behind them."""
+    """Paths that only the image knows, and the files of a volume (or scratch) behind them."""
     secret: str | None = None
-    """The name of a Secret that is mounted at `inbox`."""
-    inbox: str = "/convect-in"
-    scratch: tuple[str, ...] = ()
-    """Paths of empty folders that end with the pod."""
+    """The name of the Secret that is its inbox."""
     ttl: int | None = None
-    escort: Escort | None = None
-    guard: Guard | None = None
+    file_containers: FileContainers | None = None
+    digest_container: DigestContainer | None = None
 
 
 @dataclass(frozen=True)
-class Guard:
+class DigestContainer:
     """What has the step's secrets, in our image, and tells how to hide them."""
 
     program: str
@@ -55,7 +53,7 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Escort:
+class FileContainers:
     """What comes before and after a component that shares no volume with us, in our image."""
 
     before: tuple[str, ...]
@@ -66,8 +64,8 @@ def job(
     run: str,
     step: Step,
     attempt: int,
-    site: Site,
-    delivery: Delivery,
+    defaults: PodDefaults,
+    content: PodContent,
     gpu_types: Sequence[str] = (),
     *,
     suspended: bool = False,
@@ -76,61 +74,63 @@ def job(
 
     `suspended`: a queue decides when it starts.
     """
-    ours = names.labels_of(run, step.id, attempt)
-    labels = {**site.labels, **step.kubernetes.labels, **ours}
+    ours = jobs.labels_of(run, step.id, attempt)
+    labels = {**defaults.labels, **step.kubernetes.labels, **ours}
     annotations = {
-        **site.annotations,
+        **defaults.annotations,
         **step.kubernetes.annotations,
-        names.NAME: f"{run} {step.id} {attempt}",
+        jobs.NAME: f"{run} {step.id} {attempt}",
     }
     metadata = {"labels": labels, "annotations": annotations}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": names.job_name(run, step.id, attempt), **metadata},
+        "metadata": {"name": jobs.job_name(run, step.id, attempt), **metadata},
         "spec": {
             # Trying again is the engine's affair: one Job is one attempt.
             "backoffLimit": 0,
             **({"suspend": True} if suspended else {}),
             "completions": 1,
             "parallelism": 1,
-            "ttlSecondsAfterFinished": site.ttl if delivery.ttl is None else delivery.ttl,
+            "ttlSecondsAfterFinished": defaults.ttl if content.ttl is None else content.ttl,
             "template": {
                 "metadata": metadata,
-                "spec": pod_spec(step, site, delivery, gpu_types),
+                "spec": pod_spec(step, defaults, content, gpu_types),
             },
         },
     }
 
 
-def pod_spec(step: Step, site: Site, delivery: Delivery, gpu_types: Sequence[str] = ()) -> Manifest:
+def pod_spec(
+    step: Step, defaults: PodDefaults, content: PodContent, gpu_types: Sequence[str] = ()
+) -> Manifest:
     wanted = step.kubernetes
-    volumes, mounts = _volumes(step, delivery)
-    image = step.image or delivery.image or site.image
+    volumes, mounts = _volumes(step, content)
+    image = step.image or content.image or defaults.image
     if not image:
         raise _without_image(step)
     container = {
-        **_container(STEP, image, delivery.command, _seen(mounts, delivery), step, site),
-        **({"args": _words(delivery.args)} if delivery.args else {}),
-        "env": _environment(delivery.env, step.secrets),
-        "resources": resources(step.resources, site),
+        **_container(STEP, image, content.command, _seen(mounts, content), step, defaults),
+        **({"args": _words(content.args)} if content.args else {}),
+        "env": _environment(content.env, step.secrets),
+        "resources": resources(step.resources, defaults),
     }
-    pull_secrets = _unique((*wanted.pull_secrets, *site.pull_secrets))
-    selector = {**site.node_selector, **wanted.node_selector}
-    affinity = _affinity(step, site, delivery, gpu_types)
+    pull_secrets = _unique((*wanted.pull_secrets, *defaults.pull_secrets))
+    selector = {**defaults.node_selector, **wanted.node_selector}
+    affinity = _affinity(step, defaults, content, gpu_types)
     tolerations = [
-        *site.tolerations,
+        *defaults.tolerations,
         *(_toleration(item) for item in wanted.tolerations),
-        *_gpu_tolerations(step, site),
+        *_gpu_tolerations(step, defaults),
     ]
     return {
         "restartPolicy": "Never",
-        **_containers(container, step, site, delivery, mounts),
+        **_containers(container, step, defaults, content, mounts),
         "volumes": volumes,
-        "securityContext": pod_security(step, site),
+        "securityContext": pod_security(step, defaults),
         "automountServiceAccountToken": bool(wanted.service_account),
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": site.grace,
+        "terminationGracePeriodSeconds": defaults.grace,
         **_deadline(step),
         **({"serviceAccountName": wanted.service_account} if wanted.service_account else {}),
         **({"priorityClassName": wanted.priority} if wanted.priority else {}),
@@ -141,15 +141,15 @@ def pod_spec(step: Step, site: Site, delivery: Delivery, gpu_types: Sequence[str
     }
 
 
-def pod_security(step: Step, site: Site) -> Manifest:
+def pod_security(step: Step, defaults: PodDefaults) -> Manifest:
     """Images of components seldom have a user of their own, and must not run as root here."""
-    context = dict(site.pod_security)
+    context = dict(defaults.pod_security)
     if step.kind == "component" and context.get("runAsNonRoot"):
         context.setdefault("runAsUser", NOBODY_SPECIAL)
     return context
 
 
-def resources(wanted: Resources, site: Site) -> Manifest:
+def resources(wanted: Resources, defaults: PodDefaults) -> Manifest:
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
     amounts: tuple[tuple[str, Amount | None], ...] = (
@@ -163,7 +163,7 @@ def resources(wanted: Resources, site: Site) -> Manifest:
         if amount is not None and amount.limit is not None:
             limits[name] = amount.limit
     if wanted.gpu is not None and wanted.gpu.count:
-        gpus = gpu_requests(wanted.gpu, site.profile(wanted.gpu))
+        gpus = gpu_requests(wanted.gpu, defaults.profile(wanted.gpu))
         requests |= gpus
         limits |= gpus
     return {
@@ -181,7 +181,7 @@ def secret(job: Manifest, data: Mapping[str, str]) -> Manifest:
         "kind": "Secret",
         "metadata": {
             "name": made["name"],
-            "labels": {names.MANAGED_BY: names.US},
+            "labels": {jobs.MANAGED_BY: jobs.US},
             "ownerReferences": [owner],
         },
         "immutable": True,
@@ -204,57 +204,63 @@ def _container(
     command: Sequence[str],
     mounts: Sequence[Manifest],
     step: Step,
-    site: Site,
+    defaults: PodDefaults,
 ) -> Manifest:
-    policy = step.pull_policy or site.pull_policy
+    policy = step.pull_policy or defaults.pull_policy
     return {
         "name": name,
         "image": image,
         **({"imagePullPolicy": policy} if policy else {}),
         **({"command": _words(command)} if command else {}),
         "volumeMounts": list(mounts),
-        "securityContext": dict(site.container_security),
+        "securityContext": dict(defaults.container_security),
         # The last words of the log are the raw words behind a failure.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
 
 
 def _containers(
-    container: Manifest, step: Step, site: Site, delivery: Delivery, mounts: Sequence[Manifest]
+    container: Manifest,
+    step: Step,
+    defaults: PodDefaults,
+    content: PodContent,
+    mounts: Sequence[Manifest],
 ) -> Manifest:
-    """The step alone; or after one that knows its secrets, between two that carry its files."""
-    if delivery.escort is None and delivery.guard is None:
+    """The step alone; or after one that knows its secrets, between two that move its files."""
+    if content.file_containers is None and content.digest_container is None:
         return {"containers": [container]}
-    if not site.image:
+    if not defaults.image:
         raise Refused(
             f"{step.name} needs an image with Python beside its own, for its files and secrets.",
             code="no-image",
             hint="Set c.KubernetesRuntime.image, or share a volume with the cluster.",
         )
     # As much as the step has, so that the pod asks for no more, and every quota is content.
-    room = {"resources": resources(replace(step.resources, gpu=None), site)}
-    guards = []
-    if delivery.guard is not None:
-        command = ("python3", "-c", delivery.guard.program)
-        guard = _container(GUARD, site.image, command, (), step, site)
-        key = _secret_value("CONVECT_MASK_KEY", delivery.guard.secret, KEY)
-        guards = [guard | room | {"env": [*_environment({}, step.secrets), key]}]
-    if delivery.escort is None:
-        return {"initContainers": guards, "containers": [container]}
-    ours = [item for item in mounts if item not in _seen(mounts, delivery)]
-    before = _container(UNPACKER, site.image, delivery.escort.before, ours, step, site)
-    after = _container(CARRIER, site.image, delivery.escort.after, ours, step, site)
+    room = {"resources": resources(replace(step.resources, gpu=None), defaults)}
+    first = []
+    if content.digest_container is not None:
+        command = ("python3", "-c", content.digest_container.program)
+        digests = _container(DIGESTS, defaults.image, command, (), step, defaults)
+        key = _secret_value("CONVECT_MASK_KEY", content.digest_container.secret, KEY)
+        first = [digests | room | {"env": [*_environment({}, step.secrets), key]}]
+    if content.file_containers is None:
+        return {"initContainers": first, "containers": [container]}
+    ours = [item for item in mounts if item not in _seen(mounts, content)]
+    before = _container(
+        UNPACK, defaults.image, content.file_containers.before, ours, step, defaults
+    )
+    after = _container(SEND, defaults.image, content.file_containers.after, ours, step, defaults)
     return {
-        "initContainers": [*guards, before | room, container],
+        "initContainers": [*first, before | room, container],
         "containers": [after | room],
     }
 
 
-def _seen(mounts: Sequence[Manifest], delivery: Delivery) -> list[Manifest]:
-    """What the step itself sees: of what its escort has, only what is meant for it."""
-    if delivery.escort is None:
+def _seen(mounts: Sequence[Manifest], content: PodContent) -> list[Manifest]:
+    """What the step itself sees: of what its file_containers has, only what is meant for it."""
+    if content.file_containers is None:
         return list(mounts)
-    private = (delivery.inbox, *delivery.scratch)
+    private = (INBOX, *content.mounts.scratch)
     return [item for item in mounts if item["mountPath"] not in private]
 
 
@@ -270,7 +276,7 @@ def _words(words: Iterable[str]) -> list[str]:
     return [word.replace("$", "$$") for word in words]
 
 
-def _volumes(step: Step, delivery: Delivery) -> tuple[list[Manifest], list[Manifest]]:
+def _volumes(step: Step, content: PodContent) -> tuple[list[Manifest], list[Manifest]]:
     volumes: list[Manifest] = []
     mounts: list[Manifest] = []
 
@@ -292,18 +298,18 @@ def _volumes(step: Step, delivery: Delivery) -> tuple[list[Manifest], list[Manif
             }
         )
 
-    for share in delivery.shares:
-        add(share.volume, share.path, share.sub_path, share.read_only)
+    for shared in content.mounts.volumes:
+        add(shared.source, shared.path, shared.sub_path, shared.read_only)
     for volume in step.volumes:
         claim = {"persistentVolumeClaim": {"claimName": volume.claim}}
         add(claim, volume.path, volume.sub_path or "", volume.read_only)
-    if delivery.secret:
-        volumes.append({"name": "inbox", "secret": {"secretName": delivery.secret}})
-        mounts.append({"name": "inbox", "mountPath": delivery.inbox, "readOnly": True})
-    for number, path in enumerate(delivery.scratch):
+    if content.mounts.inbox:
+        volumes.append({"name": "inbox", "secret": {"secretName": content.secret}})
+        mounts.append({"name": "inbox", "mountPath": INBOX, "readOnly": True})
+    for number, path in enumerate(content.mounts.scratch):
         volumes.append({"name": f"scratch{number}", "emptyDir": {}})
         mounts.append({"name": f"scratch{number}", "mountPath": path})
-    for path, real in delivery.binds.items():
+    for path, real in content.binds.items():
         mounts.append(_bind(path, real, mounts))
     if step.resources.shared_memory:
         size = step.resources.shared_memory
@@ -344,23 +350,23 @@ def _toleration(item: Toleration) -> Manifest:
     }
 
 
-def _gpu_tolerations(step: Step, site: Site) -> list[Manifest]:
+def _gpu_tolerations(step: Step, defaults: PodDefaults) -> list[Manifest]:
     """Nodes with GPUs are kept free by a taint of the resource's name; who asks for one may in."""
     gpu = step.resources.gpu
     if gpu is None or not gpu.count:
         return []
-    return [{"key": name, "operator": "Exists"} for name in site.profile(gpu).requests]
+    return [{"key": name, "operator": "Exists"} for name in defaults.profile(gpu).requests]
 
 
 def _affinity(
-    step: Step, site: Site, delivery: Delivery, gpu_types: Sequence[str]
+    step: Step, defaults: PodDefaults, content: PodContent, gpu_types: Sequence[str]
 ) -> Manifest | None:
     """On a node with the right GPUs, and on the one to which a volume is bound."""
     expressions: list[Manifest] = []
     fields: list[Manifest] = []
     gpu = step.resources.gpu
     if gpu is not None and gpu.count and gpu.type:
-        label = site.profile(gpu).type_label
+        label = defaults.profile(gpu).type_label
         if not label:
             raise Refused(
                 f"{step.name} asks for a GPU of type {gpu.type}, but nothing says which label "
@@ -370,7 +376,7 @@ def _affinity(
             )
         values = list(gpu_types) or [gpu.type]
         expressions.append({"key": label, "operator": "In", "values": values})
-    nodes = {share.node for share in delivery.shares if share.node}
+    nodes = {volume.node for volume in content.mounts.volumes if volume.node}
     fields += [
         {"key": "metadata.name", "operator": "In", "values": [node]} for node in sorted(nodes)
     ]

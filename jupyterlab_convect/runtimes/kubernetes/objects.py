@@ -1,14 +1,16 @@
-"""Reading the cluster's own JSON of pods, Jobs and events."""
+"""Reading the cluster's own JSON of pods, Jobs and events, and its amounts as people say them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from ...pipeline.plan import Json
 from ...runs.model import State
+from ...text import size_text
 
 Object = dict[str, Any]
 
@@ -17,11 +19,11 @@ STEP = "step"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     state: State
     reason: str | None = None
     detail: str | None = None
-    hopeless: bool = False
+    permanent: bool = False
     """It will not mend by itself: somebody has to change something."""
 
 
@@ -37,7 +39,7 @@ def words_of(condition: Json) -> str:
 
 
 def step_container(pod_spec: Json) -> Json:
-    """The container that executes the step; others carry files for it."""
+    """The container that executes the step; others move files for it."""
     containers = [*pod_spec.get("initContainers", ()), *pod_spec["containers"]]
     return next((item for item in containers if item.get("name") == STEP), containers[-1])
 
@@ -49,7 +51,7 @@ def statuses(pod: Object) -> list[Json]:
 
 
 def step_status(pod: Object) -> Json:
-    """Of the container that executes the step; the others only carry files."""
+    """Of the container that executes the step; the others only move files."""
     found = statuses(pod)
     return next((item for item in found if item.get("name") == STEP), found[-1] if found else {})
 
@@ -117,3 +119,42 @@ def record_of(pod: Object, events: Iterable[Object]) -> Json:
             for event in sorted(events, key=event_time)
         ],
     }
+
+
+def plain_resource(name: str) -> str:
+    """The resource itself: quotas speak of `requests.cpu` and `limits.memory`."""
+    for prefix in ("requests.", "limits."):
+        name = name.removeprefix(prefix)
+    return name
+
+
+def amount(name: str, value: Decimal, kind: str | None = None) -> str:
+    """`4 GPUs of type A100`, `0.5 cores`, `2 GiB of memory`, `3 example.com/npu`."""
+    name = plain_resource(name)
+    if name == "cpu":
+        return f"{_number(value)} {'core' if value == 1 else 'cores'}"
+    if name == "memory":
+        return f"{_bytes(value)} of memory"
+    if name in ("ephemeral-storage", "storage"):
+        return f"{_bytes(value)} of disk"
+    if name.endswith("/gpu"):
+        return f"{_number(value)} {'GPU' if value == 1 else 'GPUs'}" + (
+            f" of type {kind}" if kind else ""
+        )
+    if name == "pods":
+        return f"{_number(value)} {'pod' if value == 1 else 'pods'}"
+    return f"{_number(value)} {name}" + (f" of type {kind}" if kind else "")
+
+
+def bare(name: str, value: Decimal) -> str:
+    """The number alone, where the thing has been named already."""
+    name = plain_resource(name)
+    return _bytes(value) if name in ("memory", "ephemeral-storage", "storage") else _number(value)
+
+
+def _number(value: Decimal) -> str:
+    return f"{value.normalize():f}" if value == value.to_integral_value() else f"{float(value):.3g}"
+
+
+def _bytes(value: Decimal) -> str:
+    return size_text(float(value), binary=True)

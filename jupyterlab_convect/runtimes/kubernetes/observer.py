@@ -11,34 +11,38 @@ from pathlib import Path
 
 from ...background import Health
 from ...background import explain as explain_error
-from ...pipeline.plan import Json
-from ...run_files import read_regular
-from ...runner.outcome import duration
-from ...runner.saving import write_whole
-from ...runner.turns import waits_for
+from ...errors import ConvectError
+from ...runner.shared_folder import waits_for
+from ...runs.attempts import INTERRUPTED, read_outcome
 from ...runs.model import ENDED, State
+from ...safe_files import read_regular, write_whole
+from ...text import duration_text
+from ...transfer.bundle import SendingTransfer
+from ...transfer.receive import LogReceiver
+from ...transfer.shared_volume import write_stop
+from ...transfer.ways import Transfers
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
 from . import components, fit
-from .api import ApiError, Unreachable, as_convect_error, read_pieces
-from .cluster import Cluster, Seen
-from .delivery import INTERRUPTED, write_stop
-from .explain import explain, explain_gone
-from .fingerprints import GUARD, Fingerprints
-from .follower import Follower, Reading
-from .homecoming import Homecoming, PlainLog
-from .jobs import delete_job, has_travelled, job_of
-from .manifests import CARRIER
-from .objects import STEP, Finding, Object, record_of, seconds_of, statuses, step_status
-from .queues import Place, queue_of
+from .api import ApiError, ClusterUnreachable, as_convect_error, read_pieces
+from .cluster import Cluster, Observed
+from .explain import explain, explain_gone, missing_secret
+from .fit import QueuePosition, queue_of
+from .jobs import delete_job, job_of, way_of, without_shared_volume
+from .log_follower import LogFollower, LogReader, PlainLog
+from .manifests import SEND
+from .objects import STEP, Diagnosis, Object, record_of, seconds_of, statuses, step_status
+from .secret_digests import DIGESTS, SecretDigests
 
 Key = tuple[str, str, int]
 
-ON_THE_WAY = Finding("running", "Its results are being copied back.")
+COPYING_BACK = Diagnosis("running", "Its results are being copied back.")
 NOT_COPIED = "Its results could not be copied back."
 GONE_WITH_RESULTS = "Its pod was deleted before its results were copied back."
 NOT_HIDDEN = "Its results were not kept, because its secrets could not be hidden in them."
 RECORD = "cluster.json"
+OWN_SECRET = 300.0
+"""Seconds for which a pod may wait for the Secret that we make for it."""
 SILENT = 10.0
 """Seconds after which what is known of a cluster that cannot be reached counts as old."""
 
@@ -47,30 +51,36 @@ class Observer:
     """Called in threads, one call at a time for an attempt."""
 
     def __init__(
-        self, cluster: Cluster, patience: float, changed: Callable[[], None], health: Health
+        self,
+        cluster: Cluster,
+        transfers: Transfers,
+        patience: float,
+        changed: Callable[[], None],
+        health: Health,
     ) -> None:
         self._cluster = cluster
+        self._transfers = transfers
         self._patience = patience
         self._changed = changed
         self._health = health
         self._told: dict[Key, StepStatus] = {}
         self._progresses = Progresses()
-        self._followers: dict[Key, dict[str, Follower]] = {}
-        self._hopeless: dict[Key, float] = {}
-        self._marks: dict[Key, Fingerprints | None] = {}
+        self._followers: dict[Key, dict[str, LogFollower]] = {}
+        self._permanent: dict[Key, float] = {}
+        self._digests: dict[Key, SecretDigests | None] = {}
         self._forbidden: dict[Key, str] = {}
         """Why what hides the secrets of a step cannot be read."""
         self._kept: dict[Key, str] = {}
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
-        seen = self._cluster.look(job_of(attempt) for attempt in attempts)
-        return [self._observe(attempt, seen[job_of(attempt)]) for attempt in attempts]
+        observed = self._cluster.look(job_of(attempt) for attempt in attempts)
+        return [self._observe(attempt, observed[job_of(attempt)]) for attempt in attempts]
 
-    def _observe(self, attempt: Attempt, seen: Seen) -> StepStatus:
+    def _observe(self, attempt: Attempt, observed: Observed) -> StepStatus:
         """Whatever is wrong with one attempt is told with it, and spoils no other."""
         name = f"Watching step {attempt.step.id} of run {attempt.run}"
         try:
-            status = self._status(attempt, seen)
+            status = self._status(attempt, observed)
         except Exception as error:
             self._health.failed(name, error)
             known = self._told.get(attempt.key) or unknown(attempt)
@@ -81,13 +91,13 @@ class Observer:
 
     def clean_up(self, attempt: Attempt) -> None:
         """Delete its Job; if that fails, time does."""
-        with contextlib.suppress(ApiError, Unreachable):
+        with contextlib.suppress(ApiError, ClusterUnreachable):
             delete_job(self._cluster.api, job_of(attempt))
 
     def forget(self, key: Key) -> None:
         self._progresses.forget(key)
-        self._hopeless.pop(key, None)
-        self._marks.pop(key, None)
+        self._permanent.pop(key, None)
+        self._digests.pop(key, None)
         self._forbidden.pop(key, None)
         self._kept.pop(key, None)
         self._told.pop(key, None)
@@ -99,61 +109,70 @@ class Observer:
         for key in list(self._followers):
             self.forget(key)
 
-    def _status(self, attempt: Attempt, seen: Seen) -> StepStatus:
-        finding = self._outcome(attempt, seen) or self._in_cluster(attempt, seen)
-        if finding.state not in ENDED and (trouble := self._silent()):
-            finding = replace(finding, reason=unreachable(trouble[1]), detail=trouble[0])
-        elif finding.hopeless:
-            finding = self._lose_patience(attempt, finding)
+    def _status(self, attempt: Attempt, observed: Observed) -> StepStatus:
+        diagnosis = self._outcome(attempt, observed) or self._in_cluster(attempt, observed)
+        if diagnosis.state not in ENDED and (trouble := self._silent()):
+            diagnosis = replace(diagnosis, reason=unreachable(trouble[1]), detail=trouble[0])
+        elif diagnosis.permanent:
+            diagnosis = self._lose_patience(attempt, diagnosis)
         else:
-            self._hopeless.pop(attempt.key, None)
-        self._keep_record(attempt, seen, finding.state)
-        if finding.state == "running" and (waits := waits_for(attempt.folder)):
-            finding = replace(finding, state="queued", reason=waits)
-        if finding.state in ENDED and seen.job and seen.job["spec"].get("suspend"):
+            self._permanent.pop(attempt.key, None)
+        self._keep_record(attempt, observed, diagnosis.state)
+        if diagnosis.state == "running" and (waits := waits_for(attempt.folder)):
+            diagnosis = replace(diagnosis, state="queued", reason=waits)
+        if diagnosis.state in ENDED and observed.job and observed.job["spec"].get("suspend"):
             self.clean_up(attempt)  # Its queue would let it in once more.
-        progress = self._progresses.read(attempt) if finding.state == "running" else None
-        return StepStatus(attempt.key, finding.state, finding.reason, finding.detail, progress)
+        progress = self._progresses.read(attempt) if diagnosis.state == "running" else None
+        return StepStatus(
+            attempt.key, diagnosis.state, diagnosis.reason, diagnosis.detail, progress
+        )
 
-    def _keep_record(self, attempt: Attempt, seen: Seen, state: State) -> None:
+    def _keep_record(self, attempt: Attempt, observed: Observed, state: State) -> None:
         """What the cluster knows of the pod, once it runs and at its end: it forgets."""
-        pod = seen.pod or seen.was_pod
+        pod = observed.pod or observed.past_pod
         told = "ended" if state in ENDED else state
         if pod is None or told not in ("running", "ended") or self._kept.get(attempt.key) == told:
             return
         self._kept[attempt.key] = told
-        events, api = seen.events, self._cluster.api
+        events, api = observed.events, self._cluster.api
         if self._cluster.trouble() is None:
-            with contextlib.suppress(ApiError, Unreachable):
+            with contextlib.suppress(ApiError, ClusterUnreachable):
                 chosen = f"involvedObject.uid={pod['metadata']['uid']}"
-                events = api.list(api.place("events"), fieldSelector=chosen) or events
+                events = api.list(api.path("events"), fieldSelector=chosen) or events
         with contextlib.suppress(OSError):
             text = json.dumps(record_of(pod, events), ensure_ascii=False, indent=1)
             write_whole(attempt.folder / RECORD, text.encode())
 
-    def _outcome(self, attempt: Attempt, seen: Seen) -> Finding | None:
+    def _outcome(self, attempt: Attempt, observed: Observed) -> Diagnosis | None:
         """What the runner left is the truth, and there before the cluster knows."""
-        path = attempt.folder / "outputs.json"
         try:
-            outcome = json.loads(read_regular(path))
-            if outcome.get("reason") == INTERRUPTED:
-                _tell_why(path, outcome, seen)
-            return Finding(outcome["state"], outcome.get("reason"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            outcome = read_outcome(attempt.folder)
+        except ConvectError:
             return None
+        if outcome is None:
+            return None
+        if outcome.reason == INTERRUPTED:
+            return _why_interrupted(attempt, observed)
+        return Diagnosis(outcome.state, outcome.reason)
 
-    def _in_cluster(self, attempt: Attempt, seen: Seen) -> Finding:
+    def _in_cluster(self, attempt: Attempt, observed: Observed) -> Diagnosis:
         if attempt.handle is None:
-            return Finding("lost")  # Starting it again finds what is there.
-        if seen.job is None and seen.pod is None:
-            finding = explain_gone(seen.was_job, seen.was_pod)
+            return Diagnosis("lost")  # Starting it again finds what is there.
+        if observed.job is None and observed.pod is None:
+            diagnosis = explain_gone(observed.past_job, observed.past_pod)
         else:
-            why = self._why_it_does_not_fit(attempt, seen.pod)
-            place = self._place_in_queue(seen)
-            finding = explain(seen.job, seen.pod, seen.events, why, time.time(), place)
+            why = self._why_it_does_not_fit(attempt, observed.pod)
+            position = self._queue_position(observed)
+            diagnosis = explain(
+                observed.job, observed.pod, observed.events, why, time.time(), position
+            )
         if attempt.step.kind == "component":
-            return self._component(attempt, seen, finding)
-        return self._once_home(attempt, seen.pod, finding) if has_travelled(attempt) else finding
+            return self._component(attempt, observed, diagnosis)
+        return (
+            self._once_copied_back(attempt, observed.pod, diagnosis)
+            if without_shared_volume(attempt)
+            else diagnosis
+        )
 
     def _why_it_does_not_fit(self, attempt: Attempt, pod: Object | None) -> str | None:
         """Our own words for a pod that finds no node."""
@@ -166,132 +185,154 @@ class Observer:
         needs = fit.needs_of(pod["spec"], gpu.type if gpu else None)
         return fit.judge_nodes(needs, known.nodes).sentence
 
-    def _place_in_queue(self, seen: Seen) -> Place | None:
-        if seen.job is None or seen.pod is not None or not seen.job["spec"].get("suspend"):
+    def _queue_position(self, observed: Observed) -> QueuePosition | None:
+        if (
+            observed.job is None
+            or observed.pod is not None
+            or not observed.job["spec"].get("suspend")
+        ):
             return None
         known = self._cluster.latest_capacity()
-        line = known.line if known else None
-        return (line.places or {}).get(seen.job["metadata"]["uid"]) if line else None
+        queues = known.queues if known else None
+        return (queues.positions or {}).get(observed.job["metadata"]["uid"]) if queues else None
 
-    def _once_home(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
-        """Without a shared volume, nothing has ended before its results are home."""
-        over = finding.state in ENDED
-        if pod is not None and (over or finding.state == "running"):
-            self._follow(attempt, pod, STEP, lambda: Homecoming(attempt.folder))
+    def _once_copied_back(
+        self, attempt: Attempt, pod: Object | None, diagnosis: Diagnosis
+    ) -> Diagnosis:
+        """Without a shared volume, nothing has ended before its results are copied back."""
+        over = diagnosis.state in ENDED
+        if over or diagnosis.state == "running":
+            self._receive(attempt, pod, STEP, attempt.folder)
         if not over:
-            return finding
+            return diagnosis
         if self._is_unread(attempt):
-            return self._on_the_way(attempt)
+            return self._copying_back(attempt)
         if forbidden := self._why_forbidden(attempt):
-            return replace(finding, state="failed", reason=f"{NOT_COPIED} {forbidden}")
-        return replace(finding, detail=finding.detail or self._said(attempt))
+            return replace(diagnosis, state="failed", reason=f"{NOT_COPIED} {forbidden}")
+        return replace(diagnosis, detail=diagnosis.detail or self._said(attempt))
 
-    def _component(self, attempt: Attempt, seen: Seen, finding: Finding) -> Finding:
+    def _component(self, attempt: Attempt, observed: Observed, diagnosis: Diagnosis) -> Diagnosis:
         """Nobody of ours is there: what it prints is followed, and its end is written here."""
         folder, secret = attempt.folder, bool(attempt.step.secrets)
-        over = finding.state in ENDED
-        if seen.pod is not None and (over or finding.state == "running"):
-            marks = self._fingerprints(attempt, seen.pod)
-            if marks is not None or not secret:
-                self._follow(attempt, seen.pod, STEP, lambda: PlainLog(folder / "log.txt", marks))
+        over = diagnosis.state in ENDED
+        if observed.pod is not None and (over or diagnosis.state == "running"):
+            digests = self._secret_digests(attempt, observed.pod)
+            if digests is not None or not secret:
+                name = observed.pod["metadata"]["name"]
+                self._follow(attempt, name, STEP, lambda: PlainLog(folder / "log.txt", digests))
         if not over:
-            return self._in_time(attempt, seen.pod, finding)
-        pod, marks = seen.pod or seen.was_pod, self._marks.get(attempt.key)
-        if pod is None and finding.state == "lost":
-            return finding
-        succeeded, carried = finding.state == "succeeded", has_travelled(attempt)
-        if succeeded and carried and seen.pod is not None:
-            home = Path(folder, "work")
-            self._follow(attempt, seen.pod, CARRIER, lambda: Homecoming(home, outputs_only=True))
-        untold = secret and attempt.key not in self._marks and seen.pod is not None
+            return self._in_time(attempt, observed.pod, diagnosis)
+        pod, digests = observed.pod or observed.past_pod, self._digests.get(attempt.key)
+        if pod is None and diagnosis.state == "lost":
+            return diagnosis
+        succeeded, sent = diagnosis.state == "succeeded", without_shared_volume(attempt)
+        if succeeded and sent:
+            self._receive(attempt, observed.pod, SEND, folder / "work")
+        untold = secret and attempt.key not in self._digests and observed.pod is not None
         if self._is_unread(attempt) or (succeeded and untold):
-            return self._on_the_way(attempt)
-        home_again = self._homecoming(attempt)
+            return self._copying_back(attempt)
+        received = self._receiver(attempt)
         lost = None
         if forbidden := self._why_forbidden(attempt):
             lost = f"{NOT_COPIED} {forbidden}"
-        elif carried and (home_again is None or not home_again.ended):
-            lost = GONE_WITH_RESULTS
-        elif secret and marks is None:
+        elif sent and (received is None or not received.ended):
+            lost = (received and received.trouble) or GONE_WITH_RESULTS
+        elif secret and digests is None:
             lost = NOT_HIDDEN
-        missing = home_again.missing if home_again else ()
-        components.conclude(attempt, finding, pod, marks, missing, lost)
-        return replace(self._outcome(attempt, seen) or finding, detail=finding.detail)
+        missing = received.missing if received else ()
+        components.conclude(attempt, diagnosis, pod, digests, missing, lost)
+        return replace(self._outcome(attempt, observed) or diagnosis, detail=diagnosis.detail)
 
-    def _fingerprints(self, attempt: Attempt, pod: Object) -> Fingerprints | None:
+    def _secret_digests(self, attempt: Attempt, pod: Object) -> SecretDigests | None:
         """How to hide the secrets; without it nothing of the log is kept."""
-        if attempt.step.secrets and attempt.key not in self._marks:
+        if attempt.step.secrets and attempt.key not in self._digests:
             api = self._cluster.api
-            path = f"{api.place('pods', pod['metadata']['name'])}/log"
+            path = f"{api.path('pods', pod['metadata']['name'])}/log"
             try:
-                with api.stream(path, SILENT, container=GUARD) as response:
+                with api.stream(path, SILENT, container=DIGESTS) as response:
                     told = b"".join(read_pieces(response))
-                    self._marks[attempt.key] = Fingerprints.read(attempt.folder, told)
-            except (ApiError, Unreachable) as error:
+                    self._digests[attempt.key] = SecretDigests.read(attempt.folder, told)
+            except (ApiError, ClusterUnreachable) as error:
                 if isinstance(error, ApiError) and error.status == 403 and _is_over(pod, STEP):
                     why = as_convect_error(error, "read logs", api.namespace).sentence
                     self._forbidden[attempt.key] = why
-                    self._marks[attempt.key] = None
-        return self._marks.get(attempt.key)
+                    self._digests[attempt.key] = None
+        return self._digests.get(attempt.key)
 
     def _why_forbidden(self, attempt: Attempt) -> str | None:
         followers = self._followers.get(attempt.key, {}).values()
         told = (self._forbidden.get(attempt.key), *(each.forbidden for each in followers))
         return next((why for why in told if why), None)
 
-    def _in_time(self, attempt: Attempt, pod: Object | None, finding: Finding) -> Finding:
+    def _in_time(self, attempt: Attempt, pod: Object | None, diagnosis: Diagnosis) -> Diagnosis:
         """Stop a component whose time is over, as a runner does by itself."""
         limit, state = attempt.step.timeout, step_status(pod).get("state", {}) if pod else {}
         begun = state.get("running", {}).get("startedAt")
         if limit and begun and time.time() > seconds_of(begun) + limit:
-            write_stop(attempt.folder, "failed", f"Timed out after {duration(limit)}.")
+            write_stop(attempt.folder, "failed", f"Timed out after {duration_text(limit)}.")
             self.clean_up(attempt)
-        return finding
+        return diagnosis
 
     def _is_unread(self, attempt: Attempt) -> bool:
         """Whether something of its logs is still on its way."""
         return not all(item.done for item in self._followers.get(attempt.key, {}).values())
 
-    def _on_the_way(self, attempt: Attempt) -> Finding:
+    def _copying_back(self, attempt: Attempt) -> Diagnosis:
         followers = self._followers.get(attempt.key, {}).values()
-        return replace(ON_THE_WAY, detail=next((f.trouble for f in followers if f.trouble), None))
+        return replace(COPYING_BACK, detail=next((f.trouble for f in followers if f.trouble), None))
 
     def _said(self, attempt: Attempt) -> str | None:
         followers = self._followers.get(attempt.key, {}).values()
         return next(
-            (text for f in followers if (text := "\n".join(f.reading.noise) or f.trouble)), None
+            (text for f in followers if (text := "\n".join(f.reader.other_lines) or f.trouble)),
+            None,
         )
 
-    def _homecoming(self, attempt: Attempt) -> Homecoming | None:
+    def _receive(self, attempt: Attempt, pod: Object | None, container: str, folder: Path) -> None:
+        """Have the results brought into the folder, while the pod says what happens."""
+        way = way_of(attempt)
+        if pod is None and way != "s3":
+            return  # They were in its log.
+        transfer = self._transfers.of(way)
+        if not isinstance(transfer, SendingTransfer):
+            return
+
+        def begin() -> LogReceiver:
+            return transfer.fetch(attempt, folder, outputs_only=container == SEND)
+
+        name = pod["metadata"]["name"] if pod else job_of(attempt)
+        self._follow(attempt, name, container, begin)
+
+    def _receiver(self, attempt: Attempt) -> LogReceiver | None:
         """What came back of the outputs of a component, if its log could be read at all."""
-        follower = self._followers.get(attempt.key, {}).get(CARRIER)
-        reading = follower.reading if follower else None
-        return reading if isinstance(reading, Homecoming) else None
+        follower = self._followers.get(attempt.key, {}).get(SEND)
+        reader = follower.reader if follower else None
+        return reader if isinstance(reader, LogReceiver) else None
 
     def _follow(
-        self, attempt: Attempt, pod: Object, container: str, begin: Callable[[], Reading]
+        self, attempt: Attempt, pod: str, container: str, begin: Callable[[], LogReader]
     ) -> None:
         followers = self._followers.setdefault(attempt.key, {})
         if container in followers:
             return
-        name, pods = pod["metadata"]["name"], self._cluster.pods
-        followers[container] = Follower(
+        pods = self._cluster.pods
+        followers[container] = LogFollower(
             self._cluster.api,
-            name,
+            pod,
             container,
             begin,
-            lambda: _is_over(pods.now()[0].get(name), container),
+            lambda: _is_over(pods.now()[0].get(pod), container),
             self._changed,
             self._health,
         )
         followers[container].start()
 
-    def _lose_patience(self, attempt: Attempt, finding: Finding) -> Finding:
-        since = self._hopeless.setdefault(attempt.key, time.monotonic())
-        if time.monotonic() - since < self._patience:
-            return finding
+    def _lose_patience(self, attempt: Attempt, diagnosis: Diagnosis) -> Diagnosis:
+        since = self._permanent.setdefault(attempt.key, time.monotonic())
+        if time.monotonic() - since < patience_with(attempt, diagnosis, self._patience):
+            return diagnosis
         self.clean_up(attempt)
-        return replace(finding, state="failed", hopeless=False)
+        return replace(diagnosis, state="failed", permanent=False)
 
     def _silent(self) -> tuple[str, float] | None:
         """Why and since when the cluster cannot be reached, if that is more than a moment."""
@@ -302,6 +343,12 @@ class Observer:
 def unknown(attempt: Attempt) -> StepStatus:
     """An attempt of which nothing has been heard yet: as far as its folder tells."""
     return StepStatus(attempt.key, "running" if (attempt.folder / RECORD).exists() else "starting")
+
+
+def patience_with(attempt: Attempt, diagnosis: Diagnosis, patience: float) -> float:
+    """Its own Secret is made right after its Job: on a busy cluster the pod may be quicker."""
+    ours = diagnosis.reason == missing_secret(job_of(attempt))
+    return max(patience, OWN_SECRET) if ours else patience
 
 
 def unreachable(since: float) -> str:
@@ -317,19 +364,16 @@ def _is_over(pod: Object | None, container: str) -> bool:
     return "terminated" in states.get(container, {})
 
 
-def _tell_why(path: Path, outcome: Json, seen: Seen) -> None:
+def _why_interrupted(attempt: Attempt, observed: Observed) -> Diagnosis:
     """The runner only knows that it was stopped; who asked, or the cluster, knows why."""
     try:
-        stop = json.loads(read_regular(path.with_name("stop.json")))
+        stop = json.loads(read_regular(attempt.folder / "stop.json"))
     except (OSError, ValueError):
         stop = {}
-    pod = seen.pod or seen.was_pod
+    pod = observed.pod or observed.past_pod
     if stop.get("state") == "cancelled":
-        outcome |= {"state": "cancelled", "reason": stop.get("reason")}
-    elif seen.job and seen.job["spec"].get("suspend") and (queue := queue_of(seen.job)):
-        outcome["reason"] = f"The queue {queue} reclaimed its quota."
-    elif pod is not None and (found := explain_gone(None, pod)).detail:
-        outcome["reason"] = found.reason
-    else:
-        return
-    write_whole(path, json.dumps(outcome, ensure_ascii=False).encode())
+        return Diagnosis("cancelled", stop.get("reason"))
+    if observed.job and observed.job["spec"].get("suspend") and (queue := queue_of(observed.job)):
+        return Diagnosis("failed", f"The queue {queue} reclaimed its quota.")
+    found = explain_gone(None, pod) if pod is not None else None
+    return Diagnosis("failed", found.reason if found and found.detail else INTERRUPTED)

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from ...pipeline.plan import Json
-from . import names
+from . import jobs
 from .cluster import Capacity
 from .fit import Amounts, Node, pod_requests
-from .site import GpuProfile
+from .pod_defaults import GpuProfile
 
 PLAIN = ("cpu", "memory")
 
@@ -36,7 +36,7 @@ def overview(
         unknown.append(
             "You are not allowed to list the pods of others, so what is free is unknown."
         )
-    if capacity.line is None:
+    if capacity.queues is None:
         unknown.append(f"You are not allowed to list the queues of namespace {namespace}.")
     if capacity.quotas is None:
         unknown.append(f"You are not allowed to list the quotas of namespace {namespace}.")
@@ -60,7 +60,7 @@ def overview(
             for key, hard in sorted(quota.hard.items())
         ],
         "queues": None
-        if capacity.line is None
+        if capacity.queues is None
         else [
             {
                 "name": queue.name,
@@ -68,7 +68,7 @@ def overview(
                 "admitted": queue.admitted,
                 "closed": queue.closed,
             }
-            for queue in capacity.line.queues
+            for queue in capacity.queues.queues
         ],
         "holders": _holders(pods, gpus),
         "unknown": unknown,
@@ -141,7 +141,7 @@ def _holders(pods: Iterable[Json], gpus: Collection[str]) -> list[dict[str, Json
     for pod in pods:
         labels = pod["metadata"].get("labels", {})
         held: Amounts = pod_requests(pod["spec"])
-        ours = labels.get(names.MANAGED_BY) == names.US
+        ours = labels.get(jobs.MANAGED_BY) == jobs.US
         if not pod["spec"].get("nodeName") or not (ours or any(held.get(name) for name in gpus)):
             continue
         if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
@@ -152,8 +152,8 @@ def _holders(pods: Iterable[Json], gpus: Collection[str]) -> list[dict[str, Json
                 "namespace": pod["metadata"]["namespace"],
                 "pod": pod["metadata"]["name"],
                 "node": pod["spec"]["nodeName"],
-                "run": labels.get(names.RUN) if ours else None,
-                "step": labels.get(names.STEP) if ours else None,
+                "run": labels.get(jobs.RUN) if ours else None,
+                "step": labels.get(jobs.STEP) if ours else None,
                 "resources": [{"name": name, "amount": float(held[name])} for name in kept],
             }
         )

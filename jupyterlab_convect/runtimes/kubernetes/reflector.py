@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 import time
@@ -10,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ...background import Health, forever_in_thread
+from ...background import Health
 from ...pipeline.plan import Json
-from .api import LONGEST_PAUSE, Api, ApiError, Unreachable, as_convect_error, read_pieces
+from .api import LONGEST_PAUSE, Api, ApiError, ClusterUnreachable, StreamThread, as_convect_error
 
 Object = dict[str, Any]
 
@@ -28,7 +27,7 @@ SELDOM = 300.0
 """Seconds until we ask again for something that we are not allowed to see."""
 
 
-class Reflector:
+class Reflector(StreamThread):
     """What there is of one kind, always up to date; calls `on_change` from its own thread.
 
     Nothing ends it but `close`: whatever goes wrong is told as health and tried again. As
@@ -46,27 +45,20 @@ class Reflector:
         **query: Json,
     ) -> None:
         """`optional`: it is no trouble when we are not allowed to see them."""
+        super().__init__(api, f"Watching {kind} in namespace {api.namespace}", health)
         self.synced = threading.Event()
         self.trouble: tuple[str, float] | None = None
         """Why and since when it cannot look, as long as it cannot."""
-        self._api = api
         self._kind = kind
-        self._path = api.place(kind)
+        self._path = api.path(kind)
         self._query = query
         self._on_change = on_change
-        self._health = health
         self._optional = optional
-        self._name = f"Watching {kind} in namespace {api.namespace}"
         self._objects: dict[str, Object] = {}
         self._gone: OrderedDict[str, Object] = OrderedDict()
         self._made: dict[str, float] = {}
         self._lock = threading.Lock()
-        self._closing = threading.Event()
         self._hasty = 0
-        self._response: Any = None
-
-    def start(self) -> None:
-        forever_in_thread(self._name, self._look, self._health, self._closing)
 
     def now(self) -> tuple[dict[str, Object], dict[str, Object]]:
         """Those that are there, and those that were, as they were last seen; both by name."""
@@ -80,15 +72,7 @@ class Reflector:
             self._objects.setdefault(name, item)
             self._made[name] = time.monotonic()
 
-    def close(self) -> None:
-        self._closing.set()
-        response = self._response
-        if response is not None:
-            with contextlib.suppress(Exception):
-                response.shutdown()
-        self._health.recovered(self._name)
-
-    def _look(self) -> None:
+    def _read(self) -> None:
         """List everything, then follow the changes for some minutes."""
         began = time.monotonic()
         try:
@@ -107,7 +91,7 @@ class Reflector:
             if self.trouble is None:
                 self.trouble = (str(error) or type(error).__name__, time.time())
                 self._on_change()
-            if isinstance(error, ApiError | Unreachable):
+            if isinstance(error, ApiError | ClusterUnreachable):
                 doing = f"watch {self._kind}"
                 raise as_convect_error(error, doing, self._api.namespace) from error
             raise
@@ -147,18 +131,14 @@ class Reflector:
             "timeoutSeconds": ROUND,
         }
         began, rest = time.monotonic(), b""
-        with self._api.stream(self._path, ROUND + SILENCE, **query) as response:
-            self._response = response
+        with self._pieces(self._path, ROUND + SILENCE, **query) as pieces:
             self._health.recovered(self._name)
-            try:
-                for data in read_pieces(response):
-                    if self._closing.is_set():
-                        break
-                    *lines, rest = (rest + data).split(b"\n")
-                    for line in filter(None, lines):
-                        version = self._take(_change(line))
-            finally:
-                self._response = None
+            for data in pieces:
+                if self._closing.is_set():
+                    break
+                *lines, rest = (rest + data).split(b"\n")
+                for line in filter(None, lines):
+                    version = self._take(_change(line))
         self._pause(began)
         return version
 
@@ -195,4 +175,4 @@ def _change(line: bytes) -> Json:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
-        raise Unreachable("the cluster sent a change that is not JSON") from None
+        raise ClusterUnreachable("the cluster sent a change that is not JSON") from None

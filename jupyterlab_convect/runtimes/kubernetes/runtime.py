@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from traitlets import Dict, Enum, Int, List, Unicode
 
 from ...errors import ConvectError
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ...pools import Threads
-from ...run_files import open_regular
-from ..base import Attempt, LogChunk, StepStatus
+from ...transfer.base import Wanted
+from ...transfer.s3 import ObjectStore
+from ...transfer.shared_volume import write_stop
+from ...transfer.ways import Transfers
+from ..base import Attempt, Feature, StepRuntime, StepStatus
 from . import components, manifests
 from .api import (
     Api,
     ApiError,
-    Unreachable,
+    ClusterUnreachable,
     as_convect_error,
     connect,
     patiently,
@@ -29,19 +36,33 @@ from .api import (
 )
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
-from .configured import ConfiguredRuntime
-from .delivery import (
-    Parcel,
-    choose_way,
-    folder_in_pod,
-    make_parcel,
-    write_manifest,
-    write_stop,
+from .jobs import (
+    delete_job,
+    job_of,
+    make_job,
+    make_secret,
+    running_pod,
+    way_of,
+    without_shared_volume,
 )
-from .jobs import delete_job, has_travelled, job_of, make_job, make_secret, running_pod
 from .manifests import Manifest
+from .objects import Object
 from .observer import Key, Observer, unknown, unreachable
 from .overview import overview
+from .pod_defaults import (
+    RESTRICTED_CONTAINER,
+    RESTRICTED_POD,
+    GpuProfile,
+    OwnPod,
+    PodDefaults,
+    access_modes,
+    find_own_pod,
+    inherit_from,
+    own_container,
+    profile_from_config,
+    volume_from_config,
+)
+from .prepare import Prepared, folder_in_pod, paths_of, prepare, write_manifest
 from .shell import run_in_pod
 
 T = TypeVar("T")
@@ -59,10 +80,76 @@ class Opened:
     """What there is once the cluster has been reached for."""
 
     cluster: Cluster
+    transfers: Transfers
     observer: Observer
 
 
-class KubernetesRuntime(ConfiguredRuntime):
+class KubernetesRuntime(StepRuntime):
+    name = "kubernetes"
+    display_name = Unicode("Kubernetes", help="What the front end calls it.").tag(config=True)
+    features = frozenset(Feature) - {Feature.DISTRIBUTED}
+
+    context = Unicode("", help="The context of the kubeconfig; the current one if empty.").tag(
+        config=True
+    )
+    config_file = Unicode("", help="The kubeconfig; KUBECONFIG or ~/.kube/config if empty.").tag(
+        config=True
+    )
+    namespace = Unicode(
+        "", help="Where Jobs are made; our own pod's or the context's namespace if empty."
+    ).tag(config=True)
+    image = Unicode(
+        "", help="The image of steps that name none; our own pod's image if empty."
+    ).tag(config=True)
+    pull_policy = Enum(["", "Always", "IfNotPresent", "Never"], "").tag(config=True)
+    pull_secrets = List(Unicode(), help="Secrets that open the images' registry.").tag(config=True)
+    volumes = List(
+        Dict(),
+        help="""Volumes that this machine and pods share, at the same path:
+        {"path": "/home/ana", "claim": "homes", "sub_path": "ana"}.""",
+    ).tag(config=True)
+    files = Enum(
+        ["auto", "shared", "s3", "bundle"],
+        "auto",
+        help="""How files reach a pod: over a shared volume, through an object store
+        (`c.ObjectStore`), or in a bundle with the results copied back through the log. `auto`
+        takes the first of these that there is.""",
+    ).tag(config=True)
+    node_selector = Dict(help="Labels that every node must have.").tag(config=True)
+    tolerations = List(Dict(), help="Tolerations of every pod, as in a manifest.").tag(config=True)
+    labels = Dict(help="Labels of every Job and pod, such as a queue's.").tag(config=True)
+    annotations = Dict(help="Annotations of every Job and pod.").tag(config=True)
+    pod_security = Dict(
+        help="Replaces parts of the pods' security context, which is a restricted one."
+    ).tag(config=True)
+    container_security = Dict(
+        help="Replaces parts of the containers' security context, which is a restricted one."
+    ).tag(config=True)
+    gpu_profiles = Dict(
+        {"nvidia.com/gpu": {"type_label": "nvidia.com/gpu.product"}},
+        help="""How this cluster counts GPUs, by the resource name that documents use:
+        {"type_label": label of nodes, "requests": {resource: amount for one GPU},
+        "shareable": whether fractions can be had}.""",
+    ).tag(config=True)
+    grace = Int(30, min=1, help="Seconds a step has to end after it is asked to.").tag(config=True)
+    ttl = Int(3600, min=0, help="Seconds for which an ended Job stays in the cluster.").tag(
+        config=True
+    )
+    patience = Int(
+        120,
+        min=0,
+        help="""Seconds that a step waits for something that does not mend by itself, such as
+        an image that does not exist, before it fails.""",
+    ).tag(config=True)
+    carry_limit = Int(
+        8_000_000,
+        min=100_000,
+        help="Bytes that may be copied back through a log; the nodes keep about 10 MB of each.",
+    ).tag(config=True)
+    max_pods = Int(100, min=1, help="Steps that are in the cluster at the same time.").tag(
+        config=True
+    )
+
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
         require_configuration(self.config_file)
@@ -79,16 +166,16 @@ class KubernetesRuntime(ConfiguredRuntime):
     async def check(self, plan: Plan) -> list[Problem]:
         try:
             opened = await self._aside("looking", self._open)
-            return await self._aside("looking", check_plan, opened.cluster, plan)
+            return await self._aside("looking", check_plan, opened.cluster, opened.transfers, plan)
         except ConvectError as error:
             said = error
-        except (ApiError, Unreachable) as error:
+        except (ApiError, ClusterUnreachable) as error:
             said = self._refusal(error, "look at it")
         return [Problem("error", said.code, said.sentence, hint=said.hint)]
 
     def admit(self, attempt: Attempt) -> str | None:
         if attempt.key not in self._held and len(self._held) >= self.max_pods:
-            return f"Waiting: {self.max_pods} steps are in the cluster already."
+            return f"Waiting: {self.max_pods} steps are already in the cluster."
         self._held.add(attempt.key)
         return None
 
@@ -97,13 +184,13 @@ class KubernetesRuntime(ConfiguredRuntime):
         self._stopped.pop(attempt.key, None)
         if self._opened is None:
             return
-        observer = self._opened.observer
-        observer.forget(attempt.key)
+        self._opened.observer.forget(attempt.key)
         self._cleaning = [future for future in self._cleaning if not future.done()]
-        if has_travelled(attempt) and (attempt.folder / "outputs.json").exists():
-            # All is home: nobody has to fetch anything from its log any more.
+        if without_shared_volume(attempt) and (attempt.folder / "outputs.json").exists():
+            # All is here: nobody has to fetch anything any more.
             with contextlib.suppress(RuntimeError):
-                self._cleaning.append(self._pools["stopping"].submit(observer.clean_up, attempt))
+                done = self._pools["stopping"].submit(_clean_up, self._opened, attempt)
+                self._cleaning.append(done)
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
         given_up = self._stopped.setdefault(attempt.key, asyncio.Event())
@@ -114,26 +201,28 @@ class KubernetesRuntime(ConfiguredRuntime):
             )
 
         try:
-            cluster = (await patiently_do(self._open)).cluster
-            parcel, manifest = await patiently_do(self._prepare, cluster, attempt)
+            opened = await patiently_do(self._open)
+            cluster = opened.cluster
+            prepared, manifest = await patiently_do(self._prepare, opened, attempt)
             job = await patiently_do(make_job, cluster.api, manifest)
-            if parcel.secret is not None:
+            if prepared.secret is not None:
+                secret = manifests.secret(job, prepared.secret)
                 try:
-                    await patiently_do(make_secret, cluster.api, job, parcel.secret)
-                except (ApiError, Unreachable):
+                    await patiently_do(make_secret, cluster.api, secret)
+                except (ApiError, ClusterUnreachable):
                     # Its pod would wait for the Secret for ever.
-                    with contextlib.suppress(ApiError, Unreachable):
+                    with contextlib.suppress(ApiError, ClusterUnreachable):
                         await self._delete(cluster, attempt)
                     raise
-        except (ApiError, Unreachable) as error:
+        except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "create jobs") from error
         cluster.jobs.put(job)
         yield {
             "job": job["metadata"]["name"],
             "namespace": cluster.api.namespace,
             "uid": job["metadata"]["uid"],
-            "way": parcel.way,
-            **({"results": parcel.results} if parcel.results else {}),
+            "way": prepared.way,
+            **({"results": prepared.results} if prepared.results else {}),
         }
 
     async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
@@ -147,7 +236,7 @@ class KubernetesRuntime(ConfiguredRuntime):
                 self._unreachable_since = None
                 return opened.observer.observe(attempts)
             trouble = opened.cluster.trouble()
-        except (ApiError, Unreachable, ConvectError) as error:
+        except (ApiError, ClusterUnreachable, ConvectError) as error:
             trouble = (str(error), time.time())
         # It could not be looked at even once.
         why, now = trouble or ("", time.time())
@@ -163,30 +252,20 @@ class KubernetesRuntime(ConfiguredRuntime):
                 with contextlib.suppress(OSError):
                     write_stop(attempt.folder, "cancelled", "Stopped.")
             await self._delete(cluster, attempt)
-        except (ApiError, Unreachable) as error:
+        except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "delete jobs") from error
-
-    async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
-        try:
-            with open_regular(attempt.folder / "log.txt") as file:
-                file.seek(offset)
-                data = file.read(limit)
-        except OSError:
-            return LogChunk("", offset, complete=False)
-        text = data.decode(errors="ignore")
-        return LogChunk(text, offset + len(text.encode()), complete=False)
 
     async def top(self) -> dict[str, Json] | None:
         try:
             return await self._aside("looking", self._overview)
-        except (ApiError, Unreachable) as error:
+        except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "be looked at") from None
 
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         api = Api(connect(self.context, self.config_file, self.namespace))
         try:
             pod = running_pod(api, job_of(attempt))
-        except (ApiError, Unreachable) as error:
+        except (ApiError, ClusterUnreachable) as error:
             raise as_convect_error(error, "look at pods", api.namespace) from None
         return run_in_pod(api, pod, folder_in_pod(attempt), command)
 
@@ -207,36 +286,40 @@ class KubernetesRuntime(ConfiguredRuntime):
         with self._opening:
             if self._opened is None:
                 api = Api(connect(self.context, self.config_file, self.namespace))
-                cluster = Cluster(api, self.make_site(api), self._tell, self.health)
-                observer = Observer(cluster, self.patience, self._tell, self.health)
-                self._opened = Opened(cluster, observer)
+                cluster = Cluster(api, self._pod_defaults(api), self._tell, self.health)
+                store = ObjectStore(parent=self)
+                shared = cluster.defaults.shared_volumes
+                transfers = Transfers(cast("Wanted", self.files), shared, store, self.carry_limit)
+                observer = Observer(cluster, transfers, self.patience, self._tell, self.health)
+                self._opened = Opened(cluster, transfers, observer)
             return self._opened
 
-    def _refusal(self, error: ApiError | Unreachable, doing: str) -> ConvectError:
+    def _refusal(self, error: ApiError | ClusterUnreachable, doing: str) -> ConvectError:
         namespace = self._opened.cluster.api.namespace if self._opened else self.namespace
         return as_convect_error(error, doing, namespace or "default")
 
     def _tell(self) -> None:
         self.changed()
 
-    def _prepare(self, cluster: Cluster, attempt: Attempt) -> tuple[Parcel, Manifest]:
+    def _prepare(self, opened: Opened, attempt: Attempt) -> tuple[Prepared, Manifest]:
         """What goes to the cluster, and the Job that is made there."""
-        step, site = attempt.step, cluster.site
-        way = choose_way(attempt, site, self.files)
-        make = components.make_parcel if step.kind == "component" else make_parcel
-        parcel = make(attempt, site, way, job_of(attempt), self.carry_limit)
+        step, cluster = attempt.step, opened.cluster
+        defaults = cluster.defaults
+        transfer = opened.transfers.choose(paths_of(attempt))
+        make = components.prepare if step.kind == "component" else prepare
+        prepared = make(attempt, defaults, transfer, job_of(attempt))
         manifest = manifests.job(
             attempt.run,
             step,
             attempt.number,
-            site,
-            parcel.delivery,
-            gpu_types(step, site, cluster.capacity()) if step.resources.gpu else [],
-            suspended=cluster.has_queue({**site.labels, **step.kubernetes.labels}),
+            defaults,
+            prepared.content,
+            gpu_types(step, defaults, cluster.capacity()) if step.resources.gpu else [],
+            suspended=cluster.has_queue({**defaults.labels, **step.kubernetes.labels}),
         )
         with contextlib.suppress(OSError):
             write_manifest(attempt.folder, manifest)
-        return parcel, manifest
+        return prepared, manifest
 
     async def _delete(self, cluster: Cluster, attempt: Attempt) -> None:
         name = job_of(attempt)
@@ -247,4 +330,57 @@ class KubernetesRuntime(ConfiguredRuntime):
     def _overview(self) -> dict[str, Json]:
         cluster = self._open().cluster
         own = cluster.pods.now()[0].values() if cluster.is_synced(SYNC) else ()
-        return overview(cluster.api.namespace, cluster.capacity(), cluster.site.gpus, own)
+        return overview(cluster.api.namespace, cluster.capacity(), cluster.defaults.gpus, own)
+
+    def _pod_defaults(self, api: Api) -> PodDefaults:
+        """Look at our own pod, if we are in one, and put together what every pod gets."""
+        pod = find_own_pod(api)
+        own = None if pod is None else _own(api, pod)
+        shared = (*map(volume_from_config, self.volumes), *(own.shared_volumes if own else ()))
+        if self.files in ("s3", "bundle"):
+            shared = ()
+        return PodDefaults(
+            namespace=api.namespace,
+            image=self.image or (own.image if own else ""),
+            pull_policy=self.pull_policy or None,
+            pull_secrets=(*self.pull_secrets, *(own.pull_secrets if own else ())),
+            shared_volumes=shared,
+            tolerations=(*self.tolerations, *(own.tolerations if own else ())),
+            node_selector=self.node_selector,
+            labels=self.labels,
+            annotations=self.annotations,
+            pod_security={**_user(bool(shared), own), **self.pod_security},
+            container_security={**RESTRICTED_CONTAINER, **self.container_security},
+            gpus=self._gpus(),
+            grace=self.grace,
+            ttl=self.ttl,
+            notes=own.notes if own else (),
+        )
+
+    def _gpus(self) -> dict[str, GpuProfile]:
+        return {name: profile_from_config(name, item) for name, item in self.gpu_profiles.items()}
+
+
+def _clean_up(opened: Opened, attempt: Attempt) -> None:
+    opened.observer.clean_up(attempt)
+    with contextlib.suppress(ConvectError):
+        opened.transfers.of(way_of(attempt)).forget(attempt)
+
+
+def _own(api: Api, pod: Object) -> OwnPod:
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text()
+    except OSError:
+        mounts = ""
+    return inherit_from(pod, own_container(pod, mounts), access_modes(api, pod))
+
+
+def _user(shared: bool, own: OwnPod | None) -> dict[str, Json]:
+    """Restricted; and where files are shared, as the user whose files they are."""
+    context: dict[str, Json] = {**RESTRICTED_POD, **(own.pod_security if own else {})}
+    user = os.geteuid()
+    if shared and (user != 0 or own is not None):
+        context |= {"runAsUser": user, "runAsGroup": os.getegid()}
+    if context.get("runAsUser") == 0:
+        context["runAsNonRoot"] = False
+    return context

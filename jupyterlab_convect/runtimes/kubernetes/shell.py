@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...errors import Refused
-from ...runner import entering
-from ...runner.entering import NOT_FOUND
+from ...runner import enter_step
+from ...runner.enter_step import NOT_FOUND
 from .api import Api
 from .objects import STEP
 
@@ -33,7 +33,7 @@ WRONG_WORDS = ("executable file not found", "no such file or directory")
 
 def run_in_pod(api: Api, pod: str, folder: str, command: Sequence[str]) -> int:
     """Run it, or a shell, where the step works, or else in the folder; the exit code."""
-    code = f"{inspect.getsource(entering)}\nmain()"
+    code = f"{inspect.getsource(enter_step)}\nmain()"
     try:
         ended = _execute(api, pod, ("/bin/sh", "-c", SHELL, code, folder, *command))
     except Refused:
@@ -57,7 +57,7 @@ def _execute(api: Api, pod: str, command: Sequence[str]) -> int:
         "stderr": not terminal,
         "tty": terminal,
     }
-    url = api.url(f"{api.place('pods', pod)}/exec", query).replace("http", "ws", 1)
+    url = api.url(f"{api.path('pods', pod)}/exec", query).replace("http", "ws", 1)
     headers = {**api.headers(), "sec-websocket-protocol": "v4.channel.k8s.io"}
     open_socket: Any = ws_client.create_websocket
     try:

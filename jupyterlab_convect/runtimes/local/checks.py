@@ -9,16 +9,15 @@ from pathlib import PurePath
 from ...pipeline.plan import Kubernetes, Plan, Resources, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
-from ...runner.kernelspecs import KernelSpec, installed, known, resolved
+from ...runner.kernels import KernelSpec, installed, known, resolved
 from ...runner.limits import can_limit
-from .ledger import Capacity, Need, too_much
-from .machine import GpuDevice
-from .secret_values import explain_missing, look_up
+from ...secret_values import explain_missing, look_up
+from .machine import GpuDevice, MachineCapacity, Requirements, too_much
 
 PROGRAMS = {".r": "Rscript", ".sh": "bash"}
 
 
-def check_plan(plan: Plan, capacity: Capacity, gpus: tuple[GpuDevice, ...]) -> list[Problem]:
+def check_plan(plan: Plan, capacity: MachineCapacity, gpus: tuple[GpuDevice, ...]) -> list[Problem]:
     specs = installed()
     return [
         problem
@@ -27,19 +26,22 @@ def check_plan(plan: Plan, capacity: Capacity, gpus: tuple[GpuDevice, ...]) -> l
             _programs(step, specs),
             _resources(step, capacity, gpus),
             _secrets(step),
+            _distributed(step),
             _ignored(step),
         )
         for problem in part
     ]
 
 
-def need_of(resources: Resources, capacity: Capacity) -> Need:
-    """What a step holds while it runs. One that asks for nothing counts as one CPU."""
+def need_of(step: Step, capacity: MachineCapacity) -> Requirements:
+    """What a step holds while it runs. One that asks for nothing counts as one CPU per process."""
+    resources, how = step.resources, step.distributed
+    count = 1 if how is None else capacity.cpu if how.processes == "cpu" else how.processes
     cpu = resources.cpu and (resources.cpu.request or resources.cpu.limit)
     memory = resources.memory and (resources.memory.request or resources.memory.limit)
     gpu = resources.gpu.count if resources.gpu and capacity.gpus else 0.0
-    return Need(
-        cpu=float(quantity(cpu)) if cpu else min(1.0, capacity.cpu),
+    return Requirements(
+        cpu=float(quantity(cpu)) if cpu else min(float(count), capacity.cpu),
         memory=float(quantity(memory)) if memory else 0.0,
         gpu=gpu,
     )
@@ -78,8 +80,10 @@ def _programs(step: Step, specs: dict[str, KernelSpec]) -> Iterator[Problem]:
         )
 
 
-def _resources(step: Step, capacity: Capacity, gpus: tuple[GpuDevice, ...]) -> Iterator[Problem]:
-    never = too_much(need_of(step.resources, capacity), capacity)
+def _resources(
+    step: Step, capacity: MachineCapacity, gpus: tuple[GpuDevice, ...]
+) -> Iterator[Problem]:
+    never = too_much(need_of(step, capacity), capacity)
     if never is not None:
         yield Problem(
             "error",
@@ -123,6 +127,29 @@ def _secrets(step: Step) -> Iterator[Problem]:
             yield Problem(
                 "error", "missing-secret", sentence, node=step.id, path=("secrets",), hint=hint
             )
+
+
+def _distributed(step: Step) -> Iterator[Problem]:
+    how = step.distributed
+    if how is None:
+        return
+    if how.nodes > 1:
+        yield Problem(
+            "error",
+            "one-node",
+            f"{step.name} asks for {how.nodes} nodes, but this machine is only one.",
+            node=step.id,
+            path=("distributed", "nodes"),
+            hint="Ask for one node with more processes.",
+        )
+    if how.launcher == "mpi" and shutil.which("mpirun", path=step.env.get("PATH")) is None:
+        yield Problem(
+            "error",
+            "missing-program",
+            f"{step.name} needs mpirun, which is not installed here.",
+            node=step.id,
+            path=("distributed", "launcher"),
+        )
 
 
 def _ignored(step: Step) -> Iterator[Problem]:

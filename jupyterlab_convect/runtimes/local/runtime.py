@@ -18,29 +18,28 @@ from typing import Any
 
 from traitlets import Bool, Dict, Float, Integer, List, Unicode
 
-from ...errors import Refused
+from ...errors import ConvectError, Refused
 from ...pipeline.plan import Json, Plan, Step
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
-from ...run_files import append_to, open_regular, read_regular, write_whole
-from ...runner import entering
-from ...runner.forked import describes, own_launch
-from ...runner.identity import identify, is_alive, is_here, send_signal
-from ...runner.kernelspecs import find
+from ...runner import enter_step
+from ...runner.forked_kernel import describes
+from ...runner.kernels import find
 from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
-from ...runner.turns import waits_for
+from ...runner.processes import identify, is_alive, is_here, send_signal
+from ...runner.shared_folder import waits_for
+from ...runs.attempts import read_outcome
 from ...runs.model import ENDED
-from ..base import Attempt, Feature, LogChunk, StepRuntime, StepStatus
+from ...safe_files import append_to, read_regular, write_whole
+from ...secret_values import environment, without_secrets
+from ..base import Attempt, Feature, StepRuntime, StepStatus
 from ..progress import Progresses
-from . import machine
+from . import fork_start, machine
 from .checks import check_plan, cpu_limit, memory_limit, need_of
-from .ledger import Capacity, Ledger
-from .machine import GpuDevice
-from .overview import overview
-from .processes import end_attempt, remove_leftovers
-from .secret_values import environment, without_secrets
-from .warm import WarmProcess
+from .fork_client import ForkClient
+from .machine import GpuDevice, MachineCapacity, Reservations, overview
+from .step_processes import end_attempt, remove_leftovers
 
 FORCE_AFTER = 5.0
 SHARING = "Recording what steps use of this machine"
@@ -48,7 +47,7 @@ SHARING = "Recording what steps use of this machine"
 
 
 class LocalRuntime(StepRuntime):
-    """Runs each step in a process of its own that goes on when the server ends."""
+    """Runs each step in a process of its own, which outlives the server."""
 
     name = "local"
     display_name = "This machine"
@@ -59,6 +58,7 @@ class LocalRuntime(StepRuntime):
             Feature.GPU,
             Feature.SECRETS,
             Feature.ISOLATION,
+            Feature.DISTRIBUTED,
             Feature.SHELL,
         )
     )
@@ -78,13 +78,13 @@ class LocalRuntime(StepRuntime):
         asks for none finds the variable as it was.""",
     ).tag(config=True)
     spare_kernels = Integer(
-        2,
+        fork_start.SPARES,
         min=0,
         help="""Kernels kept ready by a warm process, so that a run starts in tens of
         milliseconds; 0 turns the warm process off.""",
     ).tag(config=True)
     idle_timeout = Float(
-        600.0, help="Seconds without a run until the warm process gives its memory back."
+        fork_start.IDLE, help="Seconds without a run until the warm process gives its memory back."
     ).tag(config=True)
     stop_grace = Float(5.0, help="Seconds a step has to end by itself when it is stopped.").tag(
         config=True
@@ -107,7 +107,7 @@ class LocalRuntime(StepRuntime):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._warm: dict[str, WarmProcess] = {}
+        self._warm: dict[str, ForkClient] = {}
         self._watched: dict[int, Callable[[], None]] = {}
         """What takes a watch off again, by the process, or the descriptor below zero."""
         self._progress = Progresses()
@@ -117,12 +117,12 @@ class LocalRuntime(StepRuntime):
         return await asyncio.to_thread(lambda: check_plan(plan, self.capacity, self.devices))
 
     async def top(self) -> dict[str, Json] | None:
-        used = await asyncio.to_thread(self.ledger.used)
+        used = await asyncio.to_thread(self.reservations.used)
         return overview(self.capacity, self.devices, list(used.values()))
 
     def warm_up(self) -> None:
         """Have the warm processes ready for the next step; costs nothing when they are."""
-        for launch in (None, own_launch()):
+        for launch in (None, fork_start.own_launch()):
             if warm := self._warm_process(launch):
                 warm.warm_up()
 
@@ -133,33 +133,35 @@ class LocalRuntime(StepRuntime):
         return machine.gpus()
 
     @functools.cached_property
-    def capacity(self) -> Capacity:
-        return Capacity(
+    def capacity(self) -> MachineCapacity:
+        return MachineCapacity(
             cpu=self.cpus or machine.cpus(),
             memory=float(quantity(self.memory)) if self.memory else float(machine.memory()),
             gpus=tuple(device.id for device in self.devices),
         )
 
     @functools.cached_property
-    def ledger(self) -> Ledger:
-        return Ledger()
+    def reservations(self) -> Reservations:
+        return Reservations()
 
     def admit(self, attempt: Attempt) -> str | None:
-        need = need_of(attempt.step.resources, self.capacity)
+        need = need_of(attempt.step, self.capacity)
         found = _identity(attempt)
         runs = found is not None and is_alive(found)
         holder = found if runs and found is not None else identify(os.getpid())
         about = {"run": attempt.run, "step": attempt.step.id, "name": attempt.step.name}
-        room = self.ledger.take(_key(attempt), need, self.capacity, holder, force=runs, about=about)
+        room = self.reservations.take(
+            _key(attempt), need, self.capacity, holder, force=runs, about=about
+        )
         return room if isinstance(room, str) else None
 
     def release(self, attempt: Attempt) -> None:
-        """What still runs keeps its room: the step goes on when its host lets go of it."""
+        """What still runs keeps its room: the step continues when its host lets go of it."""
         found = _identity(attempt)
         ended = (attempt.folder / "outputs.json").exists()
         if ended or found is None or not is_alive(found):
             with self.health.guard(SHARING):
-                self.ledger.give_back(_key(attempt))
+                self.reservations.give_back(_key(attempt))
         self._progress.forget(attempt.key)
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
@@ -168,7 +170,7 @@ class LocalRuntime(StepRuntime):
         pid = warm or self._start_cold(attempt, env)
         identity = identify(pid)
         with self.health.guard(SHARING):  # Until it can, the room is this process's own.
-            self.ledger.hand_over(_key(attempt), identity)
+            self.reservations.hand_over(_key(attempt), identity)
         self._watch(pid)
         yield identity if keeper is None else {**identity, "keeper": identify(keeper)}
 
@@ -190,20 +192,17 @@ class LocalRuntime(StepRuntime):
         if is_alive(found) or not (attempt.folder / "outputs.json").exists():
             await asyncio.to_thread(end_attempt, attempt.folder, *_keepers(attempt), found)
 
-    async def logs(self, attempt: Attempt, offset: int = 0, limit: int = 1 << 20) -> LogChunk:
-        return await asyncio.to_thread(_read_log, attempt, offset, limit)
-
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         """Where the step works, with its variables, but outside of its process."""
         step = json.loads(read_regular(attempt.folder / "step.json"))
         words = list(command) or [os.environ.get("SHELL") or "/bin/sh"]
         env = {**os.environ, **step["env"]}
         holders = [*_keepers(attempt), *filter(None, [_identity(attempt)])]
-        pid = entering.child_of(int(each["pid"]) for each in holders if is_alive(each))
+        pid = enter_step.child_of(int(each["pid"]) for each in holders if is_alive(each))
         try:
             if pid is None or sys.platform != "linux":
                 return subprocess.call(words, cwd=step["folder"], env=env)
-            return subprocess.call(words, env=env, preexec_fn=lambda: entering.enter(pid))
+            return subprocess.call(words, env=env, preexec_fn=lambda: enter_step.enter(pid))
         except subprocess.SubprocessError:
             raise Refused("The view of the step cannot be entered.", code="no-shell") from None
         except OSError as error:
@@ -215,6 +214,7 @@ class LocalRuntime(StepRuntime):
     async def close(self) -> None:
         await asyncio.gather(*(warm.close() for warm in self._warm.values()))
         self._warm.clear()
+        fork_start.end_unused()
         for forget in list(self._watched.values()):
             forget()
 
@@ -257,7 +257,7 @@ class LocalRuntime(StepRuntime):
             "CONVECT_CPU_LIMIT": str(cpu_limit(step.resources)),
         }
         if step.resources.gpu is not None and step.resources.gpu.count > 0:
-            room = self.ledger.used().get(_key(attempt), {})
+            room = self.reservations.used().get(_key(attempt), {})
             env["CUDA_VISIBLE_DEVICES"] = ",".join(room.get("gpus", {}))
         return env
 
@@ -299,14 +299,14 @@ class LocalRuntime(StepRuntime):
         self._watch(process.pid, process.poll)
         return process.pid
 
-    def _warm_process(self, launch: Mapping[str, Any] | None) -> WarmProcess | None:
-        if not (self.spare_kernels and WarmProcess.supported):
+    def _warm_process(self, launch: Mapping[str, Any] | None) -> ForkClient | None:
+        if not (self.spare_kernels and fork_start.SUPPORTED):
             return None
         key = json.dumps(launch, sort_keys=True)
         if key not in self._warm:
             if not self._warm:
                 remove_leftovers()
-            self._warm[key] = WarmProcess(
+            self._warm[key] = ForkClient(
                 self.log, launch, spares=self.spare_kernels, idle=self.idle_timeout
             )
         return self._warm[key]
@@ -361,12 +361,10 @@ def _keepers(attempt: Attempt) -> list[dict[str, Any]]:
 
 def _outcome(attempt: Attempt) -> StepStatus | None:
     try:
-        data = json.loads(read_regular(attempt.folder / "outputs.json"))
-        return StepStatus(attempt.key, data["state"], data.get("reason"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return StepStatus(attempt.key, "failed", "Its result cannot be read.", str(error))
+        outcome = read_outcome(attempt.folder)
+    except ConvectError as error:
+        return StepStatus(attempt.key, "failed", "Its result cannot be read.", error.sentence)
+    return None if outcome is None else StepStatus(attempt.key, outcome.state, outcome.reason)
 
 
 def _explain_death(attempt: Attempt) -> StepStatus:
@@ -386,7 +384,7 @@ def _explain_death(attempt: Attempt) -> StepStatus:
         return StepStatus(
             attempt.key, "failed", f"It could not begin: its folder cannot be written, {trouble}."
         )
-    return StepStatus(attempt.key, "failed", "The runner ended before it began; see the log.")
+    return StepStatus(attempt.key, "failed", "The runner ended before the step began; see the log.")
 
 
 def _trouble_writing(folder: Path) -> str | None:
@@ -429,29 +427,3 @@ def _launch_of(attempt: Attempt) -> dict[str, Any] | None:
         return describes(find(name))
     except (OSError, ValueError, KeyError, TypeError, StepFailed):
         return None  # the runner finds the same, and says so
-
-
-def _read_log(attempt: Attempt, offset: int, limit: int) -> LogChunk:
-    ended = (attempt.folder / "outputs.json").exists()
-    try:
-        with open_regular(attempt.folder / "log.txt") as file:
-            file.seek(offset)
-            data = file.read(limit)
-            more = bool(file.read(1))
-    except FileNotFoundError:
-        return LogChunk("", offset, ended)
-    if more or not ended:
-        data = data[: _whole_characters(data)]
-    return LogChunk(data.decode(errors="replace"), offset + len(data), ended and not more)
-
-
-def _whole_characters(data: bytes) -> int:
-    """Bytes up to the last whole character of UTF-8."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte < 0x80:
-            return len(data)
-        if byte >= 0xC0:
-            length = 2 + (byte >= 0xE0) + (byte >= 0xF0)
-            return len(data) if back >= length else len(data) - back
-    return len(data)

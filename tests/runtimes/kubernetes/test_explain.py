@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jupyterlab_convect.runtimes.kubernetes.explain import explain, explain_gone
-from jupyterlab_convect.runtimes.kubernetes.queues import Place, places_of
+from jupyterlab_convect.pipeline.plan import Plan, Step
+from jupyterlab_convect.runtimes.base import Attempt
+from jupyterlab_convect.runtimes.kubernetes.explain import explain, explain_gone, missing_secret
+from jupyterlab_convect.runtimes.kubernetes.fit import QueuePosition, positions_of
+from jupyterlab_convect.runtimes.kubernetes.jobs import job_of
+from jupyterlab_convect.runtimes.kubernetes.objects import Diagnosis
+from jupyterlab_convect.runtimes.kubernetes.observer import patience_with
 
 JOB: Any = {"metadata": {"name": "j", "uid": "1", "labels": {}}, "spec": {}, "status": {}}
 
@@ -145,7 +151,7 @@ def test_a_pod_in_words(seen: Any, state: str, words: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "reason", "hopeless"),
+    ("words", "reason", "permanent"),
     [
         (
             'pods "x" is forbidden: exceeded quota: team, requested: requests.nvidia.com/gpu=2, '
@@ -161,7 +167,7 @@ def test_a_pod_in_words(seen: Any, state: str, words: str | None) -> None:
         ),
         (
             "failed quota: team: must specify limits.cpu for: step; limits.memory for: step",
-            "The quota team wants every pod to have a CPU limit",
+            "The quota team requires every pod to set a CPU limit",
             True,
         ),
         (
@@ -181,12 +187,12 @@ def test_a_pod_in_words(seen: Any, state: str, words: str | None) -> None:
         ),
     ],
 )
-def test_a_pod_that_may_not_be_made(words: str, reason: str, hopeless: bool) -> None:
+def test_a_pod_that_may_not_be_made(words: str, reason: str, permanent: bool) -> None:
     old = event("FailedCreate", "something else", "2026-11-16T07:00:00Z")
     found = explain(JOB, None, [old, event("FailedCreate", words)])
     assert found.state == "queued"
     assert reason in str(found.reason)
-    assert found.hopeless is hopeless
+    assert found.permanent is permanent
     assert found.detail == words
 
 
@@ -245,7 +251,7 @@ LACK = (
 
 
 def test_a_place_in_a_queue() -> None:
-    places = places_of(
+    positions = positions_of(
         [
             workload("w3", "third", QuotaReserved=LACK),
             workload("w1", "first", QuotaReserved=LACK),
@@ -253,7 +259,7 @@ def test_a_place_in_a_queue() -> None:
             workload("w4", "urgent", 9),
         ]
     )
-    assert {job: place.number for job, place in places.items()} == {
+    assert {job: place.number for job, place in positions.items()} == {
         "urgent": 1,
         "first": 2,
         "third": 3,
@@ -262,8 +268,24 @@ def test_a_place_in_a_queue() -> None:
         "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"}, "uid": "third"},
         "spec": {"suspend": True},
     }
-    found = explain(job, None, place=places["third"])
+    found = explain(job, None, position=positions["third"])
     assert (found.state, found.detail) == ("queued", LACK)
     assert found.reason == "Waiting in the queue team: 2 before it, and the queue lacks 2 GPUs."
-    assert explain(job, None, place=Place(1)).reason == "Waiting in the queue team: it is next."
+    assert (
+        explain(job, None, position=QueuePosition(1)).reason
+        == "Waiting in the queue team: it is next."
+    )
     assert explain(job, None).reason == "Waiting in the queue team."
+
+
+def test_a_pod_may_be_quicker_than_the_secret_that_is_made_for_it(tmp_path: Path) -> None:
+    step, run = Step("a", "script", "a"), "20261117-050000000-abcdef"
+    plan = Plan("p", (step,))
+    attempt = Attempt(run, step, 1, tmp_path, root=tmp_path, plan=plan, runs=tmp_path)
+    own, other = (
+        Diagnosis("starting", missing_secret(name), None, permanent=True)
+        for name in (job_of(attempt), "s3")
+    )
+    assert patience_with(attempt, own, 2.0) == 300.0
+    assert patience_with(attempt, own, 600.0) == 600.0
+    assert patience_with(attempt, other, 2.0) == 2.0

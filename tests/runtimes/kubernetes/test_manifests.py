@@ -18,17 +18,17 @@ from jupyterlab_convect.pipeline.plan import (
     Toleration,
     Volume,
 )
-from jupyterlab_convect.runtimes.kubernetes.manifests import Delivery, Escort, job, secret
-from jupyterlab_convect.runtimes.kubernetes.site import (
+from jupyterlab_convect.runtimes.kubernetes.manifests import FileContainers, PodContent, job, secret
+from jupyterlab_convect.runtimes.kubernetes.pod_defaults import (
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
-    Share,
-    Site,
+    PodDefaults,
     profile_from_config,
 )
+from jupyterlab_convect.transfer.base import Mounts, SharedVolume
 
 RUN = "20261116-074512123-a1b2c3"
-SITE = Site(
+DEFAULTS = PodDefaults(
     "team",
     image="python:3",
     pod_security=RESTRICTED_POD,
@@ -47,15 +47,19 @@ SITE = Site(
     },
 )
 STEP = Step("train", "notebook", "train", path="train.ipynb")
-DELIVERY = Delivery(("python3", "/runs/.runner/1.pyz", "/runs/x"))
+CONTENT = PodContent(("python3", "/runs/.runner/1.pyz", "/runs/x"))
 
 
-def pod(step: Step = STEP, site: Site = SITE, delivery: Delivery = DELIVERY, **more: Any) -> Any:
-    return job(RUN, step, 1, site, delivery, **more)["spec"]["template"]["spec"]
+def pod(
+    step: Step = STEP, defaults: PodDefaults = DEFAULTS, content: PodContent = CONTENT, **more: Any
+) -> Any:
+    return job(RUN, step, 1, defaults, content, **more)["spec"]["template"]["spec"]
 
 
-def container(step: Step = STEP, site: Site = SITE, delivery: Delivery = DELIVERY) -> Any:
-    return pod(step, site, delivery)["containers"][0]
+def container(
+    step: Step = STEP, defaults: PodDefaults = DEFAULTS, content: PodContent = CONTENT
+) -> Any:
+    return pod(step, defaults, content)["containers"][0]
 
 
 def test_the_whole_of_a_plain_job() -> None:
@@ -68,7 +72,7 @@ def test_the_whole_of_a_plain_job() -> None:
         },
         "annotations": {"jupyterlab-convect.dev/name": f"{RUN} train 1"},
     }
-    assert job(RUN, STEP, 1, SITE, DELIVERY) == {
+    assert job(RUN, STEP, 1, DEFAULTS, CONTENT) == {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": f"train-{RUN}-1", **metadata},
@@ -169,7 +173,7 @@ def test_what_cannot_be_honoured_is_refused(gpu: Gpu, code: str) -> None:
 
 def test_a_step_without_an_image_is_refused() -> None:
     with pytest.raises(Refused, match="has no image"):
-        pod(site=replace(SITE, image=""))
+        pod(defaults=replace(DEFAULTS, image=""))
 
 
 def test_secrets_are_references_and_named_for_the_mask() -> None:
@@ -182,9 +186,9 @@ def test_secrets_are_references_and_named_for_the_mask() -> None:
 
 
 def test_volumes_of_the_step_and_of_the_place() -> None:
-    share = Share("/home/ana", {"persistentVolumeClaim": {"claimName": "homes"}}, "ana")
+    volume = SharedVolume("/home/ana", {"persistentVolumeClaim": {"claimName": "homes"}}, "ana")
     step = replace(STEP, volumes=(Volume("data", "/data", "sets", True), Volume("homes", "/all")))
-    spec = pod(step, delivery=replace(DELIVERY, shares=(share,)))
+    spec = pod(step, content=replace(CONTENT, mounts=Mounts((volume,))))
     assert spec["volumes"] == [
         {"name": "v0", "persistentVolumeClaim": {"claimName": "homes"}},
         {"name": "v1", "persistentVolumeClaim": {"claimName": "data"}},
@@ -197,8 +201,8 @@ def test_volumes_of_the_step_and_of_the_place() -> None:
 
 
 def test_a_volume_that_is_bound_to_a_node_pins_the_pod() -> None:
-    share = Share("/home", {"persistentVolumeClaim": {"claimName": "home"}}, node="n7")
-    required = pod(delivery=replace(DELIVERY, shares=(share,)))["affinity"]["nodeAffinity"]
+    volume = SharedVolume("/home", {"persistentVolumeClaim": {"claimName": "home"}}, node="n7")
+    required = pod(content=replace(CONTENT, mounts=Mounts((volume,))))["affinity"]["nodeAffinity"]
     assert required["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] == [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n7"]}]}
     ]
@@ -218,9 +222,11 @@ def test_details_of_the_pod() -> None:
         service_account="trainer",
         pull_secrets=("mine", "all"),
     )
-    site = replace(SITE, pull_secrets=("all",), node_selector={"zone": "z"}, labels={"org": "o"})
+    defaults = replace(
+        DEFAULTS, pull_secrets=("all",), node_selector={"zone": "z"}, labels={"org": "o"}
+    )
     step = replace(STEP, kubernetes=wanted, pull_policy="Always", image="x:1")
-    made = job(RUN, step, 1, site, DELIVERY)
+    made = job(RUN, step, 1, defaults, CONTENT)
     spec = made["spec"]["template"]["spec"]
     assert spec["nodeSelector"] == {"zone": "z", "pool": "gpu"}
     assert spec["tolerations"] == [
@@ -248,7 +254,9 @@ def test_a_bundle_is_a_secret_that_goes_with_its_job() -> None:
         "labels": {"app.kubernetes.io/managed-by": "jupyterlab-convect"},
         "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "u-1"}],
     }
-    spec = pod(delivery=replace(DELIVERY, secret="a", scratch=("/convect",)))
+    spec = pod(
+        content=replace(CONTENT, secret="a", mounts=Mounts(scratch=("/convect",), inbox=True))
+    )
     assert spec["volumes"] == [
         {"name": "inbox", "secret": {"secretName": "a"}},
         {"name": "scratch0", "emptyDir": {}},
@@ -256,11 +264,11 @@ def test_a_bundle_is_a_secret_that_goes_with_its_job() -> None:
 
 
 COMPONENT = Step("count", "component", "Count", timeout=1.5)
-PART = Delivery(("sh", "-c"), ("$(HOME) $x",), image="alpine", env={"A": "$(B)"})
+PART = PodContent(("sh", "-c"), ("$(HOME) $x",), image="alpine", env={"A": "$(B)"})
 
 
 def test_a_component_is_its_own_container() -> None:
-    spec = pod(COMPONENT, delivery=PART)
+    spec = pod(COMPONENT, content=PART)
     (made,) = spec["containers"]
     assert (made["image"], made["command"], made["args"]) == (
         "alpine",
@@ -270,28 +278,28 @@ def test_a_component_is_its_own_container() -> None:
     assert made["env"] == [{"name": "A", "value": "$$(B)"}]
     assert spec["securityContext"]["runAsUser"] == 1000
     assert spec["activeDeadlineSeconds"] == 902
-    assert "command" not in container(COMPONENT, delivery=replace(PART, command=()))
-    assert container(replace(COMPONENT, image="mine"), delivery=PART)["image"] == "mine"
+    assert "command" not in container(COMPONENT, content=replace(PART, command=()))
+    assert container(replace(COMPONENT, image="mine"), content=PART)["image"] == "mine"
     assert "activeDeadlineSeconds" not in pod()
 
 
-def test_a_path_of_the_image_is_a_file_of_a_share() -> None:
-    share = Share("/home/ana", {"persistentVolumeClaim": {"claimName": "homes"}}, "ana")
-    delivery = replace(PART, shares=(share,), binds={"/out.txt": "/home/ana/runs/x"})
-    made = container(COMPONENT, delivery=delivery)["volumeMounts"][-1]
+def test_a_path_of_the_image_is_a_file_of_a_volume() -> None:
+    volume = SharedVolume("/home/ana", {"persistentVolumeClaim": {"claimName": "homes"}}, "ana")
+    content = replace(PART, mounts=Mounts((volume,)), binds={"/out.txt": "/home/ana/runs/x"})
+    made = container(COMPONENT, content=content)["volumeMounts"][-1]
     assert made == {"name": "v0", "mountPath": "/out.txt", "subPath": "ana/runs/x"}
 
 
-def test_a_component_without_a_volume_has_an_escort() -> None:
-    delivery = replace(
+def test_a_component_without_a_volume_has_file_containers() -> None:
+    content = replace(
         PART,
         binds={"/tmp/inputs": "/convect/inputs"},
         secret="s",
-        scratch=("/convect",),
-        escort=Escort(("python3", "before"), ("python3", "after")),
+        mounts=Mounts(scratch=("/convect",), inbox=True),
+        file_containers=FileContainers(("python3", "before"), ("python3", "after")),
     )
     step = replace(COMPONENT, resources=Resources(cpu=Amount("1"), gpu=Gpu(1)))
-    spec = pod(step, delivery=delivery)
+    spec = pod(step, content=content)
     before, own = spec["initContainers"]
     (after,) = spec["containers"]
     assert [item["image"] for item in (before, own, after)] == ["python:3", "alpine", "python:3"]
@@ -302,4 +310,4 @@ def test_a_component_without_a_volume_has_an_escort() -> None:
     assert before["resources"] == after["resources"] == {"requests": {"cpu": "1"}}
     assert all(item["securityContext"] == RESTRICTED_CONTAINER for item in (before, own, after))
     with pytest.raises(Refused, match="needs an image with Python"):
-        pod(step, replace(SITE, image=""), delivery)
+        pod(step, replace(DEFAULTS, image=""), content)

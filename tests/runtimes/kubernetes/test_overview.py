@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jupyterlab_convect.routes import schema
+from jupyterlab_convect.routes import requests
 from jupyterlab_convect.runtimes.kubernetes.cluster import Capacity
-from jupyterlab_convect.runtimes.kubernetes.fit import nodes_of, quotas_of
+from jupyterlab_convect.runtimes.kubernetes.fit import Queue, Queues, nodes_of, quotas_of
 from jupyterlab_convect.runtimes.kubernetes.overview import overview
-from jupyterlab_convect.runtimes.kubernetes.queues import Line, Queue
-from jupyterlab_convect.runtimes.kubernetes.site import profile_from_config
+from jupyterlab_convect.runtimes.kubernetes.pod_defaults import profile_from_config
 
 PROFILES = {
     "nvidia.com/gpu": profile_from_config(
@@ -40,7 +39,7 @@ def pod(name: str, place: str, gpus: int, labels: Any = None) -> Any:
 def answer(capacity: Capacity, own: Any = ()) -> Any:
     """The overview, which has to be as the REST description has it."""
     found = overview("team", capacity, PROFILES, own)
-    schema.check(found, "Overview")
+    requests.check_body(found, "Overview")
     return found
 
 
@@ -52,8 +51,8 @@ def test_what_there_is_what_is_free_and_who_holds_it() -> None:
         "spec": {},
         "status": {"hard": {"requests.nvidia.com/gpu": "8"}, "used": {}},
     }
-    line = Line((Queue("team-a", 2, 1),), {})
-    found = answer(Capacity(nodes_of(nodes, pods), quotas_of([quota]), pods, line, 0.0))
+    queues = Queues((Queue("team-a", 2, 1),), {})
+    found = answer(Capacity(nodes_of(nodes, pods), quotas_of([quota]), pods, queues, 0.0))
     assert found["gpus"][0] == {
         "resource": "nvidia.com/gpu",
         "type": "A100",

@@ -15,16 +15,16 @@ from waiting import eventually, until
 
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.errors import ConvectError
-from jupyterlab_convect.pipeline.plan import Step
+from jupyterlab_convect.pipeline.plan import Plan, Step
+from jupyterlab_convect.runs.attempts import INTERRUPTED, judge
 from jupyterlab_convect.runtimes.base import Attempt
 from jupyterlab_convect.runtimes.kubernetes import api as api_module
 from jupyterlab_convect.runtimes.kubernetes import observer
 from jupyterlab_convect.runtimes.kubernetes.api import Api
-from jupyterlab_convect.runtimes.kubernetes.follower import Follower
-from jupyterlab_convect.runtimes.kubernetes.homecoming import PlainLog
-from jupyterlab_convect.runtimes.kubernetes.jobs import job_of
-from jupyterlab_convect.runtimes.kubernetes.names import labels_of
+from jupyterlab_convect.runtimes.kubernetes.jobs import job_of, labels_of
+from jupyterlab_convect.runtimes.kubernetes.log_follower import LogFollower, PlainLog
 from jupyterlab_convect.runtimes.kubernetes.reflector import Reflector
+from jupyterlab_convect.transfer.shared_volume import write_stop
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +182,7 @@ def test_a_log_that_cannot_be_kept_is_read_again(server: Any, api: Api, tmp_path
 
     health = Health()
     path = tmp_path / "log.txt"
-    follower = Follower(api, "p", "step", lambda: Log(path), lambda: True, lambda: None, health)
+    follower = LogFollower(api, "p", "step", lambda: Log(path), lambda: True, lambda: None, health)
     follower.start()
     until(lambda: follower.done)
     assert path.read_text() == "one\ntwo\n"
@@ -195,11 +195,9 @@ def attempt(folder: Path, name: str = "a", handle: Any = None, **how: Any) -> At
     spec = {"source": None, "folder": str(folder), "inputs": [], "parameters": {}, "env": {},
             "command": [], "outputs": [], **how.pop("spec", {})}  # fmt: skip
     (folder / "step.json").write_text(json.dumps(spec))
-    plan = {"name": "p", "steps": []}
-    run = {"request": {"root": str(folder)}, "plan": plan}
-    (folder.parents[2] / "run.json").write_text(json.dumps(run))
-    kind = how.pop("kind", "command")
-    return Attempt(name, Step(name, kind, name, **how), 1, folder, handle)
+    step = Step(name, how.pop("kind", "command"), name, **how)
+    about = {"root": folder, "plan": Plan("p", (step,)), "runs": folder.parents[3]}
+    return Attempt(name, step, 1, folder, handle, **about)
 
 
 async def polled(runtime: Any, one: Attempt, likes: Callable[[Any], Any]) -> Any:
@@ -280,6 +278,41 @@ async def test_one_bad_attempt_spoils_only_itself(
     assert [t.name for t in runtime.health.troubles()] == ["Watching step bad of run bad"]
     runtime.release(bad)
     assert runtime.health.troubles() == []
+
+
+async def test_why_a_step_was_interrupted_is_told_and_its_result_stays_as_it_was_left(
+    runtime: Any, tmp_path: Path
+) -> None:
+    one = attempt(tmp_path, "a", {"way": "shared"})
+    left = json.dumps({"state": "failed", "reason": INTERRUPTED})
+    (one.folder / "outputs.json").write_text(left)
+
+    async def judged() -> tuple[str, str | None]:
+        verdict = judge((await runtime.poll([one]))[0], one.folder, None, None)
+        return verdict.state, verdict.reason
+
+    assert await judged() == ("failed", INTERRUPTED)
+    write_stop(one.folder, "cancelled", "Stopped.")
+    assert await judged() == ("cancelled", "Stopped.")
+    assert (one.folder / "outputs.json").read_text() == left
+
+
+async def test_nodes_that_make_no_sense_are_told_as_health(
+    runtime: Any, server: Any, tmp_path: Path
+) -> None:
+    one = attempt(tmp_path, "a", {"way": "shared"})
+    pending = running(one)
+    pending["spec"], pending["status"] = {"containers": []}, {"phase": "Pending"}
+    server.answers["GET pods"] = lambda _: (200, {**EMPTY, "items": [pending]})
+    server.answers["GET nodes"] = lambda _: (200, {**EMPTY, "items": [7]})
+
+    async def told() -> bool:
+        await runtime.poll([one])
+        return "Reading the capacity of the cluster" in {
+            trouble.name for trouble in runtime.health.troubles()
+        }
+
+    await eventually(told, "it told of the nodes")
 
 
 COMPONENT = {"name": "c", "digest": "d", "outputs": [], "inputs": []}
@@ -442,17 +475,17 @@ def test_each_container_of_a_pod_has_a_name_of_its_own_in_health(
     health = Health()
     log = tmp_path / "log.txt"
 
-    def follow(container: str) -> Follower:
-        return Follower(
+    def follow(container: str) -> LogFollower:
+        return LogFollower(
             api, "p", container, lambda: PlainLog(log), lambda: True, lambda: None, health
         )
 
-    followers = [follow("step"), follow("carrier")]
+    followers = [follow("step"), follow("agent")]
     for follower in followers:
         follower.start()
     until(lambda: len(health.troubles()) == 2)
     followers[0].close()
     (left,) = health.troubles()
-    assert left.name == "Reading the log of container carrier in pod p"
+    assert left.name == "Reading the log of container agent in pod p"
     followers[1].close()
     assert health.troubles() == []

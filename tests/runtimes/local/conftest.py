@@ -11,11 +11,11 @@ import nbformat
 import pytest
 from waiting import PATIENCE
 
-from jupyterlab_convect.pipeline.plan import Step
-from jupyterlab_convect.runner.identity import is_alive
+from jupyterlab_convect.pipeline.plan import Plan, Step
+from jupyterlab_convect.runner.processes import is_alive
 from jupyterlab_convect.runtimes.base import Attempt
 from jupyterlab_convect.runtimes.local import LocalRuntime
-from jupyterlab_convect.runtimes.local.ledger import Ledger
+from jupyterlab_convect.runtimes.local.machine import Reservations
 
 OVER = ("succeeded", "failed", "cancelled", "lost")
 
@@ -48,7 +48,8 @@ class Driver:
         described |= {"kind": kind, "source": str(path), **step}
         (folder / "step.json").write_text(json.dumps(described))
         step = Step("s", kind, "s", path=path.name, **(settings or {}))
-        return Attempt(f"run{self._count}", step, 1, folder)
+        about = {"root": work, "plan": Plan("p", (step,)), "runs": folder}
+        return Attempt(f"run{self._count}", step, 1, folder, **about)
 
     async def start(self, attempt):
         async for handle in self.runtime.start(attempt):
@@ -76,12 +77,12 @@ class Driver:
 
 @pytest.fixture
 async def make(tmp_path):
-    """Make runtimes with a ledger of their own."""
+    """Make runtimes with a reservations of their own."""
     made = []
 
     def make(**traits):
         runtime = LocalRuntime(**traits)
-        runtime.ledger = Ledger(tmp_path)
+        runtime.reservations = Reservations(tmp_path)
         made.append(runtime)
         return Driver(runtime, tmp_path)
 

@@ -2,11 +2,14 @@
 
 import sys
 import types
+from dataclasses import replace
 
 import pytest
 
+from jupyterlab_convect import secret_values
 from jupyterlab_convect.pipeline.plan import (
     Amount,
+    Distributed,
     Gpu,
     Kubernetes,
     Plan,
@@ -15,7 +18,7 @@ from jupyterlab_convect.pipeline.plan import (
     Step,
     Volume,
 )
-from jupyterlab_convect.runtimes.local import checks, machine, secret_values
+from jupyterlab_convect.runtimes.local import checks, machine
 from jupyterlab_convect.runtimes.local.machine import GpuDevice
 
 
@@ -43,13 +46,30 @@ async def test_what_fits_has_no_problems(check):
         (Resources(cpu=Amount(limit="5")), "Train needs 5 CPUs; this machine has 4."),
         (
             Resources(memory=Amount("1Ti")),
-            "Train needs 1.02e+03 GiB of memory; this machine has 8 GiB.",
+            "Train needs 1 TiB of memory; this machine has 8 GiB.",
         ),
     ],
 )
 async def test_what_can_never_fit_is_refused(check, resources, message):
     problems = await check(resources=resources)
     assert ("error", message) in [(each.severity, each.message) for each in problems]
+
+
+async def test_this_machine_is_one_node(check):
+    how = {"kind": "command", "command": ("true",), "kernel": None}
+    assert await check(distributed=Distributed(processes=3), **how) == []
+    (problem,) = await check(distributed=Distributed(nodes=2), **how)
+    assert problem.severity == "error"
+    assert problem.message == "Train asks for 2 nodes, but this machine is only one."
+
+
+async def test_each_process_counts_as_a_cpu(check):
+    step = Step("s", "command", "S", command=("true",), distributed=Distributed(processes=3))
+    machine_of_four = machine.MachineCapacity(cpu=4, memory=1e9)
+    assert checks.need_of(step, machine_of_four).cpu == 3
+    assert checks.need_of(replace(step, distributed=None), machine_of_four).cpu == 1
+    wide = replace(step, distributed=Distributed(processes="cpu"))
+    assert checks.need_of(wide, machine_of_four).cpu == 4
 
 
 async def test_gpus(check):

@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 from waiting import eventually, until
 
-from jupyterlab_convect.runner import identity
-from jupyterlab_convect.runner.descendants import end_marked
-from jupyterlab_convect.runner.identity import identify, is_alive, parse_ps, send_signal
-from jupyterlab_convect.runtimes.local.processes import descendants_of, end_attempt
+from jupyterlab_convect.runner.processes import (
+    end_marked,
+    identify,
+    is_alive,
+    parse_ps,
+    send_signal,
+)
+from jupyterlab_convect.runtimes.local.step_processes import descendants_of, end_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs what Linux has")
 
@@ -227,7 +231,7 @@ def without_proc(monkeypatch):
     """Ask `ps`, as on systems without /proc."""
     if shutil.which("ps") is None:
         pytest.skip("There is no ps (package procps).")
-    monkeypatch.setattr(identity, "_PROC", False)
+    monkeypatch.setattr("jupyterlab_convect.runner.processes._PROC", False)
 
 
 @pytest.mark.usefixtures("without_proc")

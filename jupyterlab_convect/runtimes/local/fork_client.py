@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from ...runner import landlock, overlay
-from ...runner.forked import own_launch
-from ...runner.kernels import socket_folders
-from .forge import receive, send
-from .secret_values import without_secrets
+from . import fork_start
+from .fork_children import receive, send
 
-SCRIPT = Path(__file__).with_name("forge.py")
 PATIENCE = 60.0
 """Seconds it may take to get ready, and to answer an order."""
 GIVE_UP = 3
-"""Times it may fail to start before it is not tried any more."""
-RENEW_AFTER = 1.0
+"""Times it may fail to start before it is given up."""
+RENEW_AFTER = 0.3
 """Seconds after an order, with none following, until a used hash seed is replaced."""
 
 
-class WarmProcess:
+class ForkClient:
     """A warm process. It is started on demand, and again after it has ended.
 
     All that is forked from one interpreter has its hash seed. So the one that forks kernels
     is replaced by a new one, which has a seed of its own, as soon as it was used and nobody
     asks for more; until that is ready, the old one takes the orders.
 
-    Only Linux forks safely with the libraries involved, and finds processes again.
     """
-
-    supported = sys.platform == "linux" and hasattr(os, "pidfd_open")
 
     def __init__(
         self,
@@ -50,24 +38,16 @@ class WarmProcess:
     ) -> None:
         """`launch` is that of the kernels it forks; None for the one that forks runners."""
         self._log = log
-        self._launch = launch or own_launch()
-        self._options = {
-            "runner": launch is None,
-            "launch": launch,
-            "spares": spares,
-            "idle": idle,
-            "sockets": socket_folders(),
-            "views": [str(overlay.__file__), str(landlock.__file__)],
-        }
-        self._server: _ForkServer | None = None
-        self._successor: _ForkServer | None = None
+        self._options = fork_start.options_for(launch, spares, idle)
+        self._server: _ServerProcess | None = None
+        self._successor: _ServerProcess | None = None
         self._renewal: asyncio.TimerHandle | None = None
         self._failures = 0
 
     def warm_up(self) -> None:
         """Start it, if it does not run, without waiting for it."""
         if self._server is None:
-            self._server = self._start({"eager": False})
+            self._server = self._start()
 
     async def order(self, order: Mapping[str, Any], descriptors: Sequence[int] = ()) -> int | None:
         """The process that has taken the order; None when it has to be started the ordinary way.
@@ -82,7 +62,7 @@ class WarmProcess:
         return await self._server.order(order, descriptors)
 
     async def close(self) -> None:
-        """End it; what it has started goes on."""
+        """End it; what it has started continues."""
         if self._renewal is not None:
             self._renewal.cancel()
         for server in (self._successor, self._server):
@@ -91,20 +71,18 @@ class WarmProcess:
                 server.process.kill()
                 await asyncio.to_thread(server.process.wait)
 
-    def _start(self, options: Mapping[str, Any]) -> _ForkServer | None:
+    def _start(self, **options: Any) -> _ServerProcess | None:
         if self._failures >= GIVE_UP:
             return None
-        environment = {**without_secrets(os.environ), **self._launch["env"]}
         try:
-            return _ForkServer(
-                self._log, self._launch, {**self._options, **options}, environment, self._on_end
-            )
+            started = fork_start.start({**self._options, **options})
+            return _ServerProcess(self._log, started, self._on_end)
         except OSError as error:
             self._log.warning("No warm process: %s", error)
             self._failures = GIVE_UP
             return None
 
-    def _on_end(self, server: _ForkServer) -> None:
+    def _on_end(self, server: _ServerProcess) -> None:
         if server.failure is not None:
             self._log.info("No warm process: %s", server.failure)
             self._failures = GIVE_UP
@@ -126,7 +104,7 @@ class WarmProcess:
 
     def _renew(self) -> None:
         if self._server is not None and self._successor is None:
-            self._successor = self._start({"eager": True})
+            self._successor = self._start(eager=True)
             if self._successor is not None:
                 self._successor.ready.add_done_callback(self._replace)
 
@@ -137,17 +115,16 @@ class WarmProcess:
             self._server, self._successor = self._successor, None
 
 
-class _ForkServer:
+class _ServerProcess:
     """A process that runs the script, from its start to its end."""
 
     def __init__(
         self,
         log: logging.Logger,
-        launch: Mapping[str, Any],
-        options: Mapping[str, Any],
-        environment: Mapping[str, str],
-        on_end: Callable[[_ForkServer], None],
+        started: fork_start.Started,
+        on_end: Callable[[_ServerProcess], None],
     ) -> None:
+        self.process, self._control = started
         self._log = log
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
@@ -157,23 +134,6 @@ class _ForkServer:
         self._count = 0
         self._retired = False
         self._open = True
-        self._control, theirs = socket.socketpair()
-        words = [str(SCRIPT), str(theirs.fileno()), json.dumps(options)]
-        try:
-            self.process = subprocess.Popen(
-                [launch["interpreter"], *launch["flags"], *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        except OSError:
-            self._control.close()
-            raise
-        finally:
-            theirs.close()
         self._loop.add_reader(self._control, self._on_message)
 
     async def is_ready(self) -> bool:
@@ -195,7 +155,7 @@ class _ForkServer:
             return None
 
     def retire(self) -> None:
-        """Have it end when it has answered; what it has started goes on."""
+        """Have it end when it has answered; what it has started continues."""
         self._retired = True
         if not self._answers:
             self.close()

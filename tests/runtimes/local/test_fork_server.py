@@ -16,14 +16,16 @@ from pathlib import Path
 import ipykernel
 import pytest
 
-from jupyterlab_convect.runner.forked import describes, needs_exec, own_launch
-from jupyterlab_convect.runner.kernelspecs import find
-from jupyterlab_convect.runtimes.local.processes import descendants_of
-from jupyterlab_convect.runtimes.local.warm import WarmProcess
+from jupyterlab_convect.runner.forked_kernel import describes, needs_exec
+from jupyterlab_convect.runner.kernels import find
+from jupyterlab_convect.runtimes.local import fork_start
+from jupyterlab_convect.runtimes.local.fork_client import ForkClient
+from jupyterlab_convect.runtimes.local.fork_start import own_launch
+from jupyterlab_convect.runtimes.local.step_processes import descendants_of
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not WarmProcess.supported, reason="only Linux forks safely"),
+    pytest.mark.skipif(not fork_start.SUPPORTED, reason="only Linux forks safely"),
 ]
 
 DESCRIBE = r"""
@@ -295,10 +297,10 @@ async def test_no_socket_is_left_behind(warm, tmp_path, monkeypatch):
 
 BACK_OFF = """
 import select, socket, sys, time
-from jupyterlab_convect.runtimes.local import forge
+from jupyterlab_convect.runtimes.local import fork_server
 
 now, forks = 0.0, 0
-really_select, really_fork = select.select, forge.Forge.fork
+really_select, really_fork = select.select, fork_server.ForkServer.fork
 
 def fork(self, **how):
     global forks
@@ -315,13 +317,13 @@ def until_something_happens(descriptors, _, __, seconds):
         now += seconds
     return ready
 
-forge.Forge.fork = fork
-forge.time.monotonic = lambda: now
-forge.select.select = until_something_happens
+fork_server.ForkServer.fork = fork
+fork_server.time.monotonic = lambda: now
+fork_server.select.select = until_something_happens
 options = {"runner": False, "spares": 2, "idle": 600, "launch": {}, "sockets": ["/no/such"],
            "views": []}
 ours, theirs = socket.socketpair()
-server = forge.Forge(theirs, options)
+server = fork_server.ForkServer(theirs, options)
 server.serve()
 print(forks, now)
 """
@@ -336,7 +338,7 @@ def test_spares_that_die_at_birth_are_forked_ever_more_seldom():
 
 
 async def test_an_order_that_nobody_lives_to_take_is_answered():
-    warm = WarmProcess(logging.getLogger(), own_launch(), spares=2, idle=600)
+    warm = ForkClient(logging.getLogger(), own_launch(), spares=2, idle=600)
     warm._options["sockets"] = ["/no/such/folder"]
     try:
         assert await asyncio.wait_for(warm.order({}), 60) is None
@@ -345,9 +347,9 @@ async def test_an_order_that_nobody_lives_to_take_is_answered():
 
 
 async def test_a_warm_process_that_does_not_answer_is_ended(monkeypatch, wait_for):
-    from jupyterlab_convect.runtimes.local import warm as module
+    from jupyterlab_convect.runtimes.local import fork_client as module
 
-    warm = WarmProcess(logging.getLogger(), own_launch(), spares=1, idle=600)
+    warm = ForkClient(logging.getLogger(), own_launch(), spares=1, idle=600)
     try:
         warm.warm_up()
         assert await warm._server.is_ready()
@@ -360,9 +362,7 @@ async def test_a_warm_process_that_does_not_answer_is_ended(monkeypatch, wait_fo
 
 
 async def test_steps_run_where_no_spare_lives(make, monkeypatch):
-    from jupyterlab_convect.runtimes.local import warm as module
-
-    monkeypatch.setattr(module, "socket_folders", lambda: ["/no/such/folder"])
+    monkeypatch.setattr(fork_start, "socket_folders", lambda: ["/no/such/folder"])
     driver = make(spare_kernels=2)
     _, status, log = await driver.run(["print('ran')"])
     assert (status.state, log) == ("succeeded", "ran\n")
@@ -385,9 +385,7 @@ async def test_a_temporary_folder_with_a_long_name(
 
 
 async def test_where_there_is_no_warm_process_steps_start_the_ordinary_way(make, monkeypatch):
-    from jupyterlab_convect.runtimes.local import warm as module
-
-    monkeypatch.setattr(module, "SCRIPT", "/no/such/script.py")
+    monkeypatch.setattr(fork_start, "SCRIPT", "/no/such/script.py")
     driver = make()
     for _ in range(4):
         _, status, _ = await driver.run((".sh", "true"))
@@ -435,3 +433,18 @@ async def test_the_kernel_of_another_interpreter(make, other_python, tmp_path, m
     await driver.until(stuck, "running")
     await driver.runtime.stop(stuck)
     await driver.until(stuck, "cancelled")
+
+
+async def test_what_was_started_early_is_used_and_the_rest_ended(wait_for):
+    fork_start.start_early(spares=1, idle=600)
+    runners, kernels = [started.process for started in fork_start._early.values()]
+    warm = ForkClient(logging.getLogger(), own_launch(), spares=1, idle=600)
+    try:
+        warm.warm_up()
+        assert warm._server.process is kernels
+        assert await warm._server.is_ready()
+        fork_start.end_unused()
+        assert runners.poll() is not None
+        assert kernels.poll() is None
+    finally:
+        await warm.close()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyterlab_convect.runs.model import new_id
-from jupyterlab_convect.runtimes.kubernetes.names import job_name, label_value, labels_of
+from jupyterlab_convect.runtimes.kubernetes.jobs import job_name, label_value, labels_of
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")

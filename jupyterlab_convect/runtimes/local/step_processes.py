@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...runner.descendants import end_marked
-from ...runner.identity import boot, host, parse_stat, send_signal
-from ...runner.kernels import socket_folders
+from ...filesystems import socket_folders
 from ...runner.limits import remove_empty_groups
-from ...runner.settings import VALUES, mark_of
+from ...runner.processes import boot, end_marked, host, parse_stat, send_signal
+from ...runner.step import VALUES, mark_of
 
 PATIENCE = 10.0
 """Seconds until processes that do not even end by SIGKILL are given up."""
@@ -37,11 +36,11 @@ def descendants_of(pid: int) -> list[dict[str, Any]]:
     """The identities of all processes that have it among their ancestors and still run."""
     parents: dict[int, int] = {}
     started: dict[int, int | None] = {}
-    for place in Path("/proc").glob("[0-9]*"):
+    for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            stat = (place / "stat").read_text()
-            parents[int(place.name)] = int(stat.rpartition(")")[2].split()[1])
-            started[int(place.name)] = parse_stat(stat)
+            stat = (entry / "stat").read_text()
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+            started[int(entry.name)] = parse_stat(stat)
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
@@ -69,15 +68,15 @@ def _end_descendants(process: Mapping[str, Any]) -> None:
 def remove_leftovers() -> None:
     """Remove the socket folders and control groups of runners that were killed."""
     remove_empty_groups()
-    for place in (found for each in socket_folders() for found in Path(each).glob("convect-*-*")):
-        owner = place.name.split("-")[1]
+    for folder in (found for each in socket_folders() for found in Path(each).glob("convect-*-*")):
+        owner = folder.name.split("-")[1]
         if owner.isdigit() and not Path("/proc", owner).exists() and Path("/proc").is_dir():
-            _remove(place)
+            _remove(folder)
 
 
-def _remove(place: Path) -> None:
+def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        if place.stat().st_uid == os.getuid():
-            for each in place.iterdir():
+        if folder.stat().st_uid == os.getuid():
+            for each in folder.iterdir():
                 each.unlink()
-            place.rmdir()
+            folder.rmdir()

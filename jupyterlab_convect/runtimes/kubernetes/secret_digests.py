@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...run_files import read_regular, write_whole
 from ...runner import masking
+from ...safe_files import read_regular, write_whole
 
-GUARD = "guard"
+DIGESTS = "secret-digests"
 """The name of the container that knows the secrets."""
 KEY = "mask-key"
 """Of the Secret, the name under which it holds the key."""
@@ -45,8 +45,8 @@ def sorts(key: bytes, at: int) -> list[int]:
     return [order.index(byte) * SORTS // 256 for byte in range(256)]
 
 
-def guard_program() -> str:
-    """Python source that prints the fingerprints of the secrets in its environment."""
+def digest_program() -> str:
+    """Python source that prints keyed digests of the secrets in its environment."""
     names = f"\nHEAD, SORTS = {HEAD}, {SORTS}\n"
     return inspect.getsource(masking) + names + inspect.getsource(sorts) + _TELL
 
@@ -63,7 +63,7 @@ def forget_key(folder: Path) -> None:
     _key_file(folder).unlink(missing_ok=True)
 
 
-class Fingerprints:
+class SecretDigests:
     def __init__(self, key: bytes, told: list[tuple[int, list[int], str]]) -> None:
         self._key = key
         self._digests: dict[int, frozenset[str]] = {}
@@ -74,8 +74,8 @@ class Fingerprints:
         self._head = re.compile(b"(?=%s)" % b"|".join(sorted(heads)))
 
     @classmethod
-    def read(cls, folder: Path, line: bytes) -> Fingerprints | None:
-        """What the guard of an attempt printed; None when it is something else."""
+    def read(cls, folder: Path, line: bytes) -> SecretDigests | None:
+        """What that container printed; None when it is something else."""
         try:
             key = bytes.fromhex(read_regular(_key_file(folder)).decode())
             told = [

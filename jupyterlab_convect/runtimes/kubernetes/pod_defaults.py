@@ -1,4 +1,4 @@
-"""Volumes that both we and pods see: our own pod's, or those that an administrator names."""
+"""What every pod gets, whatever the step: from the settings, and from the server's own pod."""
 
 from __future__ import annotations
 
@@ -6,13 +6,90 @@ import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from ...errors import Refused
-from ...pipeline.plan import Json
+from ...pipeline.plan import Gpu, Json
+from ...transfer.base import SharedVolume
 from .api import Api, ApiError
-from .site import Share
+
+DEFAULT_GPU = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True)
+class GpuProfile:
+    """How a cluster counts a sort of GPU."""
+
+    requests: Mapping[str, Decimal]
+    """Amounts of the cluster's resources for one GPU."""
+    type_label: str = ""
+    """The label of nodes that says of which type their GPUs are."""
+    shareable: bool = False
+    """A fraction of a GPU can be had."""
+
+
+@dataclass(frozen=True)
+class PodDefaults:
+    namespace: str
+    image: str = ""
+    pull_policy: str | None = None
+    pull_secrets: tuple[str, ...] = ()
+    shared_volumes: tuple[SharedVolume, ...] = ()
+    tolerations: tuple[Mapping[str, Json], ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    pod_security: Mapping[str, Json] = field(default_factory=dict)
+    container_security: Mapping[str, Json] = field(default_factory=dict)
+    gpus: Mapping[str, GpuProfile] = field(default_factory=dict)
+    grace: int = 30
+    ttl: int = 3600
+    notes: tuple[str, ...] = ()
+    """What a user should know before a run, in sentences."""
+
+    def profile(self, gpu: Gpu) -> GpuProfile:
+        name = gpu.resource or DEFAULT_GPU
+        return self.gpus.get(name) or GpuProfile({name: Decimal(1)})
+
+
+RESTRICTED_POD: Mapping[str, Json] = {
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+RESTRICTED_CONTAINER: Mapping[str, Json] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+}
+
+
+def profile_from_config(name: str, config: Mapping[str, Json]) -> GpuProfile:
+    """`{"requests": {resource: amount}, "type_label": label, "shareable": bool}`."""
+    unknown = set(config) - {"requests", "type_label", "shareable"}
+    if unknown:
+        raise Refused(f"The GPU profile {name} has an unknown key {min(unknown)!r}.")
+    requests = {key: Decimal(str(value)) for key, value in config.get("requests", {}).items()}
+    return GpuProfile(
+        requests or {name: Decimal(1)},
+        str(config.get("type_label", "")),
+        bool(config.get("shareable", False)),
+    )
+
+
+def gpu_requests(gpu: Gpu, profile: GpuProfile) -> dict[str, str]:
+    """The resources to ask for. Refused when GPUs there come whole only."""
+    count = Decimal(str(gpu.count))
+    if count != int(count) and not profile.shareable:
+        raise Refused(
+            f"It asks for {gpu.count:g} GPUs, but {gpu.resource or DEFAULT_GPU} can only be "
+            "requested in whole numbers.",
+            code="whole-gpus",
+            hint="Ask for a whole number, or for a resource that is shared.",
+        )
+    amounts = {name: amount * count for name, amount in profile.requests.items()}
+    return {name: str(int(-(-amount // 1))) for name, amount in amounts.items() if amount}
+
 
 Object = dict[str, Any]
 
@@ -28,7 +105,7 @@ class OwnPod:
     """What a step's pod takes over from the pod that the server runs in."""
 
     image: str
-    shares: tuple[Share, ...]
+    shared_volumes: tuple[SharedVolume, ...]
     pod_security: Mapping[str, Json]
     pull_secrets: tuple[str, ...]
     tolerations: tuple[Mapping[str, Json], ...]
@@ -36,27 +113,27 @@ class OwnPod:
 
 
 def find_own_pod(api: Api) -> Object | None:
-    """The pod we run in, found by its host name; None outside, or where we may not look."""
+    """The pod we run in, by its host name; None outside, or where we are not allowed to look."""
     if not api.in_cluster:
         return None
     name = os.environ.get("HOSTNAME") or socket.gethostname()
-    return _look(api, api.place("pods", name))
+    return _look(api, api.path("pods", name))
 
 
 def access_modes(api: Api, pod: Object) -> dict[str, list[str]]:
-    """Of each claim that the pod mounts; claims that we may not look at are left out."""
+    """Of each claim that the pod mounts; those that we are not allowed to see are left out."""
     modes = {}
     for volume in pod["spec"].get("volumes", ()):
         claim = volume.get("persistentVolumeClaim", {}).get("claimName")
         if claim:
-            found = _look(api, api.place("persistentvolumeclaims", claim))
+            found = _look(api, api.path("persistentvolumeclaims", claim))
             if found is not None:
                 modes[claim] = found.get("status", {}).get("accessModes") or []
     return modes
 
 
 def _look(api: Api, path: str) -> Object | None:
-    """None where we may not look; a cluster that is busy or away is asked again later."""
+    """None where we are not allowed to look; a cluster that is busy or away is asked again."""
     try:
         found: Object = api.get(path)
     except ApiError as error:
@@ -82,7 +159,7 @@ def own_container(pod: Object, mounts: str) -> Object:
     return containers[0]
 
 
-def take_over(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]) -> OwnPod:
+def inherit_from(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]) -> OwnPod:
     """Pure: what there is to share, and under which conditions."""
     spec = pod["spec"]
     sources = {
@@ -90,7 +167,7 @@ def take_over(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]
         for volume in spec.get("volumes", ())
     }
     node = spec.get("nodeName")
-    shares, notes = [], []
+    shared, notes = [], []
     for mount in container.get("volumeMounts", ()):
         source = sources.get(mount["name"], {})
         path = mount["mountPath"]
@@ -110,8 +187,8 @@ def take_over(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]
                 f"The volume at {path} can be used on one node at a time: "
                 f"steps run on {node}, where this server is."
             )
-        shares.append(
-            Share(
+        shared.append(
+            SharedVolume(
                 path,
                 source,
                 mount.get("subPath", ""),
@@ -122,7 +199,7 @@ def take_over(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]
     security = {**spec.get("securityContext", {}), **_user(container.get("securityContext", {}))}
     return OwnPod(
         image=container["image"],
-        shares=tuple(shares),
+        shared_volumes=tuple(shared),
         pod_security=security,
         pull_secrets=tuple(item["name"] for item in spec.get("imagePullSecrets", ())),
         tolerations=tuple(
@@ -134,7 +211,7 @@ def take_over(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]
     )
 
 
-def share_from_config(entry: Mapping[str, Json]) -> Share:
+def volume_from_config(entry: Mapping[str, Json]) -> SharedVolume:
     """`{"path", "claim", "sub_path"?, "read_only"?}`, or `volume` (a pod's source) for `claim`."""
     unknown = set(entry) - {"path", "claim", "volume", "sub_path", "read_only"}
     path, claim, volume = entry.get("path"), entry.get("claim"), entry.get("volume")
@@ -151,20 +228,12 @@ def share_from_config(entry: Mapping[str, Json]) -> Share:
             "and `read_only`.",
         )
     source = volume or {"persistentVolumeClaim": {"claimName": claim}}
-    return Share(
+    return SharedVolume(
         path.rstrip("/") or "/",
         source,
         str(entry.get("sub_path", "")),
         bool(entry.get("read_only", False)),
     )
-
-
-def covering(shares: Sequence[Share], paths: Sequence[str]) -> str | None:
-    """The first of the paths that no pod would see; None when all is well."""
-    for path in paths:
-        if not any(share.covers(path) for share in shares):
-            return path
-    return None
 
 
 def _is_bound_to_node(source: Mapping[str, Json], modes: Sequence[str]) -> bool:

@@ -1,0 +1,73 @@
+"""Makes ready what the pod of an attempt needs: its files, its Secret, its containers."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...catalog.launch import SEEN, input_files
+from ...pipeline.plan import Json
+from ...safe_files import read_regular, write_whole
+from ...transfer import pack
+from ...transfer.base import KEPT, Transfer, Way
+from ..base import Attempt
+from .jobs import way_of
+from .manifests import Manifest, PodContent
+from .pod_defaults import PodDefaults
+
+
+@dataclass(frozen=True)
+class Prepared:
+    way: Way
+    content: PodContent
+    secret: Mapping[str, str] | None = None
+    """Base64 content of the Secret that has to be made with the Job."""
+    results: Json = None
+    """Of a component: where its outputs are looked for afterwards."""
+
+
+def prepare(attempt: Attempt, defaults: PodDefaults, transfer: Transfer, secret: str) -> Prepared:
+    """Puts the files of a step that the runner executes: call it in a thread."""
+    sent = transfer.put(attempt)
+    content = PodContent(
+        sent.command,
+        env=sent.env,
+        mounts=transfer.mounts(),
+        secret=secret,
+        ttl=defaults.ttl if transfer.way == "shared" else max(defaults.ttl, KEPT),
+    )
+    return Prepared(transfer.way, content, as_secret(sent.inbox) or None)
+
+
+def as_secret(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files as a Secret holds them."""
+    return {name: base64.b64encode(data).decode() for name, data in files.items()}
+
+
+def folder_in_pod(attempt: Attempt) -> str:
+    """Where the step works, as its pod sees it."""
+    spec: Json = json.loads(read_regular(attempt.folder / "step.json"))
+    if way_of(attempt) == "shared":
+        return str(spec["folder"])
+    if spec.get("component"):
+        return SEEN.outputs
+    root = attempt.root
+    return str(pack.translate(spec, root, {})["folder"])
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """What people who look at the attempt are shown of it."""
+    write_whole(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+
+
+def paths_of(attempt: Attempt) -> list[str]:
+    """Every path that the runner, or a component, will look at."""
+    spec: Json = json.loads(read_regular(attempt.folder / "step.json"))
+    inputs = [item["from"] for item in spec.get("inputs") or ()]
+    given = input_files(spec["component"]) if spec.get("component") else []
+    layers = [layer["folder"] for layer in (spec.get("view") or {}).get("layers", ())]
+    wanted = [str(attempt.folder), spec.get("source"), spec["folder"], *inputs, *given, *layers]
+    return [path for path in wanted if path]

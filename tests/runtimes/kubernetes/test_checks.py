@@ -1,0 +1,41 @@
+"""What is said before a run, from the plan alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyterlab_convect.pipeline.plan import Distributed, Step
+from jupyterlab_convect.runtimes.base import Feature
+from jupyterlab_convect.runtimes.kfp.runtime import KfpRuntime
+from jupyterlab_convect.runtimes.kubernetes.checks import distributed, outside_the_folder
+from jupyterlab_convect.runtimes.kubernetes.runtime import KubernetesRuntime
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"parameters": {"data": "../data/x.csv", "n": 1}},
+        {"defaults": {"data": "../data/x.csv"}},
+        {"env": {"DATA": "../data/x.csv"}},
+        {"command": ("cat", "../data/x.csv")},
+    ],
+)
+def test_a_path_out_of_the_folder_is_named_before_the_run(given: Any) -> None:
+    (found,) = outside_the_folder(Step("train", "script", "train", **given))
+    assert (found.severity, found.node) == ("warning", "train")
+    assert found.message.startswith("../data/x.csv leads out of the folder of “train”")
+
+
+def test_a_path_in_the_folder_is_none_of_these() -> None:
+    step = Step("train", "script", "train", parameters={"data": "data/x.csv", "dots": "..", "n": 1})
+    assert outside_the_folder(step) == []
+
+
+def test_what_is_distributed_is_refused_and_the_form_does_not_offer_it() -> None:
+    step = Step("train", "script", "train", distributed=Distributed(processes=2))
+    (found,) = distributed(step)
+    assert (found.severity, found.node, found.path) == ("error", "train", ("distributed",))
+    assert distributed(Step("train", "script", "train")) == []
+    assert Feature.DISTRIBUTED not in KubernetesRuntime.features | KfpRuntime.features
