@@ -16,11 +16,12 @@ from jupyter_server.serverapp import ServerApp
 
 from .background import forever
 from .errors import ConvectError
-from .events import RUN, SCHEMAS, SWEEP, Coalesced
+from .events import RUN, SCHEDULE, SCHEMAS, SWEEP, Coalesced
 from .pools import LoopThread, run_in
 from .routes import all_routes
 from .runs.model import ENDED, Run, State
-from .runs.others import Others
+from .runs.notifications import OtherProcesses
+from .services.endpoints import CallRate
 from .settings import Settings
 from .workspace import Workspace
 
@@ -29,8 +30,9 @@ RESUME_PAUSE = 10.0
 OTHERS_PAUSE = 1.0
 PRUNE_PAUSE = 3600.0
 CATALOG_PAUSE = 60.0
+SCHEDULES_PAUSE = 1.0
 STOP_PATIENCE = 10.0
-"""Seconds that the server waits, when it stops, for what lets go of the runs."""
+"""Seconds that a stopping server waits until the runs are released."""
 
 
 class Convect(ExtensionApp, Settings):
@@ -53,6 +55,7 @@ class Convect(ExtensionApp, Settings):
         self._lasting: list[asyncio.Task[NoReturn] | Future[NoReturn]] = []
         self.engine_thread = LoopThread("convect-engine")
         """Where the engine and the runtimes live: nothing of them runs on the server's loop."""
+        self.call_rate = CallRate()
         assert self.serverapp.event_logger is not None
         for schema in SCHEMAS:
             self.serverapp.event_logger.register_event_schema(schema)
@@ -75,6 +78,7 @@ class Convect(ExtensionApp, Settings):
             self.engine_thread.begin(
                 self._forever("Looking for runs of other processes", self._look_at_others)
             ),
+            self.engine_thread.begin(self._forever("Keeping schedules", self._keep_schedules)),
             self.engine_thread.begin(self._forever("Deleting old runs", self._prune)),
             self.engine_thread.begin(self._forever("Refreshing catalogs", self._refresh_catalogs)),
         ]
@@ -87,8 +91,8 @@ class Convect(ExtensionApp, Settings):
         try:
             await asyncio.wait_for(self.engine_thread.run(self.workspace.close()), STOP_PATIENCE)
         except asyncio.TimeoutError:
-            # A disk or a cluster does not answer. Whoever looks next goes on with the runs.
-            self.log.warning("The runs could not be let go of within %g s.", STOP_PATIENCE)
+            # A disk or a cluster does not answer. The next process to look picks up the runs.
+            self.log.warning("The runs could not be released within %g s.", STOP_PATIENCE)
         self.engine_thread.close()
 
     def _forever(
@@ -119,6 +123,9 @@ class Convect(ExtensionApp, Settings):
     def tell_sweep(self, sweep_id: str) -> None:
         self._events.tell(SWEEP, sweep_id, {"sweep": sweep_id})
 
+    def tell_schedule(self, schedule_id: str) -> None:
+        self._events.tell(SCHEDULE, schedule_id, {"schedule": schedule_id})
+
     def _emit(self, schema: str, data: dict[str, Any]) -> None:
         assert self.serverapp is not None
         assert self.serverapp.event_logger is not None
@@ -144,9 +151,19 @@ class Convect(ExtensionApp, Settings):
                         self._loop.call_soon_threadsafe(self.tell, run, state.seq, state.state)
         await asyncio.sleep(OTHERS_PAUSE)
 
+    async def _keep_schedules(self) -> None:
+        """Offer to keep the clocks of this user's schedules, once there are any."""
+        if self._hears and self.workspace.has_schedules:
+            keeper = self.workspace.scheduling.keeper("server", self._hear_schedule)
+            await keeper.look()
+        await asyncio.sleep(SCHEDULES_PAUSE)
+
+    def _hear_schedule(self, schedule_id: str) -> None:
+        self._loop.call_soon_threadsafe(self.tell_schedule, schedule_id)
+
     @functools.cached_property
-    def _others(self) -> Others:
-        return Others(self.workspace.store)
+    def _others(self) -> OtherProcesses:
+        return OtherProcesses(self.workspace.store)
 
     async def _report_activity(self) -> None:
         """A hub culls servers that look idle, and with them what runs there."""

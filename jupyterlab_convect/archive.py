@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from .run_files import open_regular
+from .safe_files import open_regular
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -47,10 +47,10 @@ def archive(folder: Path) -> Iterator[bytes]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
-            file = Path(place, name)
+            file = Path(parent, name)
             if not _is_mark(file.relative_to(folder)):
                 yield file
 

@@ -6,7 +6,7 @@
     print(done.state, done.metrics["accuracy"])
 
 No server is needed: a thread of this process drives the runs, and what is not done
-when the process ends goes on in a process of its own.
+when the process ends continues in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from .client_runs import RunHandle, RunList, SweepHandle
+from .detached import hand_over
 from .errors import ConvectError, Missing
-from .handles import RunHandle, RunList, SweepHandle
-from .host import hand_over
 from .pipeline.plan import Json
 from .pools import LoopThread
 from .reporting import metric, output
@@ -30,15 +30,21 @@ from .runs.versions import Version
 from .settings import load_settings
 from .workspace import Workspace
 
+if TYPE_CHECKING:
+    from .client_schedules import ScheduleHandle
+
 __all__ = [
     "ConvectError",
     "RunFailed",
     "RunHandle",
     "SweepHandle",
+    "import_schedules",
     "metric",
     "output",
     "run",
     "runs",
+    "schedule",
+    "schedules",
     "sweep",
 ]
 
@@ -79,11 +85,7 @@ def run(
     session = _session()
     handle = session.submit(request)
     if wait:
-        try:
-            handle.wait(timeout)
-        except KeyboardInterrupt:
-            handle.stop()
-            raise
+        _wait(handle, timeout)
         if check and not handle.succeeded:
             raise RunFailed(handle)
     return handle
@@ -130,12 +132,80 @@ def sweep(
     handle = SweepHandle(session, sweep_id)
     session.sweeps.add(sweep_id)
     if wait:
-        try:
-            handle.wait(timeout)
-        except KeyboardInterrupt:
-            handle.stop()
-            raise
+        _wait(handle, timeout)
     return handle
+
+
+def schedule(
+    what: str | Path | Mapping[str, Json],
+    cron: str | None = None,
+    *,
+    every: float | str | None = None,
+    zone: str | None = None,
+    anchor: float | None = None,
+    start: float | None = None,
+    end: float | None = None,
+    jitter: float | str = 0.0,
+    overlap: Literal["skip", "queue", "stop"] = "skip",
+    concurrency: int = 1,
+    missed: Literal["none", "last", "all"] = "last",
+    deadline: float | str = "1d",
+    pinned: bool = False,
+    sweep: Mapping[str, Json] | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    runtime: str | None = None,
+    name: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    settings: Mapping[str, Json] | None = None,
+    options: Mapping[str, Json] | None = None,
+    use_cache: bool = True,
+    root: str | Path | None = None,
+) -> ScheduleHandle:
+    """Run it again and again: at the times of a cron expression, or `every` so often.
+
+    The clock is kept by a Jupyter server while it is up, or by `convect schedule keep`.
+    A parameter may have the value `${{ schedule.due }}` or `${{ schedule.date }}`. `sweep` has
+    a `space`, and what else `sweep` takes. Times are seconds since 1970, durations seconds or
+    such as `15m`. Without `zone`, the clocks of this machine count.
+    """
+    from .client_schedules import make_clock, make_schedule
+
+    request = _request(what, parameters, runtime, None, labels, settings, options, use_cache, root)
+    clock = make_clock(cron, every, zone, anchor, start, end, jitter)
+    how = {"overlap": overlap, "concurrency": concurrency, "missed": missed}
+    return make_schedule(
+        _session(), request, clock, name=name, sweep=sweep, pinned=pinned, deadline=deadline, **how
+    )
+
+
+def schedules() -> list[ScheduleHandle]:
+    """All schedules, the newest first."""
+    from .client_schedules import ScheduleHandle
+
+    session = _session()
+    found = session.workspace.scheduling.schedules.ids()
+    return [ScheduleHandle(session, schedule_id) for schedule_id in found]
+
+
+def import_schedules(
+    database: str | Path | None = None, *, runtime: str | None = None, root: str | Path = "."
+) -> list[dict[str, Json]]:
+    """Make schedules of the job definitions of jupyter-scheduler, from its database.
+
+    Their files are looked for below `root`, by name. For each definition: `name`, the id of its
+    `schedule`, or the `reason` why there is none.
+    """
+    from jupyter_core.paths import jupyter_data_dir
+
+    session = _session()
+    workspace = session.workspace
+    return session.do(
+        workspace.scheduling.import_definitions(
+            Path(database or Path(jupyter_data_dir(), "scheduler.sqlite")).absolute(),
+            _normal(root),
+            runtime or workspace.settings.default_runtime,
+        )
+    )
 
 
 def runs(
@@ -174,7 +244,16 @@ def runs(
     return RunList(RunHandle(session, found["id"]) for found in page.runs)
 
 
-class Session:
+def _wait(handle: RunHandle | SweepHandle, timeout: float | None) -> None:
+    """Until it has ended; an interrupt stops it."""
+    try:
+        handle.wait(timeout)
+    except KeyboardInterrupt:
+        handle.stop()
+        raise
+
+
+class ClientSession:
     """A workspace whose engine lives on an event loop in a thread of its own.
 
     A notebook has a running event loop already, and a script has none: this suits both.
@@ -200,7 +279,7 @@ class Session:
         return self.submit(self.workspace.again(run_id, selection, version=version))
 
     def close(self) -> None:
-        """Let go of everything; what runs goes on, and whoever comes next takes it up."""
+        """Let go of everything; what runs continues, and the next process picks it up."""
         self.do(self.workspace.close())
         self._thread.close()
 
@@ -215,16 +294,16 @@ class Session:
             return True
 
 
-_sessions: dict[int, Session] = {}
+_sessions: dict[int, ClientSession] = {}
 _lock = threading.Lock()
 
 
-def _session() -> Session:
+def _session() -> ClientSession:
     """The session of this process; a forked child makes its own."""
     with _lock:
         process = os.getpid()
         if process not in _sessions:
-            _sessions[process] = Session(Workspace(load_settings()))
+            _sessions[process] = ClientSession(Workspace(load_settings()))
             _before_threads_end(_leave)
         return _sessions[process]
 

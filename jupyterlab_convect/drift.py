@@ -13,10 +13,10 @@ from .pipeline.python_code import imports
 from .runner.environment import Environment
 from .runner.outcome import StepFailed
 from .runs import environments
-from .runs.environments import Change
+from .runs.environments import EnvironmentChange
 from .runs.index import Query
 from .runs.model import Request, Run
-from .runs.open_run import place_of
+from .runs.run_file import pipeline_name
 from .runs.store import Store
 
 MOST_STEPS, MOST_RUNS = 50, 20
@@ -75,7 +75,7 @@ def _drift_of(store: Store, run: Run, step: Step) -> Problem | None:
     )
 
 
-def _said_of_last(change: Change) -> str:
+def _said_of_last(change: EnvironmentChange) -> str:
     name = _word(change.name)
     if change.after is None:
         return f"{name} is not installed here; the last successful run used {change.before}."
@@ -84,7 +84,7 @@ def _said_of_last(change: Change) -> str:
     return f"{name} is {change.after} here; the last successful run used {change.before}."
 
 
-def _said_of_image(image: str, change: Change) -> str:
+def _said_of_image(image: str, change: EnvironmentChange) -> str:
     name = _word(change.name)
     if change.after is None:
         return f"The image {image} had {name} {change.before}; here it is not installed."
@@ -99,7 +99,7 @@ def _word(name: str) -> str:
     )
 
 
-def _is_other_python(change: Change) -> bool:
+def _is_other_python(change: EnvironmentChange) -> bool:
     if change.name != "python" or not (change.before and change.after):
         return change.name == "implementation"
     return change.before.split(".")[:2] != change.after.split(".")[:2]
@@ -107,9 +107,10 @@ def _is_other_python(change: Change) -> bool:
 
 def _earlier(store: Store, run: Run, step: Step) -> tuple[str | None, Environment | None]:
     """The environment that the step last worked in; with the image, if it was one's."""
-    last = store.index.last_result(place_of(run), step.id)
+    last = store.index.last_result(pipeline_name(run), step.id)
     before = None if last is None else store.read(last.run).run
-    if last is None or before is None or before.plan.step(step.id).image != step.image:
+    planned = [] if before is None else [each for each in before.plan.steps if each.id == step.id]
+    if last is None or before is None or not planned or planned[0].image != step.image:
         if run.runtime == "local" or step.image is None:
             return None, None
         return step.image, _of_image(store, run.runtime, step.image)
@@ -124,9 +125,9 @@ def _of_image(store: Store, runtime: str, image: str) -> Environment | None:
     page = store.find(Query(states=("succeeded",), runtime=runtime, limit=MOST_RUNS))
     for summary in page.runs:
         run, state = store.read(summary["id"])
-        for step in run.plan.steps:
-            attempts = len(state.steps[step.id].attempts)
-            if step.image == image and attempts:
+        for step in state.steps.values():
+            attempts = len(step.attempts)
+            if state.graph.steps[step.node].image == image and attempts:
                 found = environments.of_step(store, run.id, step.id, attempts)
                 if found is not None:
                     return found

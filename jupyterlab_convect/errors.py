@@ -1,4 +1,4 @@
-"""The one kind of error that a user can mend."""
+"""The one kind of error that a user can fix, and words for all kinds."""
 
 
 class ConvectError(Exception):
@@ -45,3 +45,12 @@ class Refused(ConvectError):
 
     def __init__(self, sentence: str, *, code: str = "refused", hint: str | None = None) -> None:
         super().__init__(sentence, code=code, hint=hint)
+
+
+def words_of(error: BaseException) -> str:
+    """What went wrong, as the end of a sentence: without numbers, paths and a full stop."""
+    if isinstance(error, ConvectError):
+        return error.sentence.rstrip(".")
+    if isinstance(error, OSError):
+        return error.strerror.lower() if error.strerror else str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,4 +1,4 @@
-"""Which folders a database may lie in: those on a disk of this machine."""
+"""Folders that can hold a database, which are those on a disk of this machine, and sockets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ _NETWORK = re.compile(
     r"|pvfs2|smb(fs|\d)?|virtiofs|wekafs|fuse.*"
 )
 _MOUNTS = Path("/proc/self/mounts")
+_SOCKET_NAME = 103
+"""Bytes in the name of a socket, at most; Linux allows four more."""
 
 
 def local_folder(wanted: Path, name: str) -> Path:
@@ -70,3 +72,19 @@ def _read(path: Path) -> str:
         return path.read_text("utf-8", "surrogateescape")
     except OSError:
         return ""
+
+
+def socket_folders() -> list[str]:
+    """Where sockets can be: the temporary folder, or another if its name is too long for that."""
+    others = ("/tmp", "/var/tmp")  # noqa: S108 (only for folders that mkdtemp makes)
+    wanted = (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), *others)
+    return [
+        folder
+        for folder in dict.fromkeys(wanted)
+        if folder and fits_sockets(Path(folder, "x" * 24))
+    ]
+
+
+def fits_sockets(folder: Path) -> bool:
+    """Whether the name of a folder is short enough for the sockets of a kernel."""
+    return len(os.fsencode(folder / "k-5")) <= _SOCKET_NAME

@@ -9,8 +9,8 @@ import asyncio
 import concurrent.futures
 import functools
 import os
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
@@ -40,34 +40,36 @@ class Threads(ThreadPoolExecutor):
         super().__init__(size, name)
         self._size = size
         self._name = name
-        self._changing = threading.Lock()
+        self._changed = threading.Condition()
         self._begun = 0
-        self._idle = threading.Semaphore(0)
-        self._todo: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
-        self._todo = queue.SimpleQueue()
+        self._idle = 0
+        """Threads that wait for work, or are about to look for it."""
+        self._todo: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._unfinished: set[Future[Any]] = set()
         self._is_shut = False
 
     def submit(self, work: Callable[..., T], /, *arguments: Any, **keywords: Any) -> Future[T]:
         future: Future[T] = Future()
         future.add_done_callback(self._finished)
-        with self._changing:
+        with self._changed:
             if self._is_shut:
                 raise RuntimeError("The pool is shut down.")
             self._unfinished.add(future)
-            self._todo.put((future, functools.partial(work, *arguments, **keywords)))
-            if not self._idle.acquire(blocking=False) and self._begun < self._size:
+            self._todo.append((future, functools.partial(work, *arguments, **keywords)))
+            if len(self._todo) <= self._idle:
+                self._changed.notify()
+            elif self._begun < self._size:
                 self._begun += 1
+                self._idle += 1
                 name = f"{self._name}_{self._begun}"
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        with self._changing:
+        with self._changed:
             self._is_shut = True
             unfinished = list(self._unfinished)
-        for _ in range(self._begun):
-            self._todo.put(None)
+            self._changed.notify_all()
         if cancel_futures:
             for future in unfinished:
                 future.cancel()
@@ -75,19 +77,17 @@ class Threads(ThreadPoolExecutor):
             concurrent.futures.wait(unfinished)
 
     def _finished(self, future: Future[Any]) -> None:
-        with self._changing:
+        with self._changed:
             self._unfinished.discard(future)
 
     def _serve(self) -> None:
         while True:
-            try:
-                item = self._todo.get_nowait()
-            except queue.Empty:
-                self._idle.release()
-                item = self._todo.get()
-            if item is None:
-                return
-            future, work = item
+            with self._changed:
+                self._changed.wait_for(lambda: self._todo or self._is_shut)
+                if not self._todo:
+                    return
+                self._idle -= 1
+                future, work = self._todo.popleft()
             if future.set_running_or_notify_cancel():
                 try:
                     result = work()
@@ -96,7 +96,9 @@ class Threads(ThreadPoolExecutor):
                 else:
                     future.set_result(result)
                     del result
-            del item, future, work  # Nothing is kept alive while there is nothing to do.
+            del future, work  # Nothing is kept alive while there is nothing to do.
+            with self._changed:
+                self._idle += 1
 
 
 @functools.cache

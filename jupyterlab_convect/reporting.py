@@ -59,10 +59,15 @@ def _report(kind: str, name: str, value: Any, step: int | None) -> None:
             "write it to a file and declare that as an output"
         )
     path = os.environ.get("CONVECT_VALUES")
-    if path:
+    if path and _counts():
         # One write of a whole line, so that parallel processes never mix theirs.
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, line)
         finally:
             os.close(descriptor)
+
+
+def _counts() -> bool:
+    """Of several processes that work together, one reports for all."""
+    return os.environ.get("CONVECT_OUTPUTS_FROM") in (None, os.environ.get("RANK"))

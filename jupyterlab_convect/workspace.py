@@ -8,126 +8,53 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import getpass
 import hashlib
-import importlib
-import json
 import logging
-import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from traitlets import TraitError
-
 from .background import Health
-from .errors import ConvectError, Missing, Refused
-from .git import git_of, keep_difference
-from .pipeline.discovery import kind_of
-from .pipeline.document import parse, read_file
-from .pipeline.files import FileCache, PinnedFiles
-from .pipeline.metrics import Reported, reported_by, suggest
+from .errors import ConvectError, Missing
+from .pipeline.files import FileCache
+from .pipeline.metrics import Reported, reported_by
 from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
-from .pipeline.resolve import plan_for_file, raise_first_error, resolve
-from .pipeline.types import Document
-from .pipeline.validate import validate
-from .pools import Threads
-from .results import LIMIT, Results, read_log
-from .run_files import PRIVATE, SHARED, make_runs_folder
+from .pipeline.resolve import raise_first_error
+from .planning import Planner, Tell, examine, plan_of
 from .runs.best import settle
 from .runs.engine import Engine
-from .runs.foresight import foresee
 from .runs.index import Index
-from .runs.model import Git, Request, Run, RunState, Selection, Sources, new_id
-from .runs.project import is_kept, take_snapshot, told_of_sharing
-from .runs.snapshots import gone
+from .runs.model import Request, Run, RunState, Selection, SweepSources, new_id
+from .runs.project import told_of_sharing
+from .runs.reuse import preview_reuse
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
 from .runs.versions import Version
-from .runtimes.base import LogChunk, Runtime, StepRuntime
+from .runtimes.registry import Runtimes, check_options
+from .safe_files import PRIVATE, SHARED, make_runs_folder
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from .catalog.store import CatalogStore
+    from collections.abc import Iterator
 
-GROUP = "jupyterlab_convect.runtimes"
-EMBEDDED = {"local": "jupyterlab_convect.runtimes.local:LocalRuntime"}
-"""Known without a look at all that is installed, which takes its time."""
+    from .catalog.store import CatalogStore
+    from .scheduling import Scheduling
 
 ALL_OF_IT = Selection()
 
-LARGEST_PARAMETERS = 1 << 20
-"""Bytes of the parameters of a run, and of those of each step."""
-SAME_TIME = 2.0
-"""Seconds within which a working copy is taken not to change."""
-KEPT_SOURCES = 8
-"""Sweeps whose sources are kept in memory."""
 
+@dataclass(frozen=True, slots=True)
+class CheckedRequest:
+    """What would keep a request from running, then what is odd about it; and what it would be."""
 
-class Runtimes(Mapping[str, Runtime]):
-    """The runtimes that are installed and offered, each made when it is first asked for."""
-
-    def __init__(self, settings: Settings, log: logging.Logger, health: Health) -> None:
-        self._settings = settings
-        self._log = log
-        self._health = health
-        self._made: dict[str, Runtime] = {}
-        self._making = threading.Lock()
-
-    def __getitem__(self, name: str) -> Runtime:
-        with self._making:
-            if name not in self._made:
-                self._made[name] = self._make(name)
-            return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        offered = self._settings.runtimes
-        return (name for name in self._installed if not offered or name in offered)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def made(self) -> list[Runtime]:
-        """Those that somebody has asked for so far."""
-        return list(self._made.values())
-
-    @functools.cached_property
-    def _installed(self) -> dict[str, str]:
-        from importlib.metadata import entry_points
-
-        kinds = EMBEDDED | {found.name: found.value for found in entry_points(group=GROUP)}
-        named = self._settings.named_runtimes.items()
-        return kinds | {name: kinds[own["kind"]] for name, own in named if own.get("kind") in kinds}
-
-    def _make(self, name: str) -> Runtime:
-        offered = self._settings.runtimes
-        place = EMBEDDED.get(name) or self._installed.get(name)
-        if place is None or (offered and name not in offered):
-            raise NoSuchRuntime(
-                f"There is no runtime {name!r}.",
-                code="no-such-runtime",
-                hint=f"There is {', '.join(sorted(self))}.",
-            )
-        module, _, attribute = place.partition(":")
-        try:
-            kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
-            own = {**self._settings.named_runtimes.get(name, {})}
-            own.pop("kind", None)
-            runtime = kind(parent=self._settings, log=self._log, health=self._health, **own)
-            runtime.name = name
-            return runtime
-        except (ImportError, AttributeError, TraitError) as error:
-            raise Refused(
-                f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable"
-            ) from error
-
-
-class NoSuchRuntime(Missing, KeyError):
-    """A key error as well, which is what a mapping promises."""
+    problems: list[Problem]
+    plan: Plan | None = None
+    """None when it has errors of its own."""
+    reported: Reported = field(default_factory=lambda: Reported(complete=False))
+    """The metrics that it is known to report."""
 
 
 class Workspace:
@@ -136,8 +63,6 @@ class Workspace:
         self.logger = log or logging.getLogger("jupyterlab_convect")
         self.health = Health(self.logger)
         self.runtimes = Runtimes(settings, self.logger, self.health)
-        self._commits: dict[tuple[Path, tuple[Path, ...]], tuple[float, Git | None]] = {}
-        self._of_sweeps: dict[str, tuple[Sources, FileCache]] = {}
 
     @functools.cached_property
     def store(self) -> Store:
@@ -171,115 +96,34 @@ class Workspace:
         runs = Path(self.settings.runs_dir).expanduser()
         return CatalogStore(store_folder(runs), Policy(hosts=tuple(self.settings.catalog_hosts)))
 
-    def plan(self, request: Request, files: FileCache | None = None) -> Plan:
-        """The plan of what was asked. Reads files: call it in a thread."""
-        root = Path(request.root)
-        files = files or FileCache(root)
-        document = pipeline_of(request)
-        if document is not None:
-            resolved = resolve(
-                document,
-                root=root,
-                path=request.path,
-                parameters=request.parameters,
-                settings=request.settings,
-                files=files,
-            )
-            if not resolved.components:
-                return resolved
-            from .catalog.expand import expand
+    @functools.cached_property
+    def planner(self) -> Planner:
+        return Planner(self.store, lambda sweep_id: self.sweeps.sources(sweep_id))
 
-            return expand(resolved)
-        if request.path is None:
-            raise ConvectError("Say what to run: a file or a pipeline.")
-        plan = plan_for_file(request.path, root, request.parameters, request.settings, files)
-        for problem in _problems(request, files):
-            # A pipeline may compute what it passes on; here somebody has chosen it.
-            if problem.code == "wrong-type-for-notebook":
-                raise ConvectError(problem.message, code="wrong-type", hint=problem.hint)
-        return plan
+    @functools.cached_property
+    def scheduling(self) -> Scheduling:
+        from .scheduling import Scheduling  # Who has no schedules needs not wait for it.
 
-    def make(self, request: Request, user: str | None = None) -> Run:
-        """A run that can be submitted. Reads files: call it in a thread.
+        return Scheduling(self)
 
-        One of a sweep is made from the sources that the sweep was submitted with.
+    @property
+    def has_schedules(self) -> bool:
+        return "scheduling" in vars(self) or (self.store.folder / "schedules").is_dir()
+
+    def make(
+        self,
+        request: Request,
+        user: str | None = None,
+        tell: Tell = lambda _: None,
+        sources: SweepSources | None = None,
+    ) -> Run:
+        """A run that can be submitted; `tell` hears what is odd about it. Call it in a thread.
+
+        It is made from the files of now, or from `sources`.
         """
-        sources = self._sources_of(request)
-        if sources is not None:
-            plan, snapshot, git = self._plan_from(request, *sources)
-        else:
-            plan, snapshot = self._pinned(request)
-            git = self._git(request, plan)
-        _check_size(request, plan)
-        self._require_approval(request, plan)
-        return Run(
-            id=new_id(),
-            name=request.name or plan.name,
-            created=time.time(),
-            runtime=request.runtime,
-            plan=plan,
-            request=request,
-            user=user or system_user(),
-            git=git,
-            snapshot=snapshot,
-        )
-
-    def _pinned(self, request: Request) -> tuple[Plan, str | None]:
-        """The plan and the snapshot of the project that it is of, at one moment."""
-        if request.version is not None:
-            run, _ = self.store.read(request.version)
-            self._require_kept(run.plan, run.snapshot)
-            return run.plan, run.snapshot
-        plan, snapshot, _ = self._pin(request)
-        return plan, snapshot
-
-    def _pin(self, request: Request) -> tuple[Plan, str | None, FileCache]:
-        """Keep what a plan of today is made from; with what was looked up for it."""
-        for _ in range(5):
-            files = FileCache(Path(request.root))
-            plan = self.plan(request, files)
-            snapshot = take_snapshot(self.store.snapshots, plan, Path(request.root))
-            if is_kept(self.store.snapshots, plan):
-                break
-        return plan, snapshot, files
-
-    def _require_kept(self, plan: Plan, snapshot: str | None) -> None:
-        snapshots = self.store.snapshots
-        if not (is_kept(snapshots, plan) and (snapshot is None or snapshots.has(snapshot))):
-            raise gone()
-
-    def _take_sources(self, request: Request) -> tuple[Sources, FileCache]:
-        """The files that a request is made from, as they are now, for all runs of a sweep."""
-        document = pipeline_of(request)
-        plan, snapshot, files = self._pin(replace(request, document=document))
-        if document is not None and request.path is not None and request.document is None:
-            files.digest(request.path)  # by which a change of it is noticed
-        return Sources(document, files.facts(), snapshot, self._git(request, plan)), files
-
-    def _sources_of(self, request: Request) -> tuple[Sources, FileCache] | None:
-        """What a run is made from that belongs to a sweep, unless that has no sources."""
-        if request.sweep is None:
-            return None
-        known = self._of_sweeps.get(request.sweep)
-        if known is None and (sources := self.sweeps.sources(request.sweep)) is not None:
-            files = PinnedFiles(Path(request.root), sources.files, self.store.snapshots.content)
-            known = self._remember_sources(request.sweep, sources, files)
-        return known
-
-    def _remember_sources(
-        self, sweep_id: str, sources: Sources, files: FileCache
-    ) -> tuple[Sources, FileCache]:
-        while len(self._of_sweeps) >= KEPT_SOURCES:
-            self._of_sweeps.pop(next(iter(self._of_sweeps)), None)
-        self._of_sweeps[sweep_id] = sources, files
-        return sources, files
-
-    def _plan_from(
-        self, request: Request, sources: Sources, files: FileCache
-    ) -> tuple[Plan, str | None, Git | None]:
-        plan = self.plan(replace(request, document=sources.document), files)
-        self._require_kept(plan, sources.snapshot)
-        return plan, sources.snapshot, sources.git
+        run = self.planner.make(request, user, tell, sources)
+        self._require_approval(run)
+        return run
 
     async def submit(self, run: Run) -> RunState:
         """Start it. Refused when its runtime would not run it as asked."""
@@ -288,28 +132,36 @@ class Workspace:
 
     async def refuse(self, run: Run) -> None:
         """Raise what keeps its runtime from running it, if anything does."""
-        raise_first_error(await self.runtimes[run.runtime].check(run.plan))
+        runtime = self.runtimes[run.runtime]
+        raise_first_error(check_options(runtime, run.request.options))
+        raise_first_error(await runtime.check(run.plan))
 
     async def create_sweep(
         self,
         request: Request,
         space: Mapping[str, Json],
         make: Callable[[Request], Run] | None = None,
+        tell: Tell = lambda _: None,
+        sources: SweepSources | None = None,
         **how: Any,
     ) -> str:
-        """Start a sweep, `how` as `Sweeps.create` takes it; its id.
+        """Start a sweep, `how` as `Sweeps.create` takes it; its id, that of the request if it
+        has one. It is made from the files of now, or from `sources`.
 
         The run of the first point, made by `make`, has to be one that could be submitted, and
         those of all points have to be such that they can be made.
-        Without `select`, the best run is told by itself where that is plain.
+        Without `select`, the best run is told by itself where that is plain. `tell` hears what is
+        odd about the first.
         """
         chance = {key: how[key] for key in ("mode", "samples", "seed") if key in how}
         first = points_of(space, **chance)[0]
-        request = replace(request, sweep=new_id())
+        request = replace(request, sweep=request.sweep or new_id())
         at_first = replace(request, parameters={**request.parameters, **first})
-        sources, files = await asyncio.to_thread(self._take_sources, at_first)
-        self._remember_sources(str(request.sweep), sources, files)
-        run = await asyncio.to_thread(make or self.make, at_first)
+        if sources is None:
+            sources, files = await asyncio.to_thread(self.planner.take_sources, at_first)
+        else:
+            sources, files = await asyncio.to_thread(self.planner.use_sources, at_first, sources)
+        run = await asyncio.to_thread(make or functools.partial(self.make, tell=tell), at_first)
         await self.refuse(run)
         reported = await asyncio.to_thread(reported_by, run.plan, files)
         how["select"] = settle(how.get("select"), reported)
@@ -334,68 +186,57 @@ class Workspace:
             of=None if selection.mode == "all" else run_id,
             use_cache=run.request.use_cache if use_cache is None else use_cache,
             sweep=None,
+            endpoint=None,
             version=run_id if version == "run" else None,
         )
 
-    async def check(self, request: Request) -> list[Problem]:
+    async def check(self, request: Request) -> CheckedRequest:
         """What would keep this from running on its runtime, then what is odd; starts nothing."""
-        from .drift import drift  # Who only runs something needs not wait for it.
-
         runtime = self.runtimes[request.runtime]
-        reused: list[Problem] = []
+        files = FileCache(Path(request.root))
+        examined = await asyncio.to_thread(examine, request, files)
+        if examined.errors:
+            return CheckedRequest(examined.problems)
+        plan = None
         try:
-            plan = await asyncio.to_thread(self.plan, request)
+            plan = await asyncio.to_thread(plan_of, examined, request, files)
             found = await asyncio.to_thread(self._unapproved, request, plan)
-            found = found or await runtime.check(plan)
-            reused = await asyncio.to_thread(self._reused, request, plan)
-            would_be = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
-            reused += await asyncio.to_thread(drift, self.store, would_be)
-            reused += told_of_sharing(plan)
+            found = found or check_options(runtime, request.options) or await runtime.check(plan)
+            odd = await asyncio.to_thread(self._remarks, request, plan)
+            reported = await asyncio.to_thread(reported_by, plan, files)
         except Missing:
             raise
         except ConvectError as error:
-            found = [Problem("error", error.code, error.sentence, hint=error.hint)]
-        odd = await asyncio.to_thread(self.oddities, request)
-        errors = [problem for problem in odd if problem.severity == "error"]
-        odd = [problem for problem in odd if problem not in errors]
-        return [*(errors or found), *odd, *([] if errors else reused)]
+            refused = Problem("error", error.code, error.sentence, hint=error.hint)
+            return CheckedRequest([refused, *examined.problems], plan)
+        return CheckedRequest([*found, *examined.problems, *odd], plan, reported)
 
-    def metrics(self, request: Request) -> dict[str, Json]:
-        """What it is known to report, and by what a sweep would tell the best. Reads files."""
-        try:
-            reported = reported_by(self.plan(request), FileCache(Path(request.root)))
-        except ConvectError:
-            reported = Reported(complete=False)
-        return {
-            "names": list(reported.names),
-            "complete": reported.complete,
-            "best": suggest(reported),
-        }
+    def _remarks(self, request: Request, plan: Plan) -> list[Problem]:
+        """What one may want to know before it runs."""
+        from .drift import drift  # Who only runs something needs not wait for it.
 
-    def _reused(self, request: Request, plan: Plan) -> list[Problem]:
-        """What would be taken over from earlier runs."""
-        if not any(step.cache for step in plan.steps):
+        would_be = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
+        return [*self._reused(would_be), *drift(self.store, would_be), *told_of_sharing(plan)]
+
+    def _reused(self, run: Run) -> list[Problem]:
+        """Which results of earlier runs would be reused."""
+        if not any(step.cache for step in run.plan.steps):
             return []
-        run = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
         return [
             Problem(
                 "info",
                 "reused",
-                f"The result of “{plan.step(step).name}” is taken over from run "
-                f"{place.partition('/')[0]}: nothing has changed since.",
+                f"The result of “{run.plan.step(step).name}” is reused from run "
+                f"{source.partition('/')[0]}: nothing has changed since.",
                 node=step,
             )
-            for step, place in foresee(self.store, run).items()
+            for step, source in preview_reuse(self.store, run).items()
         ]
 
-    def oddities(self, request: Request) -> list[Problem]:
-        """What is wrong or odd about what is asked, wherever it runs. Reads files."""
-        return _problems(request, FileCache(Path(request.root)))
-
-    def _require_approval(self, request: Request, plan: Plan) -> None:
+    def _require_approval(self, run: Run) -> None:
         """Components run here without a container only when somebody has looked at them."""
-        if request.runtime == "local" and plan.components:
-            self.catalog.approvals.require(plan)
+        if run.runtime == "local" and run.plan.components:
+            self.catalog.approvals.require(run.plan)
 
     def _unapproved(self, request: Request, plan: Plan) -> list[Problem]:
         if request.runtime != "local" or not plan.components:
@@ -407,34 +248,6 @@ class Workspace:
             for step, component in self.catalog.approvals.missing(plan)
             for refused in [refuse_unapproved(component)]
         ]
-
-    async def log(self, results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
-        """A piece of an attempt's log, from its folder or, while it is far away, its runtime."""
-        run, _ = self.store.read(results.attempt.run)
-        if not results.ended and not (results.folder / "log.txt").exists():
-            runtime = self.runtimes[run.runtime]
-            if isinstance(runtime, StepRuntime):
-                return await runtime.logs(results.attempt, offset, limit)
-        return await asyncio.to_thread(read_log, results, offset, limit)
-
-    def _git(self, request: Request, plan: Plan) -> Git | None:
-        """The commit, looked up once for runs that are made at the same time."""
-        root = Path(request.root)
-        paths = tuple(root / step.path for step in plan.steps if step.path)
-        folder = (root / request.path if request.path else next(iter(paths), root / "x")).parent
-        known = self._commits.get((folder, paths))
-        if known is not None and known[0] > time.monotonic() - SAME_TIME:
-            return known[1]
-        git = git_of(folder, paths)
-        if git is not None and git.difference is not None:
-            self._behind.submit(keep_difference, self.store.folder, folder, git)
-        self._commits = {(folder, paths): (time.monotonic(), git)}
-        return git
-
-    @functools.cached_property
-    def _behind(self) -> Threads:
-        """For what nobody waits for until the workspace is closed."""
-        return Threads(1, "convect-behind")
 
     async def open(self) -> None:
         """Make what reads and writes the runs folder: in the thread of whoever drives the runs."""
@@ -450,71 +263,36 @@ class Workspace:
         await self.sweeps.resume()
 
     async def close(self) -> None:
-        """Let go; steps that run go on."""
+        """Let go; running steps continue."""
         made = vars(self)
+        if "scheduling" in made:
+            await self.scheduling.close()
         if "engine" in made:
             await self.engine.close()
         for runtime in self.runtimes.made():
             await runtime.close()
         if "store" in made:
             self.store.close()
-        if "_behind" in made:
-            await asyncio.to_thread(self._behind.shutdown)
+        if "planner" in made:
+            await asyncio.to_thread(self.planner.close)
 
     def prune(self, *, dry_run: bool = False) -> list[str]:
         """Delete what the settings do not want kept."""
         limits = self.settings
         if not (limits.keep_days or limits.keep_runs or limits.keep_bytes):
             if not dry_run:
-                self.store.clean(self.sweeps.live_snapshots())
+                self.store.clean(self._live_snapshots())
             return []
         return self.store.prune(
             keep_days=limits.keep_days,
             keep_runs=limits.keep_runs,
             keep_bytes=limits.keep_bytes,
             dry_run=dry_run,
-            live=self.sweeps.live_snapshots(),
+            live=self._live_snapshots(),
         )
 
-
-def pipeline_of(request: Request) -> Document | None:
-    """The pipeline that is asked for, if it is not a single file."""
-    if request.document is None and request.path is not None:
-        is_pipeline = request.path.endswith(".pipeline")
-        return read_pipeline(Path(request.root, request.path)) if is_pipeline else None
-    document: Document | None = request.document
-    return document
-
-
-def _problems(request: Request, files: FileCache) -> list[Problem]:
-    """Everything that is wrong or odd about what is asked."""
-    document = pipeline_of(request)
-    if document is not None:
-        return validate(document, path=request.path, parameters=request.parameters, files=files)
-    path = request.path or ""
-    node = {"kind": kind_of(path), "path": path, "parameters": dict(request.parameters)}
-    return validate({"convect": 1, "nodes": {Path(path).stem: node}}, files=files)
-
-
-def _check_size(request: Request, plan: Plan) -> None:
-    """Parameters are values, which every list of runs shows; data belongs into files."""
-    of_steps = ({**step.parameters, **step.env} for step in plan.steps)
-    for given in (dict(request.parameters), dict(plan.parameters), *of_steps):
-        if given and len(json.dumps(given)) > LARGEST_PARAMETERS:
-            raise ConvectError(
-                f"The parameters are larger than {LARGEST_PARAMETERS >> 20} MiB.",
-                code="too-large",
-                hint="Put data into a file, and give its path.",
-            )
-
-
-def read_pipeline(path: Path) -> Document:
-    return parse(read_file(path))
-
-
-def system_user() -> str | None:
-    """Who the machine thinks we are; a hub knows better."""
-    try:
-        return os.environ.get("JUPYTERHUB_USER") or getpass.getuser()
-    except (KeyError, OSError):  # A container whose user has no name.
-        return None
+    def _live_snapshots(self) -> Iterator[str]:
+        """Those from which more runs will be made."""
+        yield from self.sweeps.live_snapshots()
+        if self.has_schedules:
+            yield from self.scheduling.live_snapshots()

@@ -27,7 +27,7 @@ from pytest_jupyter import jupyter_core, jupyter_server, pytest_tornasync
 from tornado.httpclient import HTTPResponse
 from traitlets.config import Config
 
-from jupyterlab_convect.routes import schema
+from jupyterlab_convect.routes import requests
 
 PREFIX = "jupyterlab-convect/api/v1/"
 
@@ -251,7 +251,7 @@ class Api:
 
 @pytest.fixture(scope="session")
 def description() -> OpenAPI:
-    return OpenAPI.from_dict(schema.document())
+    return OpenAPI.from_dict(requests.openapi_document())
 
 
 @pytest.fixture

@@ -134,4 +134,4 @@ async def test_a_server_stops_although_its_runs_cannot_be_let_go_of(
     monkeypatch.setattr(app.workspace, "close", asyncio.Event().wait)
     await app.stop_extension()
     assert app.engine_thread.is_closed
-    assert "could not be let go of" in caplog.text
+    assert "could not be released" in caplog.text

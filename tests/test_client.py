@@ -112,6 +112,26 @@ def test_a_sweep_finds_its_best_run(train: str) -> None:
     assert "0.95" in sweep._repr_html_()
 
 
+def test_the_files_of_a_run_that_kept_them_are_put_into_the_project(folder: Path) -> None:
+    (folder / "a.py").write_text("import os; open('made.txt', 'w').write(os.environ['n'])")
+    sweep = client.sweep("a.py", {"n": ["1", "2"]})
+    assert not (folder / "made.txt").exists()
+    first, second = sweep.runs
+    made = first.put_files()
+    assert [Path(file["path"]).name for file in made["files"]] == ["made.txt"]
+    assert (folder / "made.txt").read_text() == "1"
+    second.put_files()
+    assert (folder / "made.txt").read_text() == "1"  # It was not there when that was submitted.
+    second.put_files(replace=True)
+    assert (folder / "made.txt").read_text() == "2"
+
+
+def test_the_environments_of_two_runs_are_compared(train: str) -> None:
+    first, second = client.run(train), client.run(train)
+    found = until(lambda: first.compare_environment(second), "the environments were recorded")
+    assert found == {"train": []}
+
+
 def test_bad_input_is_one_sentence(train: str, tmp_path: Path) -> None:
     for wrong in (
         lambda: client.run("none.ipynb"),
@@ -168,3 +188,72 @@ def test_a_file_beside_the_working_folder(train: str, folder: Path) -> None:
     (folder / "deeper").mkdir()
     os.chdir(folder / "deeper")
     assert client.run(f"../{train}").succeeded
+
+
+def test_a_sweep_over_a_pipeline_with_a_loop_and_an_inner_pipeline(tmp_path: Path) -> None:
+    code = "import os, jupyterlab_convect as c; c.output('y', int(os.environ['x']) * 10)"
+    (tmp_path / "times.py").write_text(code)
+    times = {"kind": "script", "path": "times.py", "parameters": {"x": "${{ parameters.x }}"}}
+    inner = {
+        "convect": 1,
+        "parameters": {"x": {}},
+        "outputs": {"y": "${{ nodes.times.outputs.y }}"},
+        "nodes": {"times": times},
+    }
+    outer = {
+        "convect": 1,
+        "parameters": {"xs": {"type": "array", "default": [1]}},
+        "nodes": {
+            "sub": {
+                "kind": "pipeline",
+                "path": "inner.pipeline",
+                "parameters": {"x": "${{ each.x }}"},
+                "for_each": {"name": "x", "in": "${{ parameters.xs }}"},
+            }
+        },
+    }
+    (tmp_path / "inner.pipeline").write_text(json.dumps(inner))
+    (tmp_path / "outer.pipeline").write_text(json.dumps(outer))
+    found = client.sweep(tmp_path / "outer.pipeline", {"xs": [[1, 2], [3]]}, root=tmp_path)
+    assert found.state == "succeeded"
+    assert [run.outputs["y"] for run in found.runs] == [[10, 20], [30]]
+    assert "sub.1.times" in found.runs[0].steps
+    items = found.runs[0].items("sub", "succeeded")
+    assert [(item["index"], item["value"], list(item["steps"])) for item in items] == [
+        (0, 1, ["sub.0.times"]),
+        (1, 2, ["sub.1.times"]),
+    ]
+    assert found.runs[0].items("sub", "failed") == []
+    inner["nodes"] = {"times": {"kind": "command", "command": ["false"]}}
+    (tmp_path / "inner.pipeline").write_text(json.dumps(inner))
+    found.add_points({"xs": [[4]]})
+    assert found.runs[-1].outputs["y"] == [40], "a point is made from the files of the submit"
+
+
+def test_a_schedule_is_made_run_and_removed(train: str) -> None:
+    made = client.schedule(train, every="6h", name="often", parameters={"lr": 0.25})
+    assert [each.id for each in client.schedules()] == [made.id]
+    assert (made.name, len(made.next), made.is_paused) == ("often", 5, False)
+    run = made.run()
+    assert run.wait().state == "succeeded"
+    assert made.edit(cron="0 2 * * *", zone="UTC", parameters={"lr": 0.5}).view()[
+        "due"
+    ] % 86400 == (7200)
+    made.pause()
+    assert made.is_paused
+    made.resume()
+    assert made.ledger() == []
+    made.remove()
+    assert client.schedules() == []
+    with pytest.raises(ConvectError, match="is not a time zone"):
+        client.schedule(train, "0 2 * * *", zone="Nowhere")
+
+
+def test_the_processes_of_a_distributed_script(folder: Path) -> None:
+    (folder / "train.py").write_text("import os\nprint('rank', os.environ['RANK'])")
+    run = client.run("train.py", settings={"distributed": {"processes": 2}})
+    assert [(each["rank"], each["state"]) for each in run.replicas()] == [
+        (0, "succeeded"),
+        (1, "succeeded"),
+    ]
+    assert run.logs(replica=1) == "rank 1\n"

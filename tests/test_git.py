@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jupyterlab_convect import git as module
-from jupyterlab_convect import workspace as workspace_module
+from jupyterlab_convect import planning
 from jupyterlab_convect.git import git_of, keep_difference
 from jupyterlab_convect.pipeline.plan import Plan
 from jupyterlab_convect.runner.environment import FOLDER
@@ -65,14 +65,14 @@ def test_without_a_commit_there_is_nothing_to_say(tmp_path: Path) -> None:
 
 def test_two_who_ask_for_a_commit_at_once_both_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Workspace(Settings())
-    monkeypatch.setattr(workspace_module, "git_of", lambda root, paths: None)
+    monkeypatch.setattr(planning, "git_of", lambda root, paths: None)
     failed: list[KeyError] = []
     plan = Plan("p", ())
 
     def ask(root: str) -> None:
         for _ in range(2000):
             try:
-                made._git(Request(root=root), plan)
+                made.planner._git(Request(root=root), plan)
             except KeyError as error:
                 failed.append(error)
 

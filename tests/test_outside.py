@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 from traitlets.config import Config
+from views import overlays_work
 
 from jupyterlab_convect.runner import landlock
 from jupyterlab_convect.runner.mirror_view import LARGE, MOST_BESIDE
-from jupyterlab_convect.runner.overlay_view import OverlayView
-from jupyterlab_convect.runner.view import certain
-from jupyterlab_convect.runner.view_spec import ViewSpec
+from jupyterlab_convect.runs import scan
 from jupyterlab_convect.runs.made import describe, put_when_asked
 from jupyterlab_convect.runs.model import Request, Run, RunState
 from jupyterlab_convect.settings import Settings
@@ -68,14 +67,6 @@ async def workspace(home: Path, request: pytest.FixtureRequest) -> AsyncIterator
     kinds = {json.loads(path.read_text())["view"] for path in outcomes}
     if request.param == "mirror" or overlays_work(home):
         assert kinds == {request.param}
-
-
-def overlays_work(folder: Path) -> bool:
-    spec = ViewSpec(folder, is_open=True, scratch=(folder.parent / "instead",))
-    view = OverlayView(spec, folder.parent / "probe")
-    taken = certain(view, folder)
-    taken.close()
-    return taken is view
 
 
 def fill(folder: Path) -> Path:
@@ -170,6 +161,38 @@ async def test_folders_to_which_links_lead_are_the_runs_own(
     assert (folder / "data").is_symlink()
 
 
+async def test_links_deep_in_a_large_project_are_looked_at_as_well(
+    workspace: Workspace, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "MOST_NAMES", 3)
+    data, folder = fill(tmp_path / "elsewhere/data"), home / "p"
+    (folder / ".convect").mkdir(parents=True)
+    (folder / "in/深").mkdir(parents=True)
+    (folder / "in/深/data").symlink_to(data)
+    for number in range(5):
+        (folder / f"in/{number}").touch()
+    document = pipeline(folder, "in/深/data", tmp_path / "others", 3)
+    runs = [await start(workspace, folder, document, folder, x) for x in (1, 2, 3)]
+    states = [await workspace.engine.wait(run.id, 300) for run in runs]
+    assert [seen_by(state) for state in states] == [expected(x) for x in (1, 2, 3)]
+    assert (data / "x.csv").read_text() == whose("in/深/data/x.csv", states)
+
+
+async def test_links_that_nobody_looked_at_are_told(
+    workspace: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "MOST_NAMES", 3)
+    monkeypatch.setattr(scan, "MOST_SEEN", 3)
+    folder = home / "p"
+    (folder / ".convect").mkdir(parents=True)
+    for number in range(5):
+        (folder / f"{number}").touch()
+    state, _ = await run_script(workspace, folder, "")
+    (step,) = state.steps.values()
+    (told,) = step.notices
+    assert told.startswith(f"{folder} has too many files to look for links")
+
+
 async def test_a_sweep_touches_nothing_where_links_lead(
     workspace: Workspace, home: Path, tmp_path: Path
 ) -> None:
@@ -243,7 +266,7 @@ async def test_a_file_to_which_a_link_leads_is_read_and_never_written(
     (step,) = state.steps.values()
     assert step.outputs == {"size": LARGE * 5000}
     assert step.state == "failed"
-    only_read = f"This step could only read {model}, which lies outside of the project."
+    only_read = f"This step could only read {model}, which is outside the project."
     assert step.notices == [only_read]
     with model.open("rb") as file:
         assert file.read(4) == bytes(4)

@@ -50,6 +50,20 @@ def test_there_are_never_more_threads_than_asked_for_and_no_fewer_than_needed() 
     assert most == 3
 
 
+def test_work_never_waits_for_a_thread_that_is_held_up_while_another_could_be_started(
+    until: Callable[..., Any],
+) -> None:
+    threads, hold = Threads(3, "test"), threading.Event()
+    for _ in range(200):  # Whoever takes the next work, the moment it is done with the last.
+        threads.submit(abs, 1)
+    held = threads.submit(hold.wait, PATIENCE)
+    until(held.running)
+    for _ in range(50):
+        assert [threads.submit(abs, -n).result(PATIENCE) for n in (1, 2)] == [1, 2]
+    hold.set()
+    threads.shutdown()
+
+
 def test_threads_end_when_the_pool_is_shut_down(until: Callable[..., Any]) -> None:
     threads = Threads(4, "shut-down")
     hold = threading.Event()

@@ -15,7 +15,7 @@ import pytest
 from traitlets.config import Config
 from waiting import eventually
 
-from jupyterlab_convect.cli.shell import running_attempt
+from jupyterlab_convect.cli.runs import running_attempt
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.runs.made import describe, put_when_asked
 from jupyterlab_convect.runs.model import Request, Run, RunState, Selection, StepState
@@ -191,7 +191,7 @@ async def test_points_that_are_added_take_the_files_of_the_sweep(
     assert set(workspace.sweeps.view(sweep)["changed"]) == {"helper.py", "p.pipeline", "read.py"}
     for at_hand in (True, False):
         if not at_hand:
-            workspace._of_sweeps.clear()  # as another process finds it
+            workspace.planner._of_sweeps.clear()  # as another process finds it
         await workspace.sweeps.add_points(sweep, {"x": [2 + at_hand]})
     assert await models_of(workspace, sweep) == {x: x * 10 + 7 for x in (1, 2, 3)}
     today = await workspace.create_sweep(request(project), {"x": [1]})
@@ -430,7 +430,7 @@ async def test_sources_that_are_gone_are_not_replaced_by_those_of_today(
     first = await start(workspace, request(project, "make.py"))
     await workspace.engine.wait(first.id, 120)
     shutil.rmtree(workspace.store.snapshots.objects)
-    with pytest.raises(ConvectError, match="sources of this run are not there"):
+    with pytest.raises(ConvectError, match="sources of this run no longer exist"):
         await start(workspace, workspace.again(first.id, version="run"))
 
 
@@ -485,7 +485,9 @@ async def test_a_shared_folder_is_shared_when_that_is_chosen(
     for _ in range(2):
         assert (await finish(workspace, wanted)).state == "succeeded"
     assert (project / "out").read_text() == ".."
-    told = [problem for problem in await workspace.check(wanted) if problem.code == "view"]
+    told = [
+        problem for problem in (await workspace.check(wanted)).problems if problem.code == "view"
+    ]
     assert [problem.message for problem in told] == [
         "Works in the folder itself, together with other runs."
     ]

@@ -9,11 +9,9 @@ from pathlib import Path
 
 from ..errors import ConvectError, Refused
 from ..pipeline.plan import Plan
-from .definition import component_from_json
-from .engines import container_engine
-from .files import write_json
-from .model import Component, executable_digests
-from .shipped import digests
+from .launch import container_engine
+from .model import Component, component_from_json, executable_digests
+from .store_files import included_digests, write_json
 
 
 def store_folder(runs: Path) -> Path:
@@ -33,7 +31,7 @@ class Approvals:
 
     def has(self, component: Component) -> bool:
         """Whether somebody approved it, or it ships with the product."""
-        shipped = digests()
+        shipped = included_digests()
         return all(
             digest in shipped or self._path(digest).exists()
             for digest in executable_digests(component)

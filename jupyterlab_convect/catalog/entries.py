@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..errors import ConvectError
 from ..pipeline.plan import Json, from_json
 from .fetch import check_url
-from .model import Component, Unreadable
+from .model import Component, UnreadableComponent
 from .sources import MAX_FILES, Catalog
 
 LEAST_REFRESH = 60
@@ -19,7 +19,7 @@ SHIPPED = Catalog(id="shipped", name="Included", kind="shipped")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogEntry:
     """One component of a catalog, as lists show it; or why there is none."""
 
     catalog: str
@@ -38,7 +38,7 @@ class Entry:
     update: str | None = None
     """The digest of a newer text that can be taken."""
     gone: bool = False
-    """Whether it is no longer where it came from; what is pinned goes on working."""
+    """Whether it is no longer where it came from; what is pinned keeps working."""
     error: Mapping[str, Json] | None = None
     """File, line, reason and hint of what was wrong when it was last read."""
 
@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RefreshProgress:
     done: int
     total: int
 
@@ -58,7 +58,7 @@ class Shelf:
     """A catalog with what is in it: the content of its file."""
 
     catalog: Catalog
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CatalogEntry, ...] = ()
     refreshed: float | None = None
     error: Mapping[str, Json] | None = None
     """Why nothing could be read at the last refresh."""
@@ -66,8 +66,8 @@ class Shelf:
 
 
 def merge(
-    old: Sequence[Entry], found: Sequence[Entry], *, follow: bool, complete: bool
-) -> list[Entry]:
+    old: Sequence[CatalogEntry], found: Sequence[CatalogEntry], *, follow: bool, complete: bool
+) -> list[CatalogEntry]:
     """What a catalog holds after a refresh, in the order of its source."""
     before = {entry.key: entry for entry in old}
     merged = []
@@ -126,8 +126,8 @@ def check_catalog(catalog: Catalog) -> None:
             check_url(url)
 
 
-def broken(catalog: Catalog, source: str, part: int, error: Unreadable) -> Entry:
-    return Entry(
+def broken(catalog: Catalog, source: str, part: int, error: UnreadableComponent) -> CatalogEntry:
+    return CatalogEntry(
         catalog=catalog.id,
         source=source,
         part=part,
@@ -142,7 +142,7 @@ def broken(catalog: Catalog, source: str, part: int, error: Unreadable) -> Entry
     )
 
 
-def matches(entry: Entry, words: Sequence[str]) -> bool:
+def matches(entry: CatalogEntry, words: Sequence[str]) -> bool:
     if not words:
         return True
     text = " ".join((entry.name, entry.description, *entry.inputs, *entry.categories)).casefold()

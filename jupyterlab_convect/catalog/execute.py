@@ -25,11 +25,19 @@ from ..json_text import dumps, is_number
 from ..pipeline.component_types import from_text
 from ..pipeline.plan import Json
 from .approvals import Approvals, refuse_unapproved, store_folder
-from .definition import component_from_json
-from .engines import container_engine, user_in
-from .files import read_json
-from .model import Component
-from .run import Folders, Launch, arguments_of, as_container, as_process, context_of, in_view
+from .launch import (
+    Folders,
+    Launch,
+    arguments_of,
+    as_container,
+    as_process,
+    container_engine,
+    context_of,
+    in_view,
+    user_in,
+)
+from .model import Component, component_from_json
+from .store_files import read_json
 
 LARGEST_VALUE = 64 << 10
 """Outputs above so many bytes are files, whatever their type."""
@@ -78,7 +86,7 @@ def prepare(step: Json, component: Component, folder: Path) -> Launch:
         )
     else:
         launch = as_process(component, arguments, folders, context, os.environ, step["env"])
-        if not Approvals(store_folder(folder.parents[3])).has(component):
+        if not Approvals(store_folder(Path(given["runs"]))).has(component):
             raise refuse_unapproved(component)
         say(f"[Not contained: “{component.name}” runs as a process of this machine.]")
     make_ready(launch, folders)
@@ -141,9 +149,9 @@ def collect(
 
 def report(lines: Iterator[dict[str, Json]]) -> None:
     found = [dumps(line) + "\n" for line in lines]
-    place = os.environ.get("CONVECT_VALUES")
-    if place:
-        with Path(place).open("a", encoding="utf-8", errors="backslashreplace") as file:
+    values_file = os.environ.get("CONVECT_VALUES")
+    if values_file:
+        with Path(values_file).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(found)
 
 
@@ -154,8 +162,8 @@ def say(text: str) -> None:
 
 def make_ready(launch: Launch, folders: Folders) -> None:
     try:
-        for place in (folders.inputs, folders.outputs):
-            place.mkdir(parents=True, exist_ok=True)
+        for folder in (folders.inputs, folders.outputs):
+            folder.mkdir(parents=True, exist_ok=True)
         for path in launch.reads.values():
             path.parent.mkdir(parents=True, exist_ok=True)
         for path, is_folder in launch.mounts.items():

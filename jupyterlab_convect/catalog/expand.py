@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..errors import ConvectError, Refused
+from ..pipeline.cycles import order
 from ..pipeline.expressions import Reference, as_text, substitute
-from ..pipeline.graph import order
-from ..pipeline.plan import Amount, Json, Plan, Resources, Secret, Step, digest_of, to_json
+from ..pipeline.plan import Amount, Group, Json, Plan, Resources, Secret, Step, digest_of, to_json
 from ..pipeline.quantities import canonical
-from .definition import component_from_json
-from .model import Component, Graph, Task
+from .model import Component, ComponentGraph, GraphTask, component_from_json
 
 MAX_STEPS = 5_000
+RULE = ("after", "weak", "group", "when", "run_if", "for_each")
+"""What a group has in place of its parts."""
+Unit = TypeVar("Unit", Step, Group)
 _ABSENT = object()
 _ELSEWHERE = "Run it with Kubeflow Pipelines, or build the pipeline from its parts."
 
@@ -30,13 +33,20 @@ def expand(plan: Plan) -> Plan:
     expansion = _Expansion(plan)
     for step in plan.steps:
         expansion.add(step)
-    return replace(plan, steps=tuple(expansion.steps), components=expansion.components)
+    return replace(
+        plan,
+        steps=tuple(expansion.steps),
+        components=expansion.components,
+        groups=(*map(expansion.redirected, plan.groups), *expansion.groups),
+    )
 
 
 @dataclass(slots=True)
 class _Expansion:
     plan: Plan
     steps: list[Step] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    """The graphs that have a rule."""
     components: dict[str, Json] = field(default_factory=dict)
     parts: dict[str, list[str]] = field(default_factory=dict)
     """The steps that each graph has become."""
@@ -44,7 +54,12 @@ class _Expansion:
     """What stands for each output of a graph: an expression or a value."""
 
     def add(self, step: Step) -> None:
-        step = self.redirected(step)
+        step = replace(
+            self.redirected(step),
+            parameters=substitute(step.parameters, self.look_up),
+            env={name: as_text(substitute(text, self.look_up)) for name, text in step.env.items()},
+            command=tuple(as_text(substitute(text, self.look_up)) for text in step.command),
+        )
         if step.kind != "component":
             self.steps.append(step)
             return
@@ -56,18 +71,26 @@ class _Expansion:
             )
         self.component(step, component_from_json(definition))
 
-    def redirected(self, step: Step) -> Step:
-        """The step with the parts of graphs in place of the graphs."""
+    def redirected(self, unit: Unit) -> Unit:
+        """A step or group that waits for the parts of graphs instead of the graphs."""
         if not self.parts:
-            return step
-        after = [name for item in step.after for name in self.parts.get(item, [item])]
-        return replace(
-            step,
-            after=tuple(dict.fromkeys(after)),
-            parameters=substitute(step.parameters, self.look_up),
-            env={name: as_text(substitute(text, self.look_up)) for name, text in step.env.items()},
-            command=tuple(as_text(substitute(text, self.look_up)) for text in step.command),
+            return unit
+        for_each = unit.for_each
+        if for_each is not None:
+            for_each = replace(for_each, items=substitute(for_each.items, self.look_up))
+        changed = replace(
+            unit,
+            after=self.parted(unit.after),
+            weak=self.parted(unit.weak),
+            when=substitute(unit.when, self.look_up),
+            for_each=for_each,
         )
+        if isinstance(changed, Group):
+            return replace(changed, outputs=substitute(changed.outputs, self.look_up))
+        return changed
+
+    def parted(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for item in names for name in self.parts.get(item, [item])))
 
     def look_up(self, reference: Reference) -> Json:
         if reference.kind != "nodes" or reference.node not in self.outputs:
@@ -105,8 +128,16 @@ class _Expansion:
             )
         )
 
-    def graph(self, step: Step, component: Component, graph: Graph) -> None:
+    def graph(self, step: Step, component: Component, graph: ComponentGraph) -> None:
         _refuse_unsupported(component, graph)
+        outer = step
+        has_rule = step.when is not None or step.for_each or step.run_if != "succeeded"
+        if has_rule:  # All of it is under the rule, as that of a group is.
+            rule = {name: getattr(step, name) for name in RULE}
+            self.groups.append(Group(step.id, step.name, **rule))
+            free = Step("", step.kind, "")
+            plain = {name: getattr(free, name) for name in RULE}
+            step = replace(step, **{**plain, "group": step.id})
         names = _step_ids(step.id, graph.tasks)
         given = _given(component, step)
         start = len(self.steps)
@@ -126,14 +157,19 @@ class _Expansion:
                 },
             )
             self.component(inner, graph.components[task.component])
-        self.parts[step.id] = [item.id for item in self.steps[start:]]
-        self.outputs[step.id] = {
+        outputs = {
             name: None if value is _ABSENT else value
             for name, argument in graph.outputs.items()
             for value in [self.resolve(argument, names, given)]
         }
+        if has_rule:
+            place = next(i for i, group in enumerate(self.groups) if group.id == outer.id)
+            self.groups[place] = replace(self.groups[place], outputs=outputs)
+            return
+        self.parts[step.id] = [item.id for item in self.steps[start:]]
+        self.outputs[step.id] = outputs
 
-    def waits(self, task: Task, names: Mapping[str, str]) -> Iterable[str]:
+    def waits(self, task: GraphTask, names: Mapping[str, str]) -> Iterable[str]:
         for key in task.after:
             yield from self.parts.get(names[key], [names[key]])
 
@@ -165,7 +201,7 @@ class _Expansion:
         return "" if value is _ABSENT or value is None else as_text(value)
 
 
-def _refuse_unsupported(component: Component, graph: Graph) -> None:
+def _refuse_unsupported(component: Component, graph: ComponentGraph) -> None:
     for task in graph.tasks.values():
         if task.unsupported:
             raise Refused(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import ipaddress
 import math
 import re
@@ -17,6 +18,7 @@ import socket
 import ssl
 import threading
 import time
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +40,28 @@ _ARCHIVE = re.compile(r"^application/(zip|x-zip.*|octet-stream)\b")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 _IP = ipaddress.IPv4Address | ipaddress.IPv6Address
+_FILES = (
+    (
+        re.compile(r"https://github\.com/([^/]+/[^/]+)/(?:blob|raw)/([^?#]+).*"),
+        r"https://raw.githubusercontent.com/\1/\2",
+    ),
+    # GitLab, wherever it runs.
+    (re.compile(r"(https?://[^?#]+)/-/blob/([^?#]+).*"), r"\1/-/raw/\2"),
+    # Gitea and Forgejo.
+    (
+        re.compile(
+            r"(https?://[^/?#]+/[^/]+/[^/]+)/src/((?:branch|tag|commit)/[^?#]+\.(?:ya?ml|json)).*"
+        ),
+        r"\1/raw/\2",
+    ),
+)
+_GITHUB = re.compile(r"https://github\.com/([^/]+)/([^/?#]+)(?:/tree/([^/]+)(/[^?#]*)?)?/?")
+_GITLAB = re.compile(r"(https?://[^?#]+/([^/]+))/-/tree/([^/?#]+)(/[^?#]*)?.*")
+_GITEA = re.compile(
+    r"(https?://[^/?#]+/[^/]+/[^/]+)/src/((?:branch|tag|commit)/([^/?#]+))(/[^?#]*)?.*"
+)
+MAX_UNPACKED = 256 << 20
+"""Bytes of the files of an archive that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +80,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FetchedPage:
     url: str
     """Where it was found in the end."""
     data: bytes
@@ -89,21 +113,21 @@ class Fetcher:
         with Threads(min(PARALLEL, len(urls) or 1), "convect-fetching") as threads:
             return dict(zip(urls, threads.map(one, urls), strict=True))
 
-    def get(self, url: str, *, archive: bool = False) -> Page:
+    def get(self, url: str, *, archive: bool = False) -> FetchedPage:
         """The text at `url`, or with `archive` the zip file there."""
         deadline = min(time.monotonic() + self.policy.timeout, self.until)
         address = url
         for _ in range(MAX_REDIRECTS + 1):
             answer = self._once(address, archive, deadline)
-            if isinstance(answer, Page):
+            if isinstance(answer, FetchedPage):
                 return answer
             target = urljoin(address, answer)
             if check_url(address).scheme == "https" and check_url(target).scheme != "https":
-                raise Refused(f"{url} leads away from https, to {shorten(target)}.")
+                raise Refused(f"{url} redirects from https to {shorten(target)}.")
             address = target
         raise Refused(f"{url} redirects too often.")
 
-    def _once(self, url: str, archive: bool, deadline: float) -> Page | str:
+    def _once(self, url: str, archive: bool, deadline: float) -> FetchedPage | str:
         """What is there, or where it is instead."""
         parts = check_url(url)
         try:
@@ -137,7 +161,7 @@ class Fetcher:
             headers |= _proxy_headers(proxy)
         return headers
 
-    def _page(self, url: str, response: http.client.HTTPResponse, archive: bool) -> Page:
+    def _page(self, url: str, response: http.client.HTTPResponse, archive: bool) -> FetchedPage:
         kind = (response.headers.get("Content-Type") or "text/plain").lower()
         limit = self.policy.max_archive_bytes if archive else self.policy.max_bytes
         if kind.startswith("text/html"):
@@ -147,7 +171,7 @@ class Fetcher:
         if not (_ARCHIVE if archive else _TEXT).match(kind):
             raise ConvectError(f"{url} is of type {kind[:60]}, which cannot be a component.")
         if (response.headers.get("Content-Encoding") or "identity").lower() != "identity":
-            raise ConvectError(f"{url} comes compressed, although that was not asked for.")
+            raise ConvectError(f"{url} is compressed, although that was not requested.")
         announced = int(response.headers.get("Content-Length") or 0)
         if announced > limit:
             _too_large(url, limit)
@@ -156,10 +180,10 @@ class Fetcher:
             _too_large(url, limit)
         if len(data) < announced:
             raise http.client.IncompleteRead(data, announced - len(data))
-        return Page(url, data, archive)
+        return FetchedPage(url, data, archive)
 
     @contextmanager
-    def _connection(self, parts: SplitResult, deadline: float) -> Iterator[_Connection]:
+    def _connection(self, parts: SplitResult, deadline: float) -> Iterator[_CheckedConnection]:
         """A connection that is cut when the time is over, however slowly the other side drips."""
         connection = self._open(parts, deadline)
         late = threading.Event()
@@ -184,7 +208,7 @@ class Fetcher:
         if late.is_set():
             raise TimeoutError
 
-    def _open(self, parts: SplitResult, deadline: float) -> _Connection:
+    def _open(self, parts: SplitResult, deadline: float) -> _CheckedConnection:
         host = parts.hostname or ""
         port = parts.port or (443 if parts.scheme == "https" else 80)
         addresses = _known_addresses(host, port)
@@ -201,9 +225,9 @@ class Fetcher:
         if proxy is None:
             if not addresses:
                 raise ConvectError(f"There is no host {host}.", code="unreachable")
-            return _Connection(host, port, addresses, deadline, secure=secure)
+            return _CheckedConnection(host, port, addresses, deadline, secure=secure)
         near, gate = proxy.hostname or "", proxy.port or 80
-        connection = _Connection(
+        connection = _CheckedConnection(
             near, gate, _known_addresses(near, gate), deadline, secure=secure, proxied=True
         )
         if secure:
@@ -249,7 +273,7 @@ def is_internal(address: _IP) -> bool:
     return not address.is_global or address.is_multicast
 
 
-class _Connection(http.client.HTTPConnection):
+class _CheckedConnection(http.client.HTTPConnection):
     """Goes to addresses that were looked at before, by `deadline` and no later."""
 
     def __init__(
@@ -351,7 +375,7 @@ def _check_status(url: str, status: int) -> None:
             f"{url} needs authorization ({status}).", hint="Name a secret that holds a token."
         )
     if status in (404, 410):
-        raise Missing(f"{url} is not there ({status}).")
+        raise Missing(f"{url} was not found ({status}).")
     if status != 200:
         raise ConvectError(f"{url} answered with {status}.", code="unreachable")
 
@@ -369,3 +393,75 @@ def _shut(sock: socket.socket) -> None:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
         sock.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    archive: str
+    """The address of the whole repository as a zip file."""
+    files: str
+    """What stands before a path in the address of a file."""
+    path: str
+
+
+def plain_address(url: str) -> str:
+    """The address of the file itself where people copy the address of a page that shows it."""
+    url = url.strip()
+    for page, file in _FILES:
+        match = page.fullmatch(url)
+        if match:
+            return match.expand(file)
+    return url
+
+
+def folder_of(url: str) -> Folder | None:
+    """The folder of a repository that a page shows; None for any other address."""
+    url = url.strip()
+    if plain_address(url) != url:
+        return None
+    if match := _GITHUB.fullmatch(url):
+        owner, name, ref, path = match.groups()
+        ref = ref or "HEAD"
+        archive = f"https://codeload.github.com/{owner}/{name}/zip/{quote(ref)}"
+        files = f"https://raw.githubusercontent.com/{owner}/{name}/{ref}/"
+    elif match := _GITLAB.fullmatch(url):
+        root, name, ref, path = match.groups()
+        archive, files = f"{root}/-/archive/{ref}/{name}-{ref}.zip", f"{root}/-/raw/{ref}/"
+    elif match := _GITEA.fullmatch(url):
+        root, branch, ref, path = match.groups()
+        archive, files = f"{root}/archive/{ref}.zip", f"{root}/raw/{branch}/"
+    else:
+        return None
+    return Folder(archive, files, (path or "").strip("/"))
+
+
+def files_in_zip(
+    data: bytes, folder: str, limit: int, suffixes: tuple[str, ...] = ("",)
+) -> Iterator[tuple[str, bytes]]:
+    """The files below a folder of an archive whose content lies in one top folder.
+
+    Files of more than `limit` bytes are left out. An archive that unpacks to more than
+    anybody wrote is refused.
+    """
+    left = MAX_UNPACKED
+    prefix = f"{folder}/" if folder else ""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for item in archive.infolist():
+                name = item.filename.partition("/")[2]
+                if item.is_dir() or item.file_size > limit or not name.startswith(prefix):
+                    continue
+                if not name.endswith(suffixes):
+                    continue
+                with archive.open(item) as file:
+                    content = file.read(limit + 1)
+                left -= len(content)
+                if left < 0:
+                    raise ConvectError(
+                        f"The archive unpacks to more than {MAX_UNPACKED >> 20} MB.",
+                        code="too-large",
+                    )
+                if len(content) <= limit:
+                    yield name, content
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise ConvectError(f"The archive is damaged: {error}.") from None

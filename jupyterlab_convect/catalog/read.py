@@ -11,11 +11,18 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import ConvectError
 from ..pipeline.plan import digest_of
-from .graph import Reference, check_digest, inline_spec, read_graph, reference_of, tasks_of
 from .ir import is_compiled, is_platforms, read_compiled
-from .model import MAX_COMPONENTS, Component, Unreadable
-from .text import At, documents
-from .v1 import read_container
+from .model import MAX_COMPONENTS, Component, UnreadableComponent
+from .v1 import (
+    ComponentReference,
+    check_digest,
+    inline_spec,
+    read_container,
+    read_graph,
+    reference_of,
+    tasks_of,
+)
+from .yaml_text import At, documents
 
 MAX_GRAPH_DEPTH = 8
 
@@ -28,7 +35,7 @@ class Reading:
     """The components of a file, and the documents of it that are none."""
 
     components: tuple[Component, ...] = ()
-    errors: tuple[Unreadable, ...] = ()
+    errors: tuple[UnreadableComponent, ...] = ()
     texts: tuple[bytes, ...] = ()
     """The text of each component."""
 
@@ -70,23 +77,23 @@ class _Reader:
     def read(self, data: bytes, source: str, above: tuple[str, ...]) -> Reading:
         try:
             found = documents(data, source)
-        except Unreadable as error:
+        except UnreadableComponent as error:
             return Reading(errors=(error,))
         platforms = next((item for item, _ in found if is_platforms(item)), None)
         found = [item for item in found if not is_platforms(item[0])]
         if not found:
-            return Reading(errors=(Unreadable(source, 0, "There is no component in it."),))
+            return Reading(errors=(UnreadableComponent(source, 0, "There is no component in it."),))
         components: list[Component] = []
-        errors: list[Unreadable] = []
+        errors: list[UnreadableComponent] = []
         texts: list[bytes] = []
         for document, part in found:
             text = data if len(found) == 1 else part.encode()
             try:
                 component = self.component(document, digest_of_bytes(text), above, platforms)
-            except Unreadable as error:
+            except UnreadableComponent as error:
                 errors.append(error)
             except RecursionError:
-                errors.append(document.fail("It is nested too deep."))
+                errors.append(document.fail("It is nested too deeply."))
             else:
                 components.append(component)
                 texts.append(text)
@@ -114,8 +121,8 @@ class _Reader:
         self, document: At, graph: At, name: str, digest: str, above: tuple[str, ...]
     ) -> Component:
         if len(above) >= MAX_GRAPH_DEPTH:
-            raise graph.fail("Graphs refer to graphs too deep.")
-        references: dict[str, tuple[At, Reference]] = {}
+            raise graph.fail("Graphs are nested too deeply.")
+        references: dict[str, tuple[At, ComponentReference]] = {}
         found: dict[str, Component] = {}
         for key, task in tasks_of(graph):
             spec = inline_spec(task.mapping("A task"))
@@ -141,7 +148,7 @@ class _Reader:
         )
 
     def follow(
-        self, references: Mapping[str, tuple[At, Reference]], above: tuple[str, ...]
+        self, references: Mapping[str, tuple[At, ComponentReference]], above: tuple[str, ...]
     ) -> dict[str, Component]:
         """What every reference leads to, by the URL as it is written."""
         addresses = {
@@ -154,7 +161,7 @@ class _Reader:
         needed = sorted(set(addresses.values()) - set(self.followed))
         texts = self.fetch(needed) if needed else {}
         found: dict[str, Component] = {}
-        failed: dict[str, Unreadable] = {}
+        failed: dict[str, UnreadableComponent] = {}
         for key, (task, reference) in references.items():
             if reference.url in found or reference.url in failed:
                 continue
@@ -169,7 +176,7 @@ class _Reader:
         if failed:
             first = next(iter(failed.values()))
             more = f" Nor can {len(failed) - 1} more." if len(failed) > 1 else ""
-            raise Unreadable(
+            raise UnreadableComponent(
                 first.file,
                 first.line,
                 first.reason + more,
@@ -181,7 +188,7 @@ class _Reader:
         self,
         texts: Mapping[str, bytes | ConvectError],
         address: str,
-        reference: Reference,
+        reference: ComponentReference,
         above: tuple[str, ...],
     ) -> Component:
         if address not in self.followed:
@@ -192,7 +199,7 @@ class _Reader:
             if reading.errors:
                 raise reading.errors[0]
             if len(reading.components) != 1:
-                raise Unreadable(address, 0, "There is more than one component in it.")
+                raise UnreadableComponent(address, 0, "There is more than one component in it.")
             self.texts[address] = digest_of_bytes(data)
             self.followed[address] = reading.components[0]
         if reference.url not in self.replacements:

@@ -10,14 +10,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import ConvectError
-from ..pipeline.component_types import type_name
+from ..pipeline.component_types import NAMES, from_text, is_of, type_name, value_kind
 from ..pipeline.plan import Json
 from .model import Component, Container, Format, Input, Output
-from .values import fitting, to_text
+
+_ARGO = {
+    "{{workflow.uid}}": "run.id",
+    "{{workflow.name}}": "run.name",
+    "{{pod.name}}": "step.uid",
+    "{{tasks.name}}": "step.id",
+}
+_TRUE = ("y", "yes", "t", "true", "on", "1")
+_FALSE = ("n", "no", "f", "false", "off", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +74,6 @@ class Rendered:
     """Where a compiled component may report more about its outputs."""
 
 
-CONTEXT = ("run.id", "run.name", "step.id", "step.uid", "root", "time")
-"""What a command may ask of the run; `render` takes a value for each."""
-
-_ARGO = {
-    "{{workflow.uid}}": "run.id",
-    "{{workflow.name}}": "run.name",
-    "{{pod.name}}": "step.uid",
-    "{{tasks.name}}": "step.id",
-}
-_TRUE = ("y", "yes", "t", "true", "on", "1")
-_FALSE = ("n", "no", "f", "false", "off", "0")
-
-
 def render(
     component: Component,
     arguments: Mapping[str, Argument],
@@ -117,7 +113,56 @@ def _fitting(item: Input, value: Json, style: Format) -> Json:
         raise ConvectError(f"The input “{item.name}” takes {error}.") from None
 
 
-class _Renderer:
+class CommandWords(ABC):
+    """The words of a command with placeholders; `given` are the inputs that have a value."""
+
+    def __init__(self, component: Component, given: Collection[str]) -> None:
+        self.component = component
+        self.given = given
+
+    def every(self, arguments: Sequence[Json]) -> Iterator[str]:
+        for argument in arguments:
+            yield from self.one(argument)
+
+    def one(self, argument: Json) -> list[str]:
+        """None, one or several words for one argument; none for an input that is not given."""
+        if isinstance(argument, str):
+            return [self.literal(argument)]
+        kind, body = next(iter(argument.items()))
+        if kind in ("inputValue", "inputPath", "inputUri"):
+            return [self.input(body, kind)] if body in self.given else []
+        if kind in ("outputPath", "outputUri"):
+            return [self.output(body, kind)]
+        if kind == "concat":
+            return ["".join(self.every(body))]
+        if kind == "if":
+            branch = "then" if self.holds(body["cond"]) else "else"
+            return list(self.every(body.get(branch, ())))
+        return [self.other(kind, body)]
+
+    def holds(self, condition: Json) -> bool:
+        if isinstance(condition, bool):
+            return condition
+        if isinstance(condition, Mapping) and "isPresent" in condition:
+            return condition["isPresent"] in self.given
+        return self.is_true(condition)
+
+    @abstractmethod
+    def literal(self, text: str) -> str: ...
+    @abstractmethod
+    def input(self, name: str, kind: str) -> str: ...
+    @abstractmethod
+    def output(self, name: str, kind: str) -> str: ...
+    @abstractmethod
+    def other(self, kind: str, body: Json) -> str:
+        """Any other placeholder."""
+
+    @abstractmethod
+    def is_true(self, condition: Json) -> bool:
+        """Whether an argument stands for true."""
+
+
+class _Renderer(CommandWords):
     def __init__(
         self,
         component: Component,
@@ -125,7 +170,7 @@ class _Renderer:
         paths: Paths,
         context: Mapping[str, str],
     ) -> None:
-        self.component = component
+        super().__init__(component, arguments)
         self.arguments = arguments
         self.paths = paths
         self.context = context
@@ -148,35 +193,17 @@ class _Renderer:
             executor_output=self.executor_output,
         )
 
-    def every(self, arguments: Sequence[Json]) -> Iterator[str]:
-        for argument in arguments:
-            yield from self.one(argument)
-
-    def one(self, argument: Json) -> list[str]:
-        """None, one or several words for one argument."""
-        if isinstance(argument, str):
-            return [self.literal(argument)]
-        kind, body = next(iter(argument.items()))
-        if kind == "inputValue":
-            return [self.value(body)] if body in self.arguments else []
-        if kind in ("inputPath", "inputUri"):
-            return [self.input(body, kind)] if body in self.arguments else []
-        if kind in ("outputPath", "outputUri"):
-            return [self.output(body)]
-        if kind == "concat":
-            return ["".join(self.every(body))]
-        if kind == "if":
-            branch = "then" if self.holds(body["cond"]) else "else"
-            return list(self.every(body.get(branch, ())))
+    def other(self, kind: str, body: Json) -> str:
         if kind == "executorInput":
-            return [json.dumps(self.executor_input())]
+            return json.dumps(self.executor_input())
         if kind == "executorOutput":
-            return [self.report()]
+            return self.report()
         if kind == "context":
-            return [self.context[body]]
+            return self.context[body]
         if body.get("part") == "artifacts":
-            return [json.dumps(self.artifacts(body))]
-        return [body.get("input", body.get("output")) if body.get("part") == "name" else ""]
+            return json.dumps(self.artifacts(body))
+        name: str = body.get("input", body.get("output"))
+        return name if body.get("part") == "name" else ""
 
     def artifacts(self, body: Json) -> Json:
         """All artifacts of an input or an output, as a list."""
@@ -185,7 +212,7 @@ class _Renderer:
         if "output" in body:
             end, path = self.component.output(name), self.output(name)
         elif name in self.arguments:
-            end, path = self.component.input(name), self.input(name, "")
+            end, path = self.component.input(name), self.input(name)
         else:
             return []
         return _artifact(name, end.type if end else None, path)["artifacts"]
@@ -197,11 +224,7 @@ class _Renderer:
             text = text.replace(template, self.context[name])
         return text
 
-    def holds(self, condition: Json) -> bool:
-        if isinstance(condition, bool):
-            return condition
-        if isinstance(condition, Mapping) and "isPresent" in condition:
-            return condition["isPresent"] in self.arguments
+    def is_true(self, condition: Json) -> bool:
         word = "".join(self.one(condition)).lower()
         if word not in (*_TRUE, *_FALSE, ""):
             raise ConvectError(f"“{word[:40]}” is neither true nor false.")
@@ -217,7 +240,9 @@ class _Renderer:
             )
         return given.text
 
-    def input(self, name: str, kind: str) -> str:
+    def input(self, name: str, kind: str = "inputPath") -> str:
+        if kind == "inputValue":
+            return self.value(name)
         given = self.arguments[name]
         if isinstance(given, File):
             if self.paths.in_place:
@@ -232,7 +257,7 @@ class _Renderer:
         self.writes[path] = text
         return path
 
-    def output(self, name: str) -> str:
+    def output(self, name: str, kind: str = "outputPath") -> str:
         path = f"{self.paths.outputs}/{self.output_slugs[name]}/data"
         self.reads.setdefault(name, path)
         return self.reads[name]
@@ -253,7 +278,7 @@ class _Renderer:
                     else fitting(self.value(item.name), item.type, "ir")
                 )
             elif given is not None:
-                artifacts[item.name] = _artifact(item.name, item.type, self.input(item.name, ""))
+                artifacts[item.name] = _artifact(item.name, item.type, self.input(item.name))
         ends = self.component.outputs
         return {
             "inputs": {"parameterValues": values, "artifacts": artifacts},
@@ -290,3 +315,36 @@ def _artifact(name: str, kind: Json, path: str) -> Json:
     title = type_name(kind) or "system.Artifact"
     artifact = {"name": name, "type": {"schemaTitle": title}, "uri": path, "metadata": {}}
     return {"artifacts": [artifact]}
+
+
+def to_text(value: Json, style: Format) -> str:
+    """A value as a component gets it: text as it is, else as Python (v1) or JSON (IR) spells it."""
+    if isinstance(value, str):
+        return value
+    if style == "ir":
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    if isinstance(value, bool | int | float):
+        return str(value)
+    return json.dumps(value, sort_keys=True)
+
+
+def fitting(value: Json, kind: Json, style: Format) -> Json:
+    """The value as its type has it; a ValueError says what the type takes instead.
+
+    Text is taken for a value that has been spelled out already: v1 components get it
+    as it is, whatever their type, and compiled ones get what it spells.
+    """
+    wanted = value_kind(kind)
+    if wanted in (None, "json"):
+        return value
+    if isinstance(value, str):
+        return from_text(value, kind) if style == "ir" else value
+    if wanted == "text":
+        return to_text(value, "v1")
+    if wanted == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not is_of(value, wanted):
+        raise ValueError(f"{NAMES[wanted]}, not {json.dumps(value)[:40]}")
+    return value

@@ -10,6 +10,7 @@ becomes the form in which they are given.
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import re
 import stat
@@ -22,12 +23,20 @@ from urllib.parse import urljoin
 
 from ..errors import ConvectError, Missing
 from ..pipeline.plan import Json
-from .fetch import PARALLEL, Fetcher, check_url, shorten
-from .model import Unreadable
+from .fetch import (
+    PARALLEL,
+    Fetcher,
+    Folder,
+    check_url,
+    files_in_zip,
+    folder_of,
+    plain_address,
+    shorten,
+)
+from .model import UnreadableComponent
 from .read import Fetch
-from .repositories import Folder, files_in_zip, folder_of, plain_address
-from .shipped import FOLDER
-from .text import MAX_BYTES, decode
+from .store_files import INCLUDED
+from .yaml_text import MAX_BYTES, decode
 
 GROUP = "jupyterlab_convect.catalogs"
 
@@ -77,7 +86,7 @@ class Text:
     total: int = 1
 
 
-Source = Callable[[Catalog, Fetcher], Iterable["Text | Unreadable"]]
+Source = Callable[[Catalog, Fetcher], Iterable["Text | UnreadableComponent"]]
 
 
 def source_of(kind: str) -> Source:
@@ -94,7 +103,7 @@ def _theirs(kind: str) -> Source:
             ) from error
         return source
     raise ConvectError(
-        f"There are no catalogs of kind “{kind}”.", hint=f"There is {', '.join(kinds())}."
+        f"There are no catalogs of kind “{kind}”.", hint=f"Available kinds: {', '.join(kinds())}."
     )
 
 
@@ -123,10 +132,10 @@ def check_options(catalog: Catalog) -> None:
         ) from error
     problem = best_match(Draft202012Validator(schema).iter_errors(dict(catalog.options)))
     if problem is not None:
-        place = " › ".join(map(str, problem.absolute_path))
+        where = " › ".join(map(str, problem.absolute_path))
         raise ConvectError(
             f"The options of “{catalog.name}” do not fit"
-            f"{f' at “{place}”' if place else ''}: {problem.message}."
+            f"{f' at “{where}”' if where else ''}: {problem.message}."
         )
 
 
@@ -138,7 +147,7 @@ def _schema(source: Source) -> Json:
 def _careful(kind: str, source: Source) -> Source:
     """A mistake in somebody else's source is an error of the catalog."""
 
-    def texts(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+    def texts(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | UnreadableComponent]:
         try:
             yield from source(catalog, fetcher)
         except ConvectError:
@@ -155,7 +164,7 @@ def kinds() -> list[str]:
     return [*(kind for kind in _OWN if kind != "shipped"), *sorted(theirs)]
 
 
-def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | UnreadableComponent]:
     """Each address is a component, a list of them, or a folder of a repository."""
     waiting = list(catalog.urls)
     if not waiting:
@@ -170,7 +179,7 @@ def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]
         seen.update(batch)
         for url, data in fetcher.many(batch).items():
             if isinstance(data, ConvectError):
-                yield Unreadable(url, 0, data.sentence, hint=data.hint)
+                yield UnreadableComponent(url, 0, data.sentence, hint=data.hint)
                 continue
             listed = addresses_in(data, url)
             if listed is None:
@@ -184,17 +193,17 @@ def from_urls(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]
             try:
                 texts = _from_archive(folder, fetcher)
             except ConvectError as error:
-                yield Unreadable(url, 0, error.sentence, hint=error.hint)
+                yield UnreadableComponent(url, 0, error.sentence, hint=error.hint)
             else:
                 total += len(texts) - 1
                 yield from (replace(text, total=total) for text in texts)
 
 
-def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
+def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | UnreadableComponent]:
     """A file, or every component in a folder and the folders in it."""
     root = Path(catalog.path or "")
     if not catalog.path or not os.path.exists(root):  # noqa: PTH110 false for impossible names
-        raise ConvectError(f"{shorten(catalog.path or 'The folder')} is not there.")
+        raise ConvectError(f"{shorten(catalog.path or 'The folder')} does not exist.")
     if root.is_file():
         listed = addresses_in(_bytes(root), "")
         yield from _from_list(catalog, fetcher, root, listed) if listed else _texts(root, [root])
@@ -205,8 +214,8 @@ def from_path(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]
     yield from _texts(root, paths)
 
 
-def from_shipped(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | Unreadable]:
-    yield from _texts(FOLDER, sorted(FOLDER.glob("*.yaml")))
+def from_shipped(catalog: Catalog, fetcher: Fetcher) -> Iterator[Text | UnreadableComponent]:
+    yield from _texts(INCLUDED, sorted(INCLUDED.glob("*.yaml")))
 
 
 _OWN: dict[str, Source] = {
@@ -248,7 +257,7 @@ def fingerprint(catalog: Catalog) -> str | None:
     """Changes whenever a file of the catalog does; None for one that is not made of files here."""
     if catalog.kind not in ("file", "folder", "shipped"):
         return None
-    root = FOLDER if catalog.kind == "shipped" else Path(catalog.path or "")
+    root = INCLUDED if catalog.kind == "shipped" else Path(catalog.path or "")
     is_file = os.path.isfile(root)  # noqa: PTH113 false for impossible names
     paths = [root] if is_file else component_files(root)
     found = []
@@ -271,12 +280,12 @@ def component_files(root: Path) -> Iterator[Path]:
 
 
 def addresses_in(data: bytes, source: str) -> list[str] | None:
-    """The addresses in a list file, one a line or as YAML; None when it is something else."""
+    """The addresses in a list file, one per line or as YAML; None when it is something else."""
     if len(data) > MAX_BYTES or _COMPONENT.search(data):
         return None
     try:
         text = decode(data, source)
-    except Unreadable:
+    except UnreadableComponent:
         return None
     lines = [line.strip().removeprefix("- ").strip("'\"") for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#") and line != "---"]
@@ -304,13 +313,13 @@ def _from_archive(folder: Folder, fetcher: Fetcher) -> list[Text]:
     return found
 
 
-def _texts(root: Path, paths: Sequence[Path]) -> Iterator[Text | Unreadable]:
+def _texts(root: Path, paths: Sequence[Path]) -> Iterator[Text | UnreadableComponent]:
     for path in paths:
         name = path.name if path == root else path.relative_to(root).as_posix()
         try:
             data = _bytes(path)
         except OSError as error:
-            yield Unreadable(name, 0, f"It cannot be read: {error.strerror}.")
+            yield UnreadableComponent(name, 0, f"It cannot be read: {error.strerror}.")
         else:
             if path == root or path.stem == "component" or _COMPONENT.search(data):
                 yield Text(name, data, len(paths))
@@ -318,7 +327,7 @@ def _texts(root: Path, paths: Sequence[Path]) -> Iterator[Text | Unreadable]:
 
 def _from_list(
     catalog: Catalog, fetcher: Fetcher, root: Path, listed: Sequence[str]
-) -> Iterator[Text | Unreadable]:
+) -> Iterator[Text | UnreadableComponent]:
     """Addresses, and files in the folder of the list."""
     urls = tuple(item for item in listed if "://" in item)
     folder = root.parent.resolve()
@@ -327,9 +336,9 @@ def _from_list(
             continue
         path = (folder / name).resolve()
         if folder not in path.parents:
-            yield Unreadable(name, 0, "It lies outside of the folder of its list.")
+            yield UnreadableComponent(name, 0, "It is outside the folder of its list.")
         elif not os.path.isfile(path):  # noqa: PTH113 false for impossible names
-            yield Unreadable(name, 0, "It is not there.")
+            yield UnreadableComponent(name, 0, "It does not exist.")
         else:
             yield from _texts(folder, [path])
     if urls:
@@ -350,3 +359,36 @@ def _bytes(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         return file.read(MAX_BYTES + 1)
+
+
+def authorization(auth: Auth) -> str:
+    """The header's value. It is never stored, logged or part of an error."""
+    secret = _from_environment(auth) if auth.env else _from_keyring(auth)
+    if "\n" in secret or "\r" in secret:
+        raise ConvectError("The secret of the catalog holds a line break.")
+    return f"{auth.scheme} {secret}" if auth.scheme else secret
+
+
+def _from_environment(auth: Auth) -> str:
+    value = os.environ.get(auth.env or "")
+    if not value:
+        raise ConvectError(
+            f"The environment variable {auth.env}, which holds the catalog's secret, is not set."
+        )
+    return value
+
+
+def _from_keyring(auth: Auth) -> str:
+    if not auth.name or not auth.key:
+        raise ConvectError("The catalog's secret needs a name and a key.")
+    try:
+        keyring = importlib.import_module("keyring")
+    except ImportError:
+        raise ConvectError(
+            f"The secret “{auth.name}” cannot be looked up without the package keyring.",
+            hint="Install keyring, or name an environment variable.",
+        ) from None
+    value = keyring.get_password(auth.name, auth.key)
+    if not value:
+        raise ConvectError(f"The keyring has no secret “{auth.name}” with the key “{auth.key}”.")
+    return str(value)

@@ -28,11 +28,10 @@ from ..errors import Conflict, ConvectError, Missing
 from ..pipeline.plan import from_json, to_json
 from ..pipeline.problems import did_you_mean
 from .approvals import Approvals
-from .definition import component_from_json
 from .entries import (
     SHIPPED,
-    Entry,
-    Progress,
+    CatalogEntry,
+    RefreshProgress,
     Shelf,
     broken,
     categories_of,
@@ -41,19 +40,19 @@ from .entries import (
     merge,
 )
 from .fetch import Fetcher, Policy, check_url
-from .files import read_json, write, write_json
-from .model import Component, Unreadable
+from .model import Component, UnreadableComponent, component_from_json
 from .read import read
-from .secrets import authorization
 from .sources import (
     Catalog,
     Text,
+    authorization,
     check_options,
     fingerprint,
     hosts_of,
     reader,
     source_of,
 )
+from .store_files import read_json, write, write_json
 
 T = TypeVar("T")
 
@@ -62,7 +61,7 @@ LOOK_AGAIN = 2.0
 
 
 @dataclass(slots=True)
-class _Look:
+class _FolderLook:
     shelf: Shelf
     stamp: tuple[int, int]
     looked: float = 0.0
@@ -74,11 +73,11 @@ class CatalogStore:
     def __init__(self, folder: Path, policy: Policy | None = None) -> None:
         self.folder = folder
         self.policy = policy or Policy()
-        self.progress: dict[str, Progress] = {}
+        self.progress: dict[str, RefreshProgress] = {}
         """How far the refreshes that are under way have come, by catalog."""
         self.approvals = Approvals(folder)
         self._lock = threading.RLock()
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, _FolderLook] = {}
 
     def catalogs(self) -> list[Shelf]:
         """Every catalog, the one that ships first. Folders and files are looked at again."""
@@ -105,7 +104,7 @@ class CatalogStore:
         check_options(catalog)
         with self._lock:
             if self._load(catalog.id) is not None or catalog.id == SHIPPED.id:
-                raise Conflict(f"There is a catalog “{catalog.id}” already.")
+                raise Conflict(f"A catalog “{catalog.id}” already exists.")
             return self._save(Shelf(catalog))
 
     def configure(self, catalog: Catalog) -> Shelf:
@@ -145,15 +144,15 @@ class CatalogStore:
         """
         catalog = self._shelf(catalog_id).catalog
         mark = fingerprint(catalog)
-        found: list[Entry] = []
+        found: list[CatalogEntry] = []
         failure: ConvectError | None = None
-        self.progress[catalog_id] = Progress(0, len(catalog.urls) or 1)
+        self.progress[catalog_id] = RefreshProgress(0, len(catalog.urls) or 1)
         try:
             fetcher = self._fetcher(catalog)
             for number, text in enumerate(source_of(catalog.kind)(catalog, fetcher), 1):
                 found += self._import(catalog, text, fetcher)
                 total = text.total if isinstance(text, Text) else 0
-                self.progress[catalog_id] = Progress(number, max(total, number))
+                self.progress[catalog_id] = RefreshProgress(number, max(total, number))
         except ConvectError as error:
             failure = error
         except OSError as error:
@@ -219,7 +218,7 @@ class CatalogStore:
 
     def entries(
         self, text: str = "", catalog: str | None = None, category: str | None = None
-    ) -> list[Entry]:
+    ) -> list[CatalogEntry]:
         """The components that match every word of `text`, by name; broken ones come last."""
         words = text.casefold().split()
         shelves = [self.catalog(catalog)] if catalog else self.catalogs()
@@ -231,7 +230,7 @@ class CatalogStore:
         ]
         return sorted(found, key=lambda entry: (not entry.digest, entry.name.casefold()))
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str) -> CatalogEntry:
         """The one component with this name, digest (or its beginning) or source."""
         entries = [entry for entry in self.entries() if entry.digest]
         found = [
@@ -312,15 +311,17 @@ class CatalogStore:
             )
         return Fetcher(self.policy, authorization(catalog.auth), hosts, until)
 
-    def _import(self, catalog: Catalog, text: Text | Unreadable, fetcher: Fetcher) -> list[Entry]:
-        if isinstance(text, Unreadable):
+    def _import(
+        self, catalog: Catalog, text: Text | UnreadableComponent, fetcher: Fetcher
+    ) -> list[CatalogEntry]:
+        if isinstance(text, UnreadableComponent):
             return [broken(catalog, text.file, 0, text)]
         fetch = reader(catalog, fetcher)
         reading = read(text.data, text.source, fetch=fetch, replacements=catalog.replacements)
         entries = []
         for part, component in enumerate(reading.components):
             self.keep(component, reading.texts[part])
-            entry = Entry(catalog.id, text.source, part, categories=catalog.categories)
+            entry = CatalogEntry(catalog.id, text.source, part, categories=catalog.categories)
             entries.append(_describe(entry, component))
         for number, error in enumerate(reading.errors, len(entries)):
             entries.append(broken(catalog, text.source, number, error))
@@ -344,7 +345,7 @@ class CatalogStore:
             raise ConvectError(
                 f"The catalog “{catalog_id}” is damaged.", hint=f"Remove {path} and add it again."
             ) from None
-        self._looks[catalog_id] = _Look(shelf, stamp, look.looked if look else 0.0)
+        self._looks[catalog_id] = _FolderLook(shelf, stamp, look.looked if look else 0.0)
         return shelf
 
     def _save(self, shelf: Shelf) -> Shelf:
@@ -362,7 +363,7 @@ class CatalogStore:
         return self.folder / kind / digest.removeprefix("sha256:")
 
 
-def _describe(entry: Entry, component: Component) -> Entry:
+def _describe(entry: CatalogEntry, component: Component) -> CatalogEntry:
     return replace(
         entry,
         digest=component.digest,

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConvectError
-from . import component_text, output
-from .arguments import add_json, add_root
+from ..text import some_of
+from . import output
+from .arguments import add_json, add_root, open_workspace, split, typed
 
 if TYPE_CHECKING:
-    from ..catalog.entries import Shelf
+    from ..catalog.entries import CatalogEntry, Shelf
     from ..catalog.model import Component
     from ..catalog.sources import Catalog
     from ..catalog.store import CatalogStore
-    from ..workspace import Workspace
 
 
 def add(subparsers: Any) -> None:
@@ -124,15 +124,8 @@ def _add_running(verbs: Any) -> None:
     run.set_defaults(handler=_run)
 
 
-def _workspace() -> Workspace:
-    from ..settings import load_settings
-    from ..workspace import Workspace
-
-    return Workspace(load_settings())
-
-
 def _add(options: argparse.Namespace) -> int:
-    store = _workspace().catalog
+    store = open_workspace().catalog
     shelf = store.catalog(store.add(_catalog_for(options, store)).catalog.id)
     shelf = _refresh(store, shelf.catalog.id)
     if shelf.error or not any(entry.digest for entry in shelf.entries):
@@ -140,7 +133,7 @@ def _add(options: argparse.Namespace) -> int:
     if options.json:
         output.say_json(_shelf_json(shelf))
     else:
-        component_text.tell_shelf(shelf)
+        tell_shelf(shelf)
     return 0 if any(entry.digest for entry in shelf.entries) else 1
 
 
@@ -149,7 +142,6 @@ def _catalog_for(options: argparse.Namespace, store: CatalogStore) -> Catalog:
     from ..catalog.read import name_from
     from ..catalog.sources import Auth, Catalog
     from ..pipeline.quantities import duration
-    from .values import split
 
     sources: list[str] = options.source
     web = [source for source in sources if "://" in source]
@@ -192,7 +184,7 @@ def _refresh(store: CatalogStore, catalog_id: str) -> Shelf:
 
 
 def _list(options: argparse.Namespace) -> int:
-    store = _workspace().catalog
+    store = open_workspace().catalog
     if options.catalogs:
         return _list_catalogs(store, options.json)
     entries = store.entries(" ".join(options.text), options.catalog, options.category)
@@ -204,7 +196,7 @@ def _list(options: argparse.Namespace) -> int:
             entry.name,
             entry.digest[7:19] if entry.digest else output.paint("broken", "red"),
             entry.catalog,
-            component_text.first_line(entry),
+            first_line(entry),
         )
         for entry in entries
     ]
@@ -240,9 +232,9 @@ def _list_catalogs(store: CatalogStore, as_json: bool) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from ..catalog.preview import preview
+    from ..catalog.model import preview
 
-    store = _workspace().catalog
+    store = open_workspace().catalog
     entry = store.find(options.name)
     if options.text:
         sys.stdout.write(store.text(entry.digest))
@@ -256,19 +248,19 @@ def _show(options: argparse.Namespace) -> int:
     if options.json:
         output.say_json(shown)
     else:
-        component_text.tell_component(shown)
+        tell_component(shown)
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
     from ..catalog.fetch import Fetcher
-    from ..catalog.model import Unreadable
+    from ..catalog.model import UnreadableComponent
     from ..catalog.read import read
     from ..catalog.sources import Catalog, reader, source_of
 
-    fetcher = Fetcher(_workspace().catalog.policy)
+    fetcher = Fetcher(open_workspace().catalog.policy)
     good: list[Component] = []
-    errors: list[Unreadable] = []
+    errors: list[UnreadableComponent] = []
     for source in options.source:
         kind = "url" if "://" in source else "folder"
         catalog = Catalog(
@@ -279,7 +271,7 @@ def _check(options: argparse.Namespace) -> int:
             path=None if kind == "url" else str(Path(source).absolute()),
         )
         for text in source_of(kind)(catalog, fetcher):
-            if isinstance(text, Unreadable):
+            if isinstance(text, UnreadableComponent):
                 errors.append(text)
                 continue
             reading = read(text.data, text.source, fetch=reader(catalog, fetcher))
@@ -295,13 +287,13 @@ def _check(options: argparse.Namespace) -> int:
     else:
         for error in errors:
             output.fail(error)
-        names = ", ".join(item.name for item in good[:5]) + (", …" if len(good) > 5 else "")
+        names = some_of([item.name for item in good], 5)
         output.say(f"{len(good)} good{': ' + names if good else ''}; {len(errors)} bad.")
     return 2 if errors or not good else 0
 
 
 def _update(options: argparse.Namespace) -> int:
-    store = _workspace().catalog
+    store = open_workspace().catalog
     names = [options.catalog] if options.catalog else [s.catalog.id for s in store.catalogs()]
     answer = []
     for name in names:
@@ -331,20 +323,19 @@ def _update(options: argparse.Namespace) -> int:
 
 
 def _remove(options: argparse.Namespace) -> int:
-    _workspace().catalog.remove(options.catalog)
+    open_workspace().catalog.remove(options.catalog)
     if options.json:
         output.say_json({"removed": options.catalog})
     else:
-        output.say(f"The catalog {options.catalog} is gone; pipelines keep what they use.")
+        output.say(f"Removed catalog {options.catalog}; pipelines keep the components they use.")
     return 0
 
 
 def _approve(options: argparse.Namespace) -> int:
-    from ..catalog.model import containers
-    from ..catalog.preview import command_words
-    from ..workspace import system_user
+    from ..catalog.model import command_words, containers
+    from ..planning import system_user
 
-    store = _workspace().catalog
+    store = open_workspace().catalog
     component = store.component(store.find(options.name).digest)
     if options.withdraw:
         store.approvals.withdraw(component)
@@ -354,8 +345,8 @@ def _approve(options: argparse.Namespace) -> int:
                 assert part.container is not None
                 output.note(output.paint(f"{part.name}:", "bold", sys.stderr))
                 for word in command_words([*part.container.command, *part.container.args]):
-                    output.note(component_text.indented(word))
-            _ask("Let this run on this machine, with your rights? [y/N] ")
+                    output.note(indented(word))
+            _ask("Allow this to run on this machine, with your rights? [y/N] ")
         store.approvals.give(component, system_user())
     state = "no longer approved" if options.withdraw else "approved"
     if options.json:
@@ -367,7 +358,7 @@ def _approve(options: argparse.Namespace) -> int:
 
 def _ask(question: str) -> None:
     if not sys.stdin.isatty():
-        raise ConvectError("Nobody is there to ask.", hint="Look at it and say --yes.")
+        raise ConvectError("There is no terminal to ask on.", hint="Look at it, then pass --yes.")
     sys.stderr.write(question)
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -378,9 +369,8 @@ def _run(options: argparse.Namespace) -> int:
     from ..pipeline.plan import to_json
     from ..runs.model import Request
     from .following import follow_run
-    from .values import split
 
-    workspace = _workspace()
+    workspace = open_workspace()
     component = workspace.catalog.component(workspace.catalog.find(options.name).digest)
     root = (options.root or Path.cwd()).absolute()
     inputs = {
@@ -404,7 +394,6 @@ def _run(options: argparse.Namespace) -> int:
 def _input_value(component: Component, name: str, text: str, root: Path) -> Any:
     """An input as it is typed: a file, text as it is, or a value of the declared type."""
     from ..pipeline.component_types import json_type, value_kind
-    from .values import typed
 
     end = component.input(name)
     if end is None:
@@ -428,3 +417,72 @@ def _shelf_json(shelf: Shelf) -> dict[str, Any]:
         "error": shelf.error,
         "components": [asdict(entry) for entry in shelf.entries],
     }
+
+
+def tell_shelf(shelf: Shelf) -> None:
+    from ..catalog.model import placed
+
+    good = [entry for entry in shelf.entries if entry.digest]
+    if shelf.error:
+        output.note(str(shelf.error["message"]))
+    for entry in shelf.entries:
+        if entry.error:
+            output.note(placed(*(entry.error[key] for key in ("file", "line", "message"))))
+            if entry.error.get("hint"):
+                output.note(f"  {entry.error['hint']}")
+    if good:
+        names = some_of([entry.name for entry in good], 5)
+        output.say(f"{len(good)} imported into the catalog {shelf.catalog.id}: {names}")
+    else:
+        output.note("Nothing was imported.")
+
+
+def tell_component(shown: dict[str, Any]) -> None:
+    output.say(output.paint(shown["name"], "bold"))
+    for line in shown["description"].strip().splitlines():
+        output.say(f"  {line}")
+    facts = {"source": shown["source"], "digest": shown["digest"], "image": shown["image"]}
+    output.say(output.table((name, value) for name, value in facts.items() if value))
+    for title in ("inputs", "outputs"):
+        if shown[title]:
+            output.say()
+            rows = [_end_row(end) for end in shown[title]]
+            output.say(output.table(rows, (title, "type", "as", "", "description")))
+    if shown["tasks"]:
+        output.say()
+        rows = [
+            (task["name"], task["component"], ", ".join(task["after"])) for task in shown["tasks"]
+        ]
+        output.say(output.table(rows, ("tasks", "component", "after")))
+    if shown["command"]:
+        output.say()
+        output.say("COMMAND")
+        for word in shown["command"]:
+            output.say(indented(word))
+    for sentence in shown["unsupported"]:
+        output.note(f"It cannot run here: {sentence}")
+    if shown["update"]:
+        output.note("There is a newer version: convect component update")
+
+
+def first_line(entry: CatalogEntry) -> str:
+    """What a list says of a component: its description, or why there is none."""
+    if entry.error and not entry.digest:
+        return str(entry.error["message"])
+    return entry.description.partition("\n")[0][:80]
+
+
+def indented(word: str) -> str:
+    """A word of a command, which can be a whole program."""
+    return "  " + word.rstrip("\n").replace("\n", "\n  ")
+
+
+def _end_row(end: dict[str, Any]) -> tuple[str, ...]:
+    if "required" not in end:
+        notes = ""
+    elif end["required"]:
+        notes = "required"
+    else:
+        notes = "optional" if end["default"] is None else f"default {end['default']!r}"
+    described = " ".join(end["description"].split())
+    return (end["name"], end["type"], end["passed"], notes, described[:80])

@@ -1,4 +1,4 @@
-"""Drive a run from the terminal, show how it goes, and say how it ended."""
+"""The progress of runs on the terminal: lines for a pipe or a log, a live table for a person."""
 
 from __future__ import annotations
 
@@ -6,32 +6,234 @@ import asyncio
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from ..host import hand_over
+from ..attempt_files import files_of, read_log
+from ..detached import hand_over
 from ..json_text import short, shown
 from ..pipeline.metrics import larger_is_better
 from ..pipeline.plan import Json
-from ..results import read_log, results_of
-from ..runs import environments, views
+from ..pipeline.problems import Problem
+from ..replicas import fold, log_of
+from ..runs import views
 from ..runs.best import parse_select
-from ..runs.model import GOOD, Request
-from ..runs.store import Record
+from ..runs.engine import Engine
+from ..runs.model import GOOD, Request, StepState
+from ..runs.store import Record, Store
+from ..text import elapsed_text, some_of
 from ..workspace import Workspace
 from . import output
-from .progress import Display, Lines, Logs, Row, Table, run_rows, seconds, step_rows, watch
 
+TICK = 0.1
+
+STYLES = {
+    "succeeded": "green",
+    "cached": "green",
+    "failed": "red",
+    "lost": "red",
+    "cancelled": "yellow",
+}
+
+URGENCY = {"running": 0, "starting": 0, "failed": 1, "queued": 2, "waiting": 3}
+"""What to show first when there is no room for all."""
 TAIL = 15
+MOST_TOLD = 10
+"""Steps whose failure is told when a run has ended."""
 PATIENCE = 0.4
 """Seconds; what is over by then is not worth a live table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A step of a run, or a run of a sweep."""
+
+    name: str
+    state: str
+    words: str = ""
+    share: float | None = None
+    elapsed: str = ""
+    attempt: int = 1
+
+
+class Display(Protocol):
+    def update(self, rows: list[Row]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Lines:
+    """One line for each change, on standard error."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str, int]] = {}
+
+    def update(self, rows: list[Row]) -> None:
+        for row in rows:
+            if row.state == "waiting" or self._seen.get(row.name) == (row.state, row.attempt):
+                continue
+            self._seen[row.name] = (row.state, row.attempt)
+            tries = f" (attempt {row.attempt})" if row.attempt > 1 else ""
+            said = row.words.removeprefix(f"{row.state.capitalize()}: ")
+            words = f": {said}" if said else ""
+            output.note(f"{time.strftime('%H:%M:%S')} {row.name}: {row.state}{tries}{words}")
+
+    def close(self) -> None:
+        """Nothing is left on the screen."""
+
+
+class Table:
+    """A table that is drawn over and over, with a bar for all that runs."""
+
+    MOST = 20
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
+        self._live.start()
+
+    def update(self, rows: list[Row]) -> None:
+        with output.writing():
+            self._live.update(self._draw(rows), refresh=True)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # The terminal may be gone.
+            self._live.stop()
+
+    def _draw(self, rows: list[Row]) -> Any:
+        from rich.progress_bar import ProgressBar
+        from rich.spinner import Spinner
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        grid = Grid.grid(padding=(0, 2))
+        shown = rows
+        if len(rows) > self.MOST:
+            shown = sorted(rows, key=lambda row: URGENCY.get(row.state, 4))[: self.MOST]
+        for row in shown:
+            mark: Any = Text("●", style=STYLES.get(row.state, "dim"))
+            if row.state in ("running", "starting"):
+                mark = Spinner("dots", style="blue")
+            bar = "" if row.share is None else ProgressBar(1.0, row.share, width=20)
+            texts = (Text(row.elapsed), Text(row.words, "dim", overflow="ellipsis", no_wrap=True))
+            grid.add_row(mark, Text(row.name), Text(row.state), bar, *texts)
+        if len(rows) > len(shown):
+            grid.add_row("", Text(f"and {len(rows) - len(shown)} more", "dim"))
+        return grid
+
+
+@dataclass
+class Logs:
+    """What the steps of a run print, passed on to standard output as it comes."""
+
+    store: Store
+    step: str | None = None
+    attempt: int | None = None
+    replica: int | None = None
+    _offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
+
+    def update(self, record: Record) -> None:
+        for step in record.state.steps.values():
+            if self.step in (None, step.id):
+                for number in self._attempts(step):
+                    self._pass_on(record, step.id, number)
+        with output.writing():
+            sys.stdout.flush()
+
+    def _attempts(self, step: StepState) -> list[int]:
+        """All of them, or the one that is asked for; a reused result counts as the first."""
+        if self.attempt is not None:
+            return [self.attempt]
+        return list(range(1, len(step.attempts) + 1)) or ([1] if step.source else [])
+
+    def _pass_on(self, record: Record, step: str, number: int) -> None:
+        results = files_of(self.store, record, step, number)
+        key = (record.run.id, step, number)
+        offset = self._offsets.get(key, 0)
+        log = None if self.replica is None else log_of(results, self.replica)
+        is_folded = log is None and results.attempt.step.distributed is not None
+        while True:
+            chunk = read_log(results, offset, log=log)
+            with output.writing():
+                sys.stdout.write(fold(chunk.text) if is_folded else chunk.text)
+            if chunk.offset == offset:
+                return
+            self._offsets[key] = offset = chunk.offset
+
+
+async def watch(engine: Engine, end: asyncio.Future[Any], update: Callable[[], None]) -> None:
+    """Call `update` whenever something has changed, seldom enough, until and after `end`."""
+    changed = asyncio.Event()
+    forget = engine.on_change(lambda *_: changed.set())
+    end.add_done_callback(lambda _: changed.set())
+    try:
+        while not end.done():
+            changed.clear()
+            update()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(changed.wait(), 0.5)
+            await asyncio.wait({end}, timeout=TICK)
+        await end
+        update()
+    finally:
+        forget()
+
+
+def step_rows(record: Record) -> list[Row]:
+    return [
+        Row(
+            name=step.id,
+            state=step.state,
+            words=_words(step),
+            share=_share(step),
+            elapsed=_elapsed(step.started, step.ended),
+            attempt=max(1, len(step.attempts)),
+        )
+        for step in views.shown_steps(record.state)
+    ]
+
+
+def run_rows(points: list[dict[str, Json]], runs: list[dict[str, Json]]) -> list[Row]:
+    """The points of a sweep that have a run, with its progress."""
+    by_id = {run["id"]: run for run in runs}
+    return [
+        Row(
+            name=", ".join(f"{name}={value}" for name, value in point["parameters"].items()),
+            state=run["state"],
+            words=run["reason"] or "",
+            share=run["progress"] if run["state"] == "running" else None,
+            elapsed=_elapsed(run["started"], run["ended"]),
+        )
+        for point in points
+        if (run := by_id.get(point["run"])) is not None
+    ]
+
+
+def _elapsed(started: float | None, ended: float | None) -> str:
+    return "" if started is None else elapsed_text((ended or time.time()) - started)
+
+
+def _share(step: StepState) -> float | None:
+    if step.state != "running" or step.progress is None or not step.progress.cells:
+        return None
+    return min(step.progress.cell / step.progress.cells, 1.0)
+
+
+def _words(step: StepState) -> str:
+    if step.state == "running" and step.progress is not None and step.progress.cells:
+        return f"cell {step.progress.cell} of {step.progress.cells}"
+    return step.reason or ""
 
 
 async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json: bool) -> int:
     """Submit it, watch it, and return the exit code."""
     engine, store = workspace.engine, workspace.store
     try:
-        run = workspace.make(request)
+        run = workspace.make(request, tell=_warn)
         await workspace.submit(run)
         with _stopping(workspace, lambda: engine.stop(run.id)) as interrupted:
             if logs:
@@ -43,12 +245,19 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
         record = store.read(run.id)
         with contextlib.suppress(BrokenPipeError):  # How it ended is true all the same.
             if as_json:
+                from ..runs import environments
+
                 output.say_json(environments.view(store, record))
             else:
                 _tell_end(workspace, record)
         return 130 if interrupted else 0 if record.state.state in GOOD else 1
     finally:
         await workspace.close()
+
+
+def _warn(problem: Problem) -> None:
+    if problem.severity == "warning":
+        output.warn(problem.message)
 
 
 async def follow_sweep(
@@ -62,7 +271,7 @@ async def follow_sweep(
         return run_rows(view["points"], view["runs"])
 
     try:
-        sweep_id = await workspace.create_sweep(request, **sweep)
+        sweep_id = await workspace.create_sweep(request, tell=_warn, **sweep)
         with _stopping(workspace, lambda: sweeps.stop(sweep_id)) as interrupted:
             await _show(workspace, sweeps.wait(sweep_id), rows)
         view = sweeps.view(sweep_id)
@@ -125,7 +334,7 @@ def _stopping(
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
-        # Nobody reads any more, which is no reason to stop.
+        # Nobody is reading any longer, which is no reason to stop.
         hand_over(workspace.settings)
         raise
     finally:
@@ -135,18 +344,21 @@ def _stopping(
 
 def _tell_end(workspace: Workspace, record: Record) -> None:
     run, state = record
-    took = seconds((state.ended or run.created) - run.created)
+    took = elapsed_text((state.ended or run.created) - run.created)
     words = output.paint(state.state, "green" if state.state in GOOD else "red")
     output.say(f"{state.name} {words} in {took} ({run.id})")
-    for name, value in {**views.metrics_of(*record), **_outputs(record)}.items():
+    for name, value in {**views.metrics_of(state), **views.outputs_of(*record)}.items():
         output.say(f"  {name} = {shown(value)}")
     for path, why in ((state.files or {}).get("kept") or {}).items():
         output.note(f"{path} was kept with the run and not put into the project: {why}.")
     if (state.files or {}).get("kept"):
         output.note(f"See `convect runs files {run.id}`.")
-    for step in state.steps.values():
-        if step.state not in GOOD and step.state != "skipped":
-            _tell_failure(workspace, record, step.id)
+    failed = [step for step in state.steps.values() if step.state not in (*GOOD, "skipped")]
+    for step in failed[:MOST_TOLD]:
+        _tell_failure(workspace, record, step.id)
+    if len(failed) > MOST_TOLD:
+        more = len(failed) - MOST_TOLD
+        output.note(f"{more} more steps did not succeed: see `convect runs show {run.id}`.")
 
 
 def _tell_failure(workspace: Workspace, record: Record, step_id: str) -> None:
@@ -154,20 +366,13 @@ def _tell_failure(workspace: Workspace, record: Record, step_id: str) -> None:
     output.note(f"{step_id}: {step.state}: {step.reason}")
     if not step.attempts:
         return
-    results = results_of(workspace.store, record, step_id, len(step.attempts))
+    results = files_of(workspace.store, record, step_id, len(step.attempts))
     log = results.folder / "log.txt"
     size = log.stat().st_size if log.exists() else 0
     for line in read_log(results, max(0, size - 4096)).text.splitlines()[-TAIL:]:
         output.note(f"  | {line}")
     notebook = results.folder / "executed.ipynb"
     output.note(f"  {notebook if notebook.exists() else results.folder}")
-
-
-def _outputs(record: Record) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for step in record.run.plan.steps:
-        found.update(record.state.steps[step.id].outputs)
-    return found
 
 
 def tell_sweep(view: dict[str, Json]) -> None:
@@ -189,10 +394,9 @@ def tell_sweep(view: dict[str, Json]) -> None:
     output.say(output.table(rows, ("", *names, "state", *metrics, "run")))
     _tell_best(view, metrics)
     if changed := view["changed"]:
-        listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         output.note(
-            f"Changed since this sweep was submitted: {listed}. Points that are added to it run "
-            "the version of then; to run that of today, start a new sweep."
+            f"Changed since this sweep was submitted: {some_of(changed)}. Points that are added to "
+            "it run the version of then; to run that of today, start a new sweep."
         )
 
 

@@ -19,6 +19,10 @@ _PAINT = re.compile(r"\x1b\[\d+m")
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
 
 
+def warn(sentence: str) -> None:
+    note(f"{paint('warning:', 'yellow', sys.stderr)} {sentence}")
+
+
 def print_anything() -> None:
     """File names need not be Unicode; what a terminal cannot show is escaped."""
     for stream in (sys.stdout, sys.stderr):
@@ -38,7 +42,7 @@ def writing() -> Iterator[None]:
 
 
 def finish() -> None:
-    """Write what is left to be written; where nobody reads any more, it goes nowhere."""
+    """Write what is left to be written; if nobody is reading any longer, it is discarded."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

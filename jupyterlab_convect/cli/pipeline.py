@@ -1,17 +1,26 @@
-"""`convect pipeline`: make, check, describe and import pipelines."""
+"""`convect pipeline`: make, check, describe, import and export pipelines."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ConvectError
 from . import output
-from .arguments import add_json, add_root, locate, write_file
+from .arguments import (
+    add_json,
+    add_parameters,
+    add_root,
+    declared_types,
+    locate,
+    typed_parameters,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from ..pipeline.problems import Problem
@@ -21,7 +30,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
 def add(subparsers: Any) -> None:
-    parser = subparsers.add_parser("pipeline", help="make, check, describe and import pipelines")
+    parser = subparsers.add_parser("pipeline", help="make, check, describe, import and export")
     verbs = parser.add_subparsers(dest="pipeline_verb", metavar="verb", required=True)
 
     new = verbs.add_parser("new", help="write an empty pipeline")
@@ -39,14 +48,7 @@ def add(subparsers: Any) -> None:
     validate.add_argument("path", type=Path, nargs="+", help="pipelines")
     validate.add_argument("--no-files", action="store_true", help="do not look at other files")
     add_root(validate)
-    validate.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="check a value that a run would choose (repeatable)",
-    )
+    add_parameters(validate, "check a value that a run would choose (repeatable)")
     add_json(validate)
     validate.set_defaults(handler=_validate)
 
@@ -63,6 +65,21 @@ def add(subparsers: Any) -> None:
     add_root(convert)
     add_json(convert)
     convert.set_defaults(handler=_import)
+
+    export = verbs.add_parser("export", help="write a pipeline for another tool")
+    export.add_argument("path", type=Path, help="a pipeline, notebook or script")
+    export.add_argument("--to", choices=["kfp"], required=True, help="kfp: Kubeflow Pipelines")
+    export.add_argument("-o", "--output", type=Path, help="where to write (standard output)")
+    export.add_argument("--force", action="store_true", help="overwrite an existing file")
+    add_export_options(export)
+    add_json(export)
+    export.set_defaults(handler=_export)
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--image", default="", help="the image of steps that name none")
+    add_parameters(parser, "a value of a parameter of the pipeline (repeatable)")
+    add_root(parser)
 
 
 def _new(options: argparse.Namespace) -> int:
@@ -123,7 +140,6 @@ def _given(document: Document, pairs: list[str]) -> dict[str, Any] | None:
     """The values of a run, of the types that the pipeline declares."""
     if not pairs:
         return None
-    from .values import declared_types, typed_parameters
 
     return typed_parameters(pairs, declared_types(document))
 
@@ -149,13 +165,44 @@ def _import(options: argparse.Namespace) -> int:
     if options.output is not None:
         folders = (options.path.absolute().parent, options.output.absolute().parent)
         document = seen_from(document, Path(os.path.relpath(*folders)).as_posix())
-    text = dumps(document)
+    told = {"document": document, "report": [asdict(problem) for problem in report]}
+    return _hand_out(dumps(document), report, told, options)
+
+
+def exported(options: argparse.Namespace) -> tuple[str, list[Problem]]:
+    """What `path`, `root`, `parameter` and `image` name as a pipeline of Kubeflow."""
+    from ..pipeline.files import FileCache
+    from ..planning import plan
+    from ..runs.model import Request
+    from ..runtimes.kfp.export import export_plan
+
+    root, relative = locate(options.path, options.root)
+    given = {}
+    if options.parameter:
+        is_pipeline = options.path.suffix == ".pipeline"
+        declared = declared_types(_read(options.path)) if is_pipeline else {}
+        given = typed_parameters(options.parameter, declared)
+    request = Request(root=str(root), path=relative, parameters=given)
+    return export_plan(plan(request, FileCache(root)), root, options.image)
+
+
+def _export(options: argparse.Namespace) -> int:
+    text, problems = exported(options)
+    where = {"path": str(options.output)} if options.output is not None else {"text": text}
+    told = {**where, "problems": [asdict(problem) for problem in problems]}
+    return _hand_out(text, problems, told, options)
+
+
+def _hand_out(
+    text: str, problems: Iterable[Problem], told: dict[str, Any], options: argparse.Namespace
+) -> int:
+    """Write or print what was converted, and say what was found on the way."""
     if options.output is not None:
         write_file(options.output, text, overwrite=options.force)
     if options.json:
-        output.say_json({"document": document, "report": [asdict(problem) for problem in report]})
+        output.say_json(told)
         return 0
-    for problem in report:
+    for problem in problems:
         output.note(f"{options.path}: {_line(problem, sys.stderr)}")
     if options.output is None:
         print(text, end="")
@@ -186,17 +233,21 @@ def _count(number: int, word: str) -> str:
 
 def _line(problem: Problem, stream: IO[str]) -> str:
     words = [output.paint(problem.severity, _COLOURS[problem.severity], stream) + ":"]
-    place = ".".join(str(part) for part in (problem.node, *problem.path) if part is not None)
-    words += [f"{place}:"] if place else []
+    where = ".".join(str(part) for part in (problem.node, *problem.path) if part is not None)
+    words += [f"{where}:"] if where else []
     words += [problem.message]
     words += [problem.hint] if problem.hint else []
     return " ".join(words)
 
 
 def _description(found: dict[str, Any]) -> str:
+    from ..pipeline.describe import rule_in_words
+
     kinds = ", ".join(_count(number, kind) for kind, number in found["kinds"].items()) or "no nodes"
     parts = [f"{output.paint(found['name'] or 'pipeline', 'bold')}: {kinds}"]
     parts += _section("Parameters", _parameter_rows(found["parameters"]))
+    rows = [[name, rule_in_words(rule)] for name, rule in found["rules"].items()]
+    parts += _section("Rules", rows)
     parts += _section("Files", _file_rows(found["files"]))
     for title in ("Images", "Kernels", "Components", "Outputs"):
         rows = [[name, ", ".join(nodes)] for name, nodes in found[title.lower()].items()]

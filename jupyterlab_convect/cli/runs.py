@@ -5,29 +5,31 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import re
-import sys
 import time
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import ConvectError, Missing
+from ..text import elapsed_text, some_of
 from . import output
-from .arguments import add_json
+from .arguments import RUN, add_json, find_run, find_sweep, open_workspace, split
+from .artifacts import add_artifacts
 from .run import add_following, leave_to_host
-from .shell import add_shell
 
 if TYPE_CHECKING:
-    from ..runs.environments import Change
-    from ..runs.store import Store
+    from ..runs.model import RunState
+    from ..runs.store import Record, Store
     from ..runs.versions import Version
+    from ..runtimes.base import Attempt
     from ..workspace import Workspace
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-RUN = "a run: its id, a beginning or end of it, or `latest`"
+MOST_GROUPS = 50
+"""Rows of a table that are shown."""
 POLL = 0.2
 
 
@@ -41,25 +43,19 @@ def add(subparsers: Any) -> None:
     add_json(show)
     show.set_defaults(handler=_show)
 
-    environment = verbs.add_parser(
-        "environment", help="list what a run was executed with, or how two runs differ in it"
-    )
-    environment.add_argument("run", help=RUN)
-    environment.add_argument("other", nargs="?", help="another run, to compare with the first")
-    environment.add_argument(
-        "--difference", action="store_true", help="print how the files differed from the commit"
-    )
-    add_json(environment)
-    environment.set_defaults(handler=_environment)
-
     logs = verbs.add_parser("logs", help="print what the steps printed")
     logs.add_argument("run", help=RUN)
     logs.add_argument("step", nargs="?", help="one step alone")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+    logs.add_argument(
+        "-f", "--follow", action="store_true", help="keep printing until the run ends"
+    )
     logs.add_argument("--attempt", type=int, metavar="N", help="one attempt alone")
+    logs.add_argument(
+        "--replica", type=int, metavar="RANK", help="one replica of a distributed step alone"
+    )
     logs.set_defaults(handler=_logs)
 
-    add_shell(verbs)
+    _add_shell(verbs)
 
     stop = verbs.add_parser("stop", help="stop a run or one step of it")
     stop.add_argument("run", help=RUN)
@@ -74,7 +70,7 @@ def add(subparsers: Any) -> None:
     part.add_argument("--only", metavar="NODE", help="this node alone")
     part.add_argument("--from", metavar="NODE", dest="from_node", help="this node and all after it")
     part.add_argument("--upto", metavar="NODE", help="this node and all before it")
-    rerun.add_argument("--no-cache", action="store_true", help="run also what is unchanged")
+    rerun.add_argument("--no-cache", action="store_true", help="also run what has not changed")
     rerun.add_argument(
         "--version",
         choices=["today", "run"],
@@ -84,28 +80,13 @@ def add(subparsers: Any) -> None:
     add_json(rerun)
     rerun.set_defaults(handler=_rerun)
 
-    files = verbs.add_parser("files", help="list the files that a run made, or put them in place")
-    files.add_argument("run", help=RUN)
-    files.add_argument(
-        "--put", action="store_true", help="put them into the project, where it did not change"
-    )
-    files.add_argument(
-        "--replace", action="store_true", help="put them also over files that changed since"
-    )
-    add_json(files)
-    files.set_defaults(handler=_files)
-
     best = verbs.add_parser("best", help="show a sweep, and choose which of its runs is the best")
     best.add_argument("sweep", help="the id of a sweep, a beginning or end of it, or `latest`")
     best.add_argument("select", nargs="?", metavar="max:METRIC", help="or min:METRIC, or none")
     add_json(best)
     best.set_defaults(handler=_best)
 
-    download = verbs.add_parser("download", help="save all that a run left as a zip")
-    download.add_argument("run", help=RUN)
-    download.add_argument("-o", "--output", type=Path, help="the file to write (<run id>.zip)")
-    download.add_argument("--force", action="store_true", help="overwrite an existing file")
-    download.set_defaults(handler=_download)
+    add_artifacts(verbs)
 
     prune = verbs.add_parser("prune", help="delete runs that have ended, the oldest first")
     prune.add_argument("--keep-days", type=float, default=None, metavar="N", help="younger ones")
@@ -113,7 +94,7 @@ def add(subparsers: Any) -> None:
     prune.add_argument(
         "--keep-size", default=None, metavar="SIZE", help="as many as fit: 10G, 500M"
     )
-    prune.add_argument("--dry-run", action="store_true", help="say what would go")
+    prune.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     add_json(prune)
     prune.set_defaults(handler=_prune)
 
@@ -129,36 +110,47 @@ def _add_list(verbs: Any) -> None:
     parser.add_argument("--sweep", help="of this sweep")
     parser.add_argument("--since", metavar="WHEN", help="made after: 2h, 3d, or 2026-11-16")
     parser.add_argument("--until", metavar="WHEN", help="made before")
-    parser.add_argument("--sort", default="-created", help="by this; with - in front, backwards")
+    parser.add_argument(
+        "--sort", default="-created", help="sort by this; a leading - reverses the order"
+    )
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (20)")
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="from which on (0)")
+    parser.add_argument(
+        "--offset", type=int, default=0, metavar="N", help="how many to skip first (0)"
+    )
     add_json(parser)
     parser.set_defaults(handler=_list)
 
 
-def _workspace() -> Workspace:
-    from ..settings import load_settings
-    from ..workspace import Workspace
-
-    return Workspace(load_settings())
-
-
 def _store() -> Store:
     """The runs, with none left without a driver."""
-    from ..host import take_up
+    from ..detached import take_up
 
-    workspace = _workspace()
+    workspace = open_workspace()
     with contextlib.suppress(ConvectError, OSError):
         if count := take_up(workspace):
             whose = "a run" if count == 1 else f"{count} runs"
-            output.note(f"What drove {whose} was killed; another process goes on with it.")
+            output.note(f"The process driving {whose} was killed; another one has taken over.")
     return workspace.store
+
+
+def _add_shell(verbs: Any) -> None:
+    parser = verbs.add_parser("shell", help="open a shell where a step runs")
+    parser.add_argument("run", help=RUN)
+    parser.add_argument("step", nargs="?", help="the step, if several run")
+    parser.add_argument(
+        "-c",
+        "--command",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="WORD",
+        help="run this instead of a shell: all words that follow",
+    )
+    parser.set_defaults(handler=_shell)
 
 
 def _list(options: argparse.Namespace) -> int:
     from ..runs.index import Query
     from ..runs.model import State
-    from .values import split
 
     states = get_args(State)
     for state in options.state:
@@ -208,8 +200,7 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     from ..runs import environments
     from ..runs.store import Record
-    from .finding import find_run
-    from .progress import seconds
+    from ..runs.views import shown_steps
 
     store = _store()
     run, state = store.read(find_run(store, options.run))
@@ -223,7 +214,7 @@ def _show(options: argparse.Namespace) -> int:
         ("file", view["path"]),
         ("runtime", view["runtime"]),
         ("made", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(view["created"]))),
-        ("took", None if view["ended"] is None else seconds(view["ended"] - view["created"])),
+        ("took", None if view["ended"] is None else elapsed_text(view["ended"] - view["created"])),
         ("user", view["user"]),
         ("commit", run.git and run.git.commit[:12] + (" (changed)" if run.git.dirty else "")),
         *(("environment", _in_short(each)) for each in view["environments"]),
@@ -239,14 +230,34 @@ def _show(options: argparse.Namespace) -> int:
             step.id,
             step.state,
             str(len(step.attempts)),
-            seconds(step.ended - step.started) if step.ended and step.started else "",
+            elapsed_text(step.ended - step.started) if step.ended and step.started else "",
             step.reason or step.cache or "",
         ]
-        for step in state.steps.values()
+        for step in shown_steps(state)
     ]
     output.say()
     output.say(output.table(rows, ("step", "state", "attempts", "took", "reason")))
+    if len(state.steps) > len(rows):
+        output.say(f"… and {len(state.steps) - len(rows)} more steps of loops")
+    _show_groups(state)
     return 0
+
+
+def _show_groups(state: RunState) -> None:
+    """The branches that were taken or not, and how far the loops are."""
+    rows = []
+    for group in state.groups.values():
+        if state.graph.is_iteration(group.node, group.item):
+            continue
+        counts = ", ".join(f"{count} {name}" for name, count in group.counts.items())
+        if group.values is not None:
+            counts = f"{len(group.values)} items: {counts}" if counts else "0 items"
+        rows.append([group.id, group.state, counts, group.reason or ""])
+    if rows:
+        output.say()
+        output.say(output.table(rows[:MOST_GROUPS], ("group", "state", "items", "reason")))
+    if len(rows) > MOST_GROUPS:
+        output.say(f"… and {len(rows) - MOST_GROUPS} more groups")
 
 
 def _in_short(found: dict[str, Any]) -> str:
@@ -257,88 +268,19 @@ def _in_short(found: dict[str, Any]) -> str:
     return f"{where}, image {found['image']}" if found["image"] else where
 
 
-def _environment(options: argparse.Namespace) -> int:
-    from ..runs import environments
-    from .finding import find_run
-
-    store = _workspace().store
-
-    def described(word: str) -> dict[str, Any]:
-        return environments.describe(store, store.read(find_run(store, word)))
-
-    found = described(options.run)
-    if options.other is not None:
-        changes = environments.compare(found, described(options.other))
-        return _say_changes(changes, options.json)
-    if options.json:
-        output.say_json(found)
-    elif options.difference:
-        difference = (found["git"] or {}).get("difference") or {}
-        output.say(difference.get("text") or "")
-        if difference.get("cut"):
-            output.note("The rest was too long to be kept.")
-    elif not found["steps"]:
-        raise Missing(f"The environment of run “{options.run}” was not recorded.")
-    else:
-        _say_environments(found)
-    return 0
-
-
-def _say_environments(found: dict[str, Any]) -> None:
-    for step_id, step in found["steps"].items():
-        environment = found["environments"].get(step["digest"], {})
-        python = environment and f"{environment['implementation']} {environment['python']}"
-        host = step["host"]
-        facts = [
-            ("python", python),
-            ("language", step["language"]),
-            ("interpreter", step["interpreter"]),
-            ("kernel", step["kernel"]),
-            ("platform", environment.get("platform")),
-            ("host", step["node"] or host.get("name")),
-            ("system", host.get("system")),
-            ("processors", host.get("cpus")),
-            ("gpus", ", ".join(map(str, host.get("gpus") or ()))),
-            ("image", step["image"]),
-            ("digest", step["digest"]),
-        ]
-        output.say(output.paint(step_id, "bold"))
-        output.say(output.table([[f"  {name}", str(fact)] for name, fact in facts if fact]))
-    for digest, environment in found["environments"].items():
-        output.say()
-        if len(found["environments"]) > 1:
-            output.say(f"# {digest}")
-        for name, version in environment["packages"].items():
-            number, mark, origin = version.partition(" @ ")
-            output.say(f"{name} @ {origin}" if mark else f"{name}=={number}")
-
-
-def _say_changes(changes: dict[str, list[Change]], as_json: bool) -> int:
-    if as_json:
-        output.say_json({step: [asdict(each) for each in found] for step, found in changes.items()})
-        return 0
-    if not changes:
-        output.note("They have no step whose environment is known in both.")
-    for step_id, found in changes.items():
-        same = "" if found else ": the same environment"
-        output.say(f"{output.paint(step_id, 'bold')}{same}")
-        rows = [[f"  {each.name}", each.before or "-", each.after or "-"] for each in found]
-        if rows:
-            output.say(output.table(rows))
-    return 0
-
-
 def _logs(options: argparse.Namespace) -> int:
     from ..runs.model import ENDED
-    from .finding import find_run
-    from .progress import Logs
+    from .following import Logs
 
     store = _store()
     run_id = find_run(store, options.run)
     steps = store.read(run_id).state.steps
     if options.step is not None and options.step not in steps:
-        raise Missing(f"Run {run_id} has no step “{options.step}”.", hint=", ".join(steps))
-    logs = Logs(store, options.step, options.attempt)
+        hint = ", ".join(itertools.islice(steps, MOST_GROUPS))
+        raise Missing(f"Run {run_id} has no step “{options.step}”.", hint=hint)
+    if options.replica is not None and options.step is None:
+        raise ConvectError("--replica needs the name of a step.")
+    logs = Logs(store, options.step, options.attempt, options.replica)
     while True:
         record = store.read(run_id)
         ended = record.state.state in ENDED
@@ -348,13 +290,45 @@ def _logs(options: argparse.Namespace) -> int:
         time.sleep(POLL)
 
 
+def _shell(options: argparse.Namespace) -> int:
+    from ..runtimes.base import StepRuntime
+
+    workspace = open_workspace()
+    record = workspace.store.read(find_run(workspace.store, options.run))
+    attempt = running_attempt(workspace.store, record, options.step)
+    runtime = workspace.runtimes[record.run.runtime]
+    if not isinstance(runtime, StepRuntime):
+        raise ConvectError(f"The runtime {record.run.runtime} has no shell.")
+    return runtime.shell(attempt, options.command)
+
+
+def running_attempt(store: Store, record: Record, step: str | None) -> Attempt:
+    """The attempt to look at: of the step that is named, or the only one that runs."""
+    from ..attempt_files import files_of
+
+    run, state = record
+    if step is not None and step not in state.steps:
+        raise Missing(f"Run {run.id} has no step “{step}”.", hint=", ".join(state.steps))
+    running = [item for item in state.steps.values() if item.state == "running"]
+    chosen = [item for item in running if step in (None, item.id)]
+    if not chosen:
+        sentence = (
+            f"The step “{step}” is not running." if step else "No step of the run is running."
+        )
+        raise ConvectError(sentence, code="not-running")
+    if len(chosen) > 1:
+        names = ", ".join(item.id for item in chosen)
+        raise ConvectError(f"Several steps are running: {names}.", hint="Name the one you mean.")
+    return files_of(store, record, chosen[0].id, len(chosen[0].attempts)).attempt
+
+
 def _stop(options: argparse.Namespace) -> int:
-    return asyncio.run(_stop_and_wait(_workspace(), options))
+    return asyncio.run(_stop_and_wait(open_workspace(), options))
 
 
 async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> int:
     from ..runs import environments
-    from .finding import find_run
+    from ..runs.model import ids_of
 
     try:
         run_id = find_run(workspace.store, options.run)
@@ -367,8 +341,9 @@ async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> i
         elif options.step is None:
             output.say(f"{record.state.name}: {record.state.state}")
         else:
-            for step in record.run.plan.steps_of(options.step):
-                output.say(f"{step}: {record.state.steps[step].state}")
+            for name in ids_of(record.state, options.step)[:MOST_GROUPS]:
+                unit = record.state.steps.get(name) or record.state.groups[name]
+                output.say(f"{name}: {unit.state}")
         return 0
     finally:
         await workspace.close()
@@ -376,10 +351,9 @@ async def _stop_and_wait(workspace: Workspace, options: argparse.Namespace) -> i
 
 def _rerun(options: argparse.Namespace) -> int:
     from ..runs.model import Selection
-    from .finding import find_run
     from .following import follow_run
 
-    workspace = _workspace()
+    workspace = open_workspace()
     chosen = (
         Selection("failed" if options.failed else "all"),
         Selection("only", options.only),
@@ -405,66 +379,18 @@ def _say_version(workspace: Workspace, run_id: str) -> None:
     with contextlib.suppress(ConvectError):
         run, _ = workspace.store.read(run_id)
         if found := changes(workspace.store.snapshots, run):
-            names = ", ".join(change.path for change in found[:3])
-            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            names = some_of([change.path for change in found])
             output.note(
-                f"Running the files as they are now; changed since that run: {names}{more}. "
+                f"Running the current files; changed since that run: {names}. "
                 "Add --version run for those of the run."
             )
 
 
-def _files(options: argparse.Namespace) -> int:
-    from ..runs import made
-    from ..runs.model import GOOD
-    from .finding import find_run
-
-    store = _workspace().store
-    run_id = find_run(store, options.run)
-    if options.put or options.replace:
-        made.put_when_asked(store, run_id, replace=options.replace)
-    found = made.describe(store, run_id)
-    if options.json:
-        output.say_json(found)
-        return 0
-    _, state = store.read(run_id)
-    good = [each for each in found["files"] if state.steps[each["step"]].state in GOOD]
-    last = {each["path"]: each for each in good if each["change"]}
-    rows = [
-        [
-            each["change"] or "output",
-            each["path"],
-            str(each.get("size", "")),
-            each["step"],
-            _whereabouts(each, found, last) if each in good else "kept: the step did not succeed",
-        ]
-        for each in found["files"]
-    ]
-    if rows:
-        output.say(output.table(rows, ("change", "file", "bytes", "step", "")))
-    else:
-        output.note("This run made no files.")
-    return 0
-
-
-def _whereabouts(file: dict[str, Any], found: dict[str, Any], last: dict[str, Any]) -> str:
-    """What became of a file that a run made."""
-    path, is_deleted = file["path"], file["change"] == "deleted"
-    if last.get(path, file) is not file:
-        return f"replaced by {last[path]['step']}"
-    if path in found["put"]:
-        return "deleted in the project" if is_deleted else "put into the project"
-    why = f": {found['kept'][path]}" if path in found["kept"] else ""
-    if is_deleted:
-        return f"not deleted in the project{why}"
-    return f"kept with the run{why}" if file["kept"] else "too large to be kept"
-
-
 def _best(options: argparse.Namespace) -> int:
     from ..runs.best import NONE
-    from .finding import find_sweep
     from .following import tell_sweep
 
-    sweeps = _workspace().sweeps
+    sweeps = open_workspace().sweeps
     sweep_id = find_sweep(sweeps, options.sweep)
     if options.select is not None:
         sweeps.mark(sweep_id, None if options.select == NONE else options.select)
@@ -476,37 +402,8 @@ def _best(options: argparse.Namespace) -> int:
     return 0
 
 
-def _download(options: argparse.Namespace) -> int:
-    from ..archive import archive
-    from .finding import find_run
-
-    store = _workspace().store
-    run_id = find_run(store, options.run)
-    target: Path = options.output or Path(f"{run_id}.zip")
-    if str(target) == "-":
-        for chunk in archive(store.run_folder(run_id)):
-            sys.stdout.buffer.write(chunk)
-        return 0
-    if target.is_dir():
-        target /= f"{run_id}.zip"
-    if target.exists() and not options.force:
-        raise ConvectError(f"“{target}” is there already.", hint="Overwrite it with --force.")
-    draft = target.with_name(f".{target.name}.part")
-    try:
-        with draft.open("wb") as file:
-            for chunk in archive(store.run_folder(run_id)):
-                file.write(chunk)
-        draft.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise ConvectError(f"“{target}” cannot be written: {error.strerror}.") from None
-    output.say(str(target))
-    return 0
-
-
 def _prune(options: argparse.Namespace) -> int:
-    workspace = _workspace()
+    workspace = open_workspace()
     limits = (options.keep_days, options.keep_runs, options.keep_size)
     if all(limit is None for limit in limits):
         gone = workspace.prune(dry_run=options.dry_run)
@@ -539,21 +436,19 @@ def when(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         raise ConvectError(
-            f"“{text}” is not a time.", hint="Say 90min, 2h, 3d, or 2026-11-16T08:00."
+            f"“{text}” is not a time.", hint="Write 90min, 2h, 3d, or 2026-11-16T08:00."
         ) from None
 
 
 def size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
     if match is None:
-        raise ConvectError(f"“{text}” is not a size.", hint="Say 500M or 10G.")
+        raise ConvectError(f"“{text}” is not a size.", hint="Write 500M or 10G.")
     return int(float(match[1]) * SIZES[match[2].upper()])
 
 
 def _ago(moment: float) -> str:
-    from .progress import seconds
-
-    return f"{seconds(max(0.0, time.time() - moment))} ago"
+    return f"{elapsed_text(max(0.0, time.time() - moment))} ago"
 
 
 def _parameters(view: dict[str, Any]) -> str:

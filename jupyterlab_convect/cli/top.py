@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ConvectError
 from ..pipeline.plan import Json
 from . import output
-from .arguments import add_json
+from .arguments import add_json, open_workspace
 
 
 def add(subparsers: Any) -> None:
@@ -32,10 +32,7 @@ def _top(options: argparse.Namespace) -> int:
 
 async def _ask(name: str | None) -> list[dict[str, Json]]:
     """What each runtime says of itself; one that cannot be asked says why."""
-    from ..settings import load_settings
-    from ..workspace import Workspace
-
-    workspace = Workspace(load_settings())
+    workspace = open_workspace()
     found = []
     try:
         for each in [name] if name else sorted(workspace.runtimes):
@@ -49,7 +46,7 @@ async def _ask(name: str | None) -> list[dict[str, Json]]:
             if about is not None:
                 found.append({"runtime": each, **about})
             elif name:
-                raise ConvectError(f"The runtime {name} does not know what there is and is free.")
+                raise ConvectError(f"The runtime {name} cannot report its capacity.")
     finally:
         await workspace.close()
     return found
@@ -126,7 +123,7 @@ def _amount(quota: Json, key: str) -> str:
 
 
 def _number(name: str, value: float | None) -> str:
-    from ..runtimes.kubernetes.words import bare
+    from ..runtimes.kubernetes.objects import bare
 
     return "?" if value is None else bare(name, Decimal(str(value)))
 

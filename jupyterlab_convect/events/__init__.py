@@ -9,8 +9,11 @@ from typing import Any
 
 RUN = "https://events.jupyterlab-convect.dev/run/v1"
 SWEEP = "https://events.jupyterlab-convect.dev/sweep/v1"
+SCHEDULE = "https://events.jupyterlab-convect.dev/schedule/v1"
 
-SCHEMAS = tuple(Path(__file__).with_name(name) for name in ("run.yaml", "sweep.yaml"))
+SCHEMAS = tuple(
+    Path(__file__).with_name(name) for name in ("run.yaml", "sweep.yaml", "schedule.yaml")
+)
 
 Emit = Callable[[str, dict[str, Any]], None]
 Later = Callable[..., object]

@@ -1,4 +1,4 @@
-"""The REST API: one file a resource, each with a list `routes` of (pattern, handler)."""
+"""The REST API: one file per resource, each with a list `routes` of (pattern, handler)."""
 
 from __future__ import annotations
 

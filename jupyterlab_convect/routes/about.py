@@ -1,4 +1,4 @@
-"""What this server is: version, runtimes, what is installed; and the API's own description."""
+"""What this server is, where it runs things, what is free there; and the API in its own words."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
 from .. import __version__
-from . import schema
-from .base import Handler
-from .runtimes import describe_runtimes
+from ..errors import ConvectError, Missing
+from ..pipeline.metrics import suggest
+from ..pipeline.plan import Json, to_json
+from ..workspace import Workspace
+from .base import Handler, PolledHandler
+from .requests import openapi_document, request_of
 
 RESOURCE = "jupyterlab-convect:about"
+RUNTIMES = "jupyterlab-convect:runtimes"
 
 PACKAGES = (
     "dask-gateway",
@@ -30,7 +34,7 @@ PACKAGES = (
 )
 
 
-class About(Handler):
+class AboutHandler(Handler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
@@ -50,15 +54,15 @@ class About(Handler):
         )
 
 
-class OpenApi(Handler):
+class OpenApiHandler(Handler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
-        self.answer(await self.aside(schema.document))
+        self.answer(await self.aside(openapi_document))
 
 
 def _command() -> str:
-    """Where the command line is: a terminal may not have it on its path."""
+    """Where the command line is: it might not be on the path of a terminal."""
     beside = Path(sys.executable).with_name("convect")
     return str(beside) if beside.exists() else shutil.which("convect") or "convect"
 
@@ -70,4 +74,71 @@ def _installed(name: str) -> str | None:
         return None
 
 
-routes = [("about", About), ("openapi", OpenApi)]
+class RuntimesHandler(Handler):
+    @authenticated
+    @authorized("read", resource=RUNTIMES)
+    async def get(self) -> None:
+        self.answer({"runtimes": await self.aside(describe_runtimes, self.workspace)})
+
+
+class CheckHandler(Handler):
+    @authenticated
+    @authorized("write", resource=RUNTIMES)
+    async def post(self, name: str) -> None:
+        body = self.body("RequestBody") | {"runtime": name}
+        request = await self.aside(request_of, body, self.root)
+        checked = await self.drive(self.workspace.check(request))
+        self.answer(
+            {
+                "problems": [to_json(problem) for problem in checked.problems],
+                "metrics": {
+                    "names": list(checked.reported.names),
+                    "complete": checked.reported.complete,
+                    "best": suggest(checked.reported),
+                },
+            }
+        )
+
+
+def describe_runtimes(workspace: Workspace) -> list[dict[str, Json]]:
+    return [_describe(workspace, name) for name in sorted(workspace.runtimes)]
+
+
+def _describe(workspace: Workspace, name: str) -> dict[str, Json]:
+    try:
+        runtime = workspace.runtimes[name]
+    except ConvectError as error:
+        return {
+            "name": name,
+            "display_name": name,
+            "features": [],
+            "options_schema": {},
+            "problem": error.sentence,
+        }
+    return {
+        "name": name,
+        "display_name": runtime.display_name,
+        "features": sorted(feature.value for feature in runtime.features),
+        "options_schema": runtime.options_schema(),
+        "problem": None,
+    }
+
+
+class TopHandler(PolledHandler):
+    @authenticated
+    @authorized("read", resource=RUNTIMES)
+    async def get(self, name: str) -> None:
+        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
+        found = await self.drive(runtime.top())
+        if found is None:
+            raise Missing(f"The runtime {name} cannot report its capacity.")
+        self.answer(found)
+
+
+routes = [
+    ("about", AboutHandler),
+    ("openapi", OpenApiHandler),
+    ("runtimes", RuntimesHandler),
+    ("runtimes/([^/]+)/check", CheckHandler),
+    ("runtimes/([^/]+)/top", TopHandler),
+]

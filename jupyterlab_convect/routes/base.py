@@ -17,13 +17,11 @@ from ..errors import ConvectError
 from ..json_text import dumps_for_floats, loads
 from ..pipeline.plan import Json
 from ..pools import run_in
-from ..run_files import open_regular
 from ..runs.model import Request, Run
 from ..runs.store import Record
+from ..safe_files import open_regular
 from ..workspace import Workspace
-from . import schema
-from .paths import inside
-from .requests import shown
+from .requests import check_body, inside, shown
 
 if TYPE_CHECKING:
     from ..app import Convect
@@ -69,10 +67,10 @@ class Handler(APIHandler):
             )
         try:
             value = loads(self.request.body or b"{}", constant=_refuse_constant)
-            json.dumps(value, ensure_ascii=False).encode()  # Refuses half a character.
+            json.dumps(value, ensure_ascii=False).encode()  # Refuses lone surrogates.
         except (ValueError, RecursionError) as error:
             raise ConvectError(f"The request is not JSON: {error}.") from None
-        schema.check(value, kind)
+        check_body(value, kind)
         checked: dict[str, Json] = value
         return checked
 
@@ -110,6 +108,9 @@ class Handler(APIHandler):
             for path in (step.path, *(source.path for source in step.dependencies)):
                 if path is not None:
                     inside(Path(request.root), path)
+        for group in run.plan.groups:
+            if group.path is not None:
+                inside(Path(request.root), group.path)
         return run
 
     async def submit(self, request: Request) -> None:
@@ -182,8 +183,8 @@ class Handler(APIHandler):
             super().log_exception(typ, value, tb)
 
 
-class RunsHandler(Handler):
-    """Needs the runs folder, which may not be there, or take its time."""
+class StoreHandler(Handler):
+    """Needs the runs folder, which might not exist, or be slow to answer."""
 
     async def prepare(self, *arguments: Any, **keywords: Any) -> None:
         await super().prepare(*arguments, **keywords)
@@ -191,7 +192,7 @@ class RunsHandler(Handler):
             await self.drive(self.workspace.open())
 
 
-class Polled(RunsHandler):
+class PolledHandler(StoreHandler):
     """An open page asks for it all the time, which is no sign that somebody is at work."""
 
     def update_api_activity(self) -> None:
@@ -203,7 +204,7 @@ def encode(value: Json) -> bytes:
     """JSON that every browser reads, whatever a notebook has put into it."""
     try:
         return dumps_for_floats(value).encode()
-    except UnicodeEncodeError:  # Half a character, which has to be an escape.
+    except UnicodeEncodeError:  # A lone surrogate, which has to be escaped.
         return dumps_for_floats(value, ascii_only=True).encode()
 
 

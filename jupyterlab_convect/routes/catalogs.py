@@ -12,18 +12,22 @@ from typing import Any, TypeVar
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
-from ..catalog.definition import component_from_json
-from ..catalog.engines import container_engine
-from ..catalog.entries import Entry, Progress, Shelf, catalog_from_json, new_catalog_id
-from ..catalog.model import Component
-from ..catalog.preview import preview
+from ..catalog.entries import (
+    CatalogEntry,
+    RefreshProgress,
+    Shelf,
+    catalog_from_json,
+    new_catalog_id,
+)
+from ..catalog.launch import container_engine
+from ..catalog.model import Component, component_from_json, preview
 from ..catalog.sources import Catalog, kinds, options_schemas
 from ..catalog.store import CatalogStore
 from ..errors import ConvectError
 from ..pipeline.plan import Json, to_json
 from ..pools import run_in
-from .base import Handler, Polled
-from .paths import inside
+from .base import Handler, PolledHandler
+from .requests import inside
 
 RESOURCE = "jupyterlab-convect:catalogs"
 
@@ -91,7 +95,7 @@ class CatalogHandler(Handler):
                 self.store.progress.pop(catalog_id, None)
 
         # Said at once, so that nobody who looks meanwhile begins to read it as well.
-        self.store.progress.setdefault(catalog_id, Progress(0, 1))
+        self.store.progress.setdefault(catalog_id, RefreshProgress(0, 1))
         task = asyncio.ensure_future(refresh())
         _refreshing.add(task)
         task.add_done_callback(_refreshing.discard)
@@ -106,7 +110,7 @@ class CatalogHandler(Handler):
         }
 
 
-class Catalogs(CatalogHandler, Polled):
+class CatalogsHandler(CatalogHandler, PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
@@ -131,7 +135,7 @@ class Catalogs(CatalogHandler, Polled):
         self.answer(self.view(shelf), 201)
 
 
-class OneCatalog(CatalogHandler, Polled):
+class OneCatalogHandler(CatalogHandler, PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, catalog_id: str) -> None:
@@ -159,7 +163,7 @@ class OneCatalog(CatalogHandler, Polled):
         self.finish()
 
 
-class Refresh(CatalogHandler):
+class RefreshHandler(CatalogHandler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self, catalog_id: str) -> None:
@@ -168,7 +172,7 @@ class Refresh(CatalogHandler):
         self.answer(self.view(shelf), 202)
 
 
-class Take(CatalogHandler):
+class TakeHandler(CatalogHandler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self, catalog_id: str) -> None:
@@ -176,7 +180,7 @@ class Take(CatalogHandler):
         self.answer(self.view(await self.aside(self.store.take, catalog_id, digests)))
 
 
-class Components(CatalogHandler, Polled):
+class ComponentsHandler(CatalogHandler, PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
@@ -196,7 +200,7 @@ class Components(CatalogHandler, Polled):
         )
 
 
-class OneComponent(CatalogHandler):
+class OneComponentHandler(CatalogHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, digest: str) -> None:
@@ -205,14 +209,14 @@ class OneComponent(CatalogHandler):
         self.answer({**described, "text": await self.aside(self.store.text, digest)})
 
 
-class Difference(CatalogHandler):
+class DifferenceHandler(CatalogHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, digest: str, other: str) -> None:
         self.answer({"difference": await self.aside(self.store.difference, digest, other)})
 
 
-class Preview(CatalogHandler):
+class PreviewHandler(CatalogHandler):
     """For a definition that a pipeline brings along, which no catalog may have."""
 
     @authenticated
@@ -222,7 +226,7 @@ class Preview(CatalogHandler):
         self.answer(await self.aside(self.described, component))
 
 
-class Approve(CatalogHandler):
+class ApproveHandler(CatalogHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self) -> None:
@@ -238,18 +242,18 @@ class Approve(CatalogHandler):
             self.store.approvals.withdraw(component)
 
 
-def _summary(entry: Entry) -> dict[str, Json]:
-    return {name: getattr(entry, name) for name in Entry.__slots__}
+def _summary(entry: CatalogEntry) -> dict[str, Json]:
+    return {name: getattr(entry, name) for name in CatalogEntry.__slots__}
 
 
 routes = [
-    ("catalogs", Catalogs),
-    ("catalogs/([^/]+)", OneCatalog),
-    ("catalogs/([^/]+)/refresh", Refresh),
-    ("catalogs/([^/]+)/take", Take),
-    ("components", Components),
-    ("components/preview", Preview),
-    ("components/approve", Approve),
-    ("components/([^/]+)", OneComponent),
-    ("components/([^/]+)/difference/([^/]+)", Difference),
+    ("catalogs", CatalogsHandler),
+    ("catalogs/([^/]+)", OneCatalogHandler),
+    ("catalogs/([^/]+)/refresh", RefreshHandler),
+    ("catalogs/([^/]+)/take", TakeHandler),
+    ("components", ComponentsHandler),
+    ("components/preview", PreviewHandler),
+    ("components/approve", ApproveHandler),
+    ("components/([^/]+)", OneComponentHandler),
+    ("components/([^/]+)/difference/([^/]+)", DifferenceHandler),
 ]

@@ -12,16 +12,19 @@ from ..errors import ConvectError, Missing
 from ..pipeline.describe import describe
 from ..pipeline.discovery import discover
 from ..pipeline.document import read_file
+from ..pipeline.files import FileCache
 from ..pipeline.plan import Json, to_json
+from ..pipeline.problems import Problem
 from ..pipeline.validate import validate
-from ..workspace import read_pipeline
+from ..planning import plan, read_pipeline
+from ..runs.model import Request
 from .base import Handler
-from .paths import existing, inside
+from .requests import existing, inside
 
 RESOURCE = "jupyterlab-convect:pipelines"
 
 
-class Discover(Handler):
+class DiscoverHandler(Handler):
     def update_api_activity(self) -> None:
         """An open editor asks all the time, which is no sign that somebody is at work."""
 
@@ -30,7 +33,7 @@ class Discover(Handler):
     async def get(self) -> None:
         path = self.text("path")
         if path is None:
-            raise ConvectError("Say which file: `path`.")
+            raise ConvectError("Specify which file: `path`.")
         file = await self.aside(existing, self.root, path)
         self.answer((await self.aside(discover, file)).to_json())
 
@@ -69,12 +72,12 @@ class PipelineHandler(Handler):
             path = inside(self.root, path)
         if document is None:
             if path is None:
-                raise ConvectError("Say which pipeline: `path` or `document`.")
+                raise ConvectError("Specify which pipeline: `path` or `document`.")
             document = read_pipeline(existing(self.root, path))
         return document, path, body.get("parameters")
 
 
-class Validate(PipelineHandler):
+class ValidateHandler(PipelineHandler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self) -> None:
@@ -85,7 +88,7 @@ class Validate(PipelineHandler):
         self.answer({"problems": [to_json(problem) for problem in problems]})
 
 
-class Describe(PipelineHandler):
+class DescribeHandler(PipelineHandler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self) -> None:
@@ -93,7 +96,7 @@ class Describe(PipelineHandler):
         self.answer(await self.aside(describe, document, root=self.root, path=path))
 
 
-class Import(Handler):
+class ImportHandler(Handler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self) -> None:
@@ -106,9 +109,32 @@ class Import(Handler):
         self.answer({"document": document, "report": [to_json(problem) for problem in report]})
 
 
+class ExportHandler(Handler):
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self) -> None:
+        body = self.body("ExportBody")
+        text, problems = await self.aside(self.exported, body)
+        self.answer({"text": text, "problems": [to_json(problem) for problem in problems]})
+
+    def exported(self, body: dict[str, Any]) -> tuple[str, list[Problem]]:
+        from ..runtimes.kfp.export import export_plan  # Seldom used, and not small.
+
+        path = body.get("path")
+        request = Request(
+            path=None if path is None else inside(self.root, path),
+            root=str(self.root),
+            document=body.get("document"),
+            parameters=body.get("parameters") or {},
+        )
+        found = plan(request, FileCache(self.root))
+        return export_plan(found, self.root, body.get("image") or "")
+
+
 routes = [
-    ("discover", Discover),
-    ("pipelines/validate", Validate),
-    ("pipelines/describe", Describe),
-    ("pipelines/import", Import),
+    ("discover", DiscoverHandler),
+    ("pipelines/validate", ValidateHandler),
+    ("pipelines/describe", DescribeHandler),
+    ("pipelines/import", ImportHandler),
+    ("pipelines/export", ExportHandler),
 ]

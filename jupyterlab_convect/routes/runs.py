@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast, get_args
 
 from jupyter_server.auth.decorator import authorized
@@ -9,17 +10,20 @@ from tornado.web import authenticated
 
 from ..archive import archive
 from ..errors import ConvectError, Missing
+from ..pipeline.plan import Json
 from ..runs import environments, made, versions
+from ..runs.evaluate import evaluate_in
 from ..runs.index import Query
-from ..runs.model import Selection, State
-from .base import Polled, RunsHandler
-from .requests import request_of
+from ..runs.model import Selection, State, ids_of
+from ..runs.views import items_view
+from .base import PolledHandler, StoreHandler
+from .requests import request_of, shown
 
 RESOURCE = "jupyterlab-convect:runs"
 STATES = get_args(State)
 
 
-class Runs(Polled):
+class RunsHandler(PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
@@ -40,14 +44,8 @@ class Runs(Polled):
         await self.submit(await self.aside(request_of, body, self.root, default))
 
     def _query(self) -> Query:
-        states = cast("tuple[State, ...]", tuple(self.get_query_arguments("state")))
-        for state in states:
-            if state not in STATES:
-                raise ConvectError(
-                    f"There is no state {state!r}.", hint=f"There is {', '.join(STATES)}."
-                )
         return Query(
-            states=states,
+            states=_states(self.get_query_arguments("state")),
             name=self.text("name"),
             runtime=self.text("runtime"),
             labels=dict(map(_label, self.get_query_arguments("label"))),
@@ -63,11 +61,46 @@ class Runs(Polled):
         )
 
 
-class Run(Polled):
+class PruneHandler(StoreHandler):
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self) -> None:
+        store, limits = self.workspace.store, self.body("PruneBody")
+        live = await self.aside(self.workspace.sweeps.live_snapshots)
+        gone = await self.aside(store.prune, live=live, **limits)
+        self.answer({"runs": gone})
+
+
+class LoopHandler(PolledHandler):
+    def page_of_items(self, run_id: str, loop_id: str) -> Callable[[], Json]:
+        """Reads the items of a loop that the request asks for."""
+        states = _states(self.get_query_arguments("state"))
+        limit, offset = self.whole("limit", 100, most=1000), self.whole("offset", 0)
+        worst_first = self.flag("worst_first")
+
+        def page() -> Json:
+            run, state = self.workspace.store.read(run_id)
+            return items_view(run, state, loop_id, states, offset, limit, worst_first=worst_first)
+
+        return page
+
+
+class OneRunHandler(LoopHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
-        await self.answer_run(run_id)
+        loop_id = self.text("loop")
+        if loop_id is None:
+            await self.answer_run(run_id)
+            return
+        items = self.page_of_items(run_id, loop_id)
+        store = self.workspace.store
+
+        def view() -> Json:
+            run = shown(store, store.read(run_id), self.root)
+            return {**run, "loop": items()} if loop_id in run["groups"] else run
+
+        self.answer(await self.aside(view))
 
     @authenticated
     @authorized("write", resource=RESOURCE)
@@ -88,19 +121,19 @@ class Run(Polled):
         self.finish()
 
 
-class Stop(RunsHandler):
+class StopRunHandler(StoreHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, run_id: str) -> None:
         step = self.body("StopBody").get("step")
-        run, _ = await self.aside(self.workspace.store.read, run_id)
-        if step is not None and not run.plan.steps_of(step):
+        _, state = await self.aside(self.workspace.store.read, run_id)
+        if step is not None and not ids_of(state, step):
             raise Missing(f"Run {run_id} has no step {step!r}.", code="no-such-step")
         await self.drive(self.workspace.engine.stop(run_id, step))
         await self.answer_run(run_id)
 
 
-class Rerun(RunsHandler):
+class RerunHandler(StoreHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, run_id: str) -> None:
@@ -113,7 +146,7 @@ class Rerun(RunsHandler):
         await self.submit(request)
 
 
-class Changes(RunsHandler):
+class ChangesHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
@@ -123,25 +156,65 @@ class Changes(RunsHandler):
         self.answer({"changes": versions.describe(found)})
 
 
-class MadeFiles(RunsHandler):
+class EvaluateHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
-        self.answer(await self.aside(made.describe, self.workspace.store, run_id))
+        text = self.text("expression") or ""
+        run, state = await self.aside(self.workspace.store.read, run_id)
+        self.answer(await self.aside(evaluate_in, run, state, text))
+
+
+def _states(named: list[str]) -> tuple[State, ...]:
+    for state in named:
+        if state not in STATES:
+            raise ConvectError(
+                f"There is no state {state!r}.", hint=f"Available states: {', '.join(STATES)}."
+            )
+    return cast("tuple[State, ...]", tuple(named))
+
+
+class ItemsHandler(LoopHandler):
+    """The items of a loop, a page at a time."""
+
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str, loop_id: str) -> None:
+        self.answer(await self.aside(self.page_of_items(run_id, loop_id)))
+
+
+class MadeFilesHandler(StoreHandler):
+    """The files that a run left, a page at a time."""
+
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, run_id: str) -> None:
+        limit, offset = self.whole("limit", 1000, most=1000), self.whole("offset", 0)
+        step, to_put = self.text("step"), self.flag("to_put")
+
+        def page() -> Json:
+            found = made.describe(self.workspace.store, run_id)
+            files = [*filter(made.is_to_put, found["files"])] if to_put else found["files"]
+            files.sort(key=lambda file: file["step"] != step)
+            return {**found, "files": files[offset : offset + limit]}
+
+        self.answer(await self.aside(page))
 
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self, run_id: str) -> None:
-        """Put them into the project."""
+        """Put them into the project; those that stay with the run are the first of the answer."""
         store = self.workspace.store
         replace = self.body("PutBody").get("replace", False)
         await self.aside(made.put_when_asked, store, run_id, replace=replace)
         run, state = await self.aside(store.read, run_id)
         self.app.tell(run, state.seq, state.state)
-        self.answer(await self.aside(made.describe, store, run_id))
+        found = await self.aside(made.describe, store, run_id)
+        files = sorted(found["files"], key=lambda file: file["path"] not in found["kept"])
+        self.answer({**found, "files": files[:1000]})
 
 
-class Environment(RunsHandler):
+class EnvironmentHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
@@ -150,7 +223,7 @@ class Environment(RunsHandler):
         self.answer(await self.aside(environments.describe, store, record))
 
 
-class Archive(RunsHandler):
+class ArchiveHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
@@ -167,12 +240,15 @@ def _label(text: str) -> tuple[str, str]:
 
 
 routes = [
-    ("runs", Runs),
-    ("runs/([^/]+)", Run),
-    ("runs/([^/]+)/stop", Stop),
-    ("runs/([^/]+)/rerun", Rerun),
-    ("runs/([^/]+)/changes", Changes),
-    ("runs/([^/]+)/made", MadeFiles),
-    ("runs/([^/]+)/environment", Environment),
-    ("runs/([^/]+)/archive", Archive),
+    ("runs", RunsHandler),
+    ("runs/prune", PruneHandler),
+    ("runs/([^/]+)", OneRunHandler),
+    ("runs/([^/]+)/stop", StopRunHandler),
+    ("runs/([^/]+)/rerun", RerunHandler),
+    ("runs/([^/]+)/changes", ChangesHandler),
+    ("runs/([^/]+)/evaluate", EvaluateHandler),
+    ("runs/([^/]+)/items/([^/]+)", ItemsHandler),
+    ("runs/([^/]+)/made", MadeFilesHandler),
+    ("runs/([^/]+)/environment", EnvironmentHandler),
+    ("runs/([^/]+)/archive", ArchiveHandler),
 ]

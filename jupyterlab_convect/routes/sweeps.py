@@ -7,19 +7,19 @@ from typing import Any
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
-from .base import Polled
+from .base import PolledHandler
 from .requests import request_of, resendable
 
 RESOURCE = "jupyterlab-convect:sweeps"
 
 
-class SweepHandler(Polled):
+class SweepHandler(PolledHandler):
     async def answer_sweep(self, sweep_id: str, status: int = 200) -> None:
         view = await self.aside(self.workspace.sweeps.view, sweep_id)
         self.answer({**view, "request": resendable(view["request"], self.root)}, status)
 
 
-class Sweeps(SweepHandler):
+class SweepsHandler(SweepHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
@@ -39,7 +39,7 @@ class Sweeps(SweepHandler):
         await self.answer_sweep(sweep_id, 201)
 
 
-class Sweep(SweepHandler):
+class OneSweepHandler(SweepHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, sweep_id: str) -> None:
@@ -54,7 +54,7 @@ class Sweep(SweepHandler):
         await self.answer_sweep(sweep_id)
 
 
-class Stop(SweepHandler):
+class StopSweepHandler(SweepHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, sweep_id: str) -> None:
@@ -62,7 +62,7 @@ class Stop(SweepHandler):
         await self.answer_sweep(sweep_id)
 
 
-class Rerun(SweepHandler):
+class RerunSweepHandler(SweepHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, sweep_id: str) -> None:
@@ -70,7 +70,7 @@ class Rerun(SweepHandler):
         await self.answer_sweep(sweep_id)
 
 
-class Points(SweepHandler):
+class PointsHandler(SweepHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, sweep_id: str) -> None:
@@ -80,9 +80,9 @@ class Points(SweepHandler):
 
 
 routes = [
-    ("sweeps", Sweeps),
-    ("sweeps/([^/]+)", Sweep),
-    ("sweeps/([^/]+)/stop", Stop),
-    ("sweeps/([^/]+)/rerun", Rerun),
-    ("sweeps/([^/]+)/points", Points),
+    ("sweeps", SweepsHandler),
+    ("sweeps/([^/]+)", OneSweepHandler),
+    ("sweeps/([^/]+)/stop", StopSweepHandler),
+    ("sweeps/([^/]+)/rerun", RerunSweepHandler),
+    ("sweeps/([^/]+)/points", PointsHandler),
 ]

@@ -18,9 +18,10 @@ from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.catalog.store import CatalogStore
 from jupyterlab_convect.errors import Missing
 from jupyterlab_convect.pipeline.plan import Plan, Step, to_json
-from jupyterlab_convect.runs.attempts import describe
 from jupyterlab_convect.runs.model import Request, Run
 from jupyterlab_convect.runs.snapshots import Snapshots
+from jupyterlab_convect.runs.step_file import describe
+from jupyterlab_convect.runtimes.base import Attempt as StepAttempt
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus" / "components"
 
@@ -93,7 +94,9 @@ class Attempt:
         )
         plan = Plan("p", (step,), components={"c": to_json(component)})
         run = Run("r1", "my run", 0.0, "local", plan, Request(root=str(tmp_path)))
-        described = describe(run, step, 1, self.folder, {}, None, Snapshots(self.runs))
+        about = {"root": tmp_path, "plan": plan, "runs": self.runs}
+        attempt = StepAttempt("r1", step, 1, self.folder, **about)
+        described = describe(run, attempt, {}, None, Snapshots(self.runs))
         (self.folder / "step.json").write_text(json.dumps(described))
         self.approvals = Approvals(store_folder(self.runs))
         self.component = component

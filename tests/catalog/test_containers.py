@@ -17,10 +17,16 @@ from typing import Any
 import pytest
 from waiting import until
 
-from jupyterlab_convect.catalog.engines import container_engine, user_in
+from jupyterlab_convect.catalog.launch import (
+    Folders,
+    as_container,
+    as_distant_pod,
+    as_pod,
+    container_engine,
+    user_in,
+)
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.render import File, Value
-from jupyterlab_convect.catalog.run import Folders, as_container, as_distant_pod, as_pod
 
 Make = Callable[..., Component]
 

@@ -47,7 +47,7 @@ def test_one_list_imports_all_that_can_be_read_and_reports_the_rest(
     reported = broken[GRAPH]
     assert reported is not None
     assert reported["line"] == 295
-    assert f"{served.url}{DEAD} is not there (404)" in str(reported["message"])
+    assert f"{served.url}{DEAD} was not found (404)" in str(reported["message"])
     for entry in entries:
         if entry.digest:
             assert store.component(entry.digest).digest == entry.digest

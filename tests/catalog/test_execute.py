@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from waiting import until
 
+from jupyterlab_convect.catalog.launch import in_view
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
-from jupyterlab_convect.catalog.run import in_view
 from jupyterlab_convect.errors import ConvectError
 
 pytestmark = pytest.mark.slow
@@ -159,7 +159,7 @@ def test_what_is_missing_is_said(component: Make, tmp_path: Path, attempt_at: An
     for number, (given, words) in enumerate(
         [
             ({}, "The input “i” of “Example” has no value"),
-            ({"i": {"file": "nowhere"}}, "nowhere for the input “i” is not there"),
+            ({"i": {"file": "nowhere"}}, "nowhere for the input “i” does not exist"),
             ({"i": "x"}, "no-such-program is not installed here"),
         ]
     ):

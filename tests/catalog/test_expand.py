@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ from jupyterlab_convect.catalog.expand import MAX_STEPS, expand
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
 from jupyterlab_convect.errors import ConvectError, Refused
-from jupyterlab_convect.pipeline.plan import Amount, Plan, Resources, Secret, Step, to_json
+from jupyterlab_convect.pipeline.plan import (
+    Amount,
+    ForEach,
+    Plan,
+    Resources,
+    Secret,
+    Step,
+    to_json,
+)
 
 LEAF = {
     "name": "Leaf",
@@ -277,3 +286,28 @@ def test_the_xgboost_graph_unfolds_to_its_tasks(
     )
     with pytest.raises(ConvectError):
         expand(plan(xgboost()))
+
+
+def test_a_graph_with_a_rule_is_a_group() -> None:
+    made = component(graph({"a": leaf(), "b": leaf(i=output("a"))}, {"out": output("b")}))
+    use = Step(
+        id="use",
+        kind="command",
+        name="use",
+        after=("g",),
+        parameters={"x": "${{ nodes.g.outputs.out }}"},
+    )
+    whole = plan(made, use)
+    loop = ForEach("n", [1, 2])
+    steps = tuple(
+        replace(step, for_each=loop, when=True) if step.id == "g" else step for step in whole.steps
+    )
+    expanded = expand(replace(whole, steps=steps))
+    (group,) = expanded.groups
+    assert (group.id, group.after, group.when, group.for_each) == ("g", ("first",), True, loop)
+    assert group.outputs == {"out": "${{ nodes.g.b.outputs.o }}"}
+    inside = {step.id: step for step in expanded.steps if step.group == "g"}
+    assert {name: step.after for name, step in inside.items()} == {"g.a": (), "g.b": ("g.a",)}
+    assert all(step.when is None and step.for_each is None for step in inside.values())
+    assert expanded.step("use").after == ("g",)
+    assert expanded.step("use").parameters == {"x": "${{ nodes.g.outputs.out }}"}

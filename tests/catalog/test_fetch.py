@@ -131,7 +131,7 @@ def test_every_type_that_servers_give_to_yaml_is_taken(site: Any, kind: str) -> 
 
 
 def test_what_is_not_there_says_so(site: Any) -> None:
-    assert "not there (404)" in refused(site.url + "/none", kind=Missing)
+    assert "was not found (404)" in refused(site.url + "/none", kind=Missing)
     assert "needs authorization (403)" in refused(site.put("/secret", "", 403), kind=Refused)
     assert "answered with 500" in refused(site.put("/broken", "", 500))
     site.close()
@@ -310,7 +310,7 @@ def test_https_is_https_however_it_is_written(
 
     real = Fetcher._open
     monkeypatch.setattr(Fetcher, "_open", open_plainly)
-    assert "leads away from https" in refused(url.replace("http:", "HTTPS:"), kind=Refused)
+    assert "redirects from https" in refused(url.replace("http:", "HTTPS:"), kind=Refused)
 
 
 def test_a_secret_is_not_sent_over_an_open_connection(

@@ -12,12 +12,15 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jupyterlab_convect.catalog.definition import component_from_json
 from jupyterlab_convect.catalog.entries import catalog_from_json
 from jupyterlab_convect.catalog.expand import expand
 from jupyterlab_convect.catalog.fetch import check_url
-from jupyterlab_convect.catalog.model import Component, executable_digests
-from jupyterlab_convect.catalog.preview import preview
+from jupyterlab_convect.catalog.model import (
+    Component,
+    component_from_json,
+    executable_digests,
+    preview,
+)
 from jupyterlab_convect.catalog.read import name_from, read
 from jupyterlab_convect.catalog.render import Paths, Value, render
 from jupyterlab_convect.catalog.sources import addresses_in

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyterlab_convect.catalog.definition import component_from_json
-from jupyterlab_convect.catalog.model import Component, executable_digests
+from jupyterlab_convect.catalog.model import Component, component_from_json, executable_digests
 from jupyterlab_convect.catalog.read import Reading, digest_of_bytes, name_from, read
 from jupyterlab_convect.errors import ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import to_json

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from jupyterlab_convect.catalog.execute import collect, execute, make_ready
+from jupyterlab_convect.catalog.launch import Folders, arguments_of, as_process
 from jupyterlab_convect.catalog.model import Component
 from jupyterlab_convect.catalog.read import read
-from jupyterlab_convect.catalog.run import Folders, arguments_of, as_process
-from jupyterlab_convect.catalog.shipped import FOLDER
+from jupyterlab_convect.catalog.store_files import INCLUDED
 from jupyterlab_convect.errors import ConvectError
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ CONTEXT = dict.fromkeys(("run.id", "run.name", "step.id", "step.uid", "root", "t
 
 
 def shipped(name: str) -> Component:
-    path = FOLDER / f"{name}.yaml"
+    path = INCLUDED / f"{name}.yaml"
     return read(path.read_bytes(), path.name).components[0]
 
 
@@ -67,7 +67,7 @@ def write_table(path: Path, rows: int) -> None:
 
 
 def test_every_one_reads_and_says_what_it_is_for() -> None:
-    paths = sorted(FOLDER.glob("*.yaml"))
+    paths = sorted(INCLUDED.glob("*.yaml"))
     assert len(paths) >= 7
     for path in paths:
         reading = read(path.read_bytes(), path.name)
@@ -164,7 +164,7 @@ def test_train_and_predict(tmp_path: Path) -> None:
 
 
 def test_the_inline_programs_compile() -> None:
-    for path in FOLDER.glob("*.yaml"):
+    for path in INCLUDED.glob("*.yaml"):
         container = read(path.read_bytes(), path.name).components[0].container
         assert container is not None
         program = str(container.command[2])

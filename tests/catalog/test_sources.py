@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.catalog import repositories, sources
+from jupyterlab_convect.catalog import fetch, sources
 from jupyterlab_convect.catalog.fetch import Fetcher
 from jupyterlab_convect.catalog.sources import Catalog, Text
 from jupyterlab_convect.catalog.store import CatalogStore
@@ -103,9 +103,9 @@ def test_an_archive_that_unpacks_without_end_is_refused(monkeypatch: pytest.Monk
         for number in range(40):
             archive.writestr(f"top/{number}.yaml", bytes(1 << 20))
         archive.writestr("top/large.csv", bytes(50 << 20))
-    monkeypatch.setattr(repositories, "MAX_UNPACKED", 20 << 20)
+    monkeypatch.setattr(fetch, "MAX_UNPACKED", 20 << 20)
     taken = []
     with pytest.raises(ConvectError, match="unpacks to more than 20 MB"):
-        taken.extend(repositories.files_in_zip(packed.getvalue(), "", 8 << 20, (".yaml",)))
-    few = repositories.files_in_zip(packed.getvalue(), "", 60 << 20, (".none",))
+        taken.extend(fetch.files_in_zip(packed.getvalue(), "", 8 << 20, (".yaml",)))
+    few = fetch.files_in_zip(packed.getvalue(), "", 60 << 20, (".none",))
     assert list(few) == []

@@ -17,8 +17,8 @@ import yaml
 
 from jupyterlab_convect.catalog.approvals import Approvals
 from jupyterlab_convect.catalog.entries import catalog_from_json, new_catalog_id
+from jupyterlab_convect.catalog.fetch import Folder, folder_of, plain_address
 from jupyterlab_convect.catalog.model import Component
-from jupyterlab_convect.catalog.repositories import Folder, folder_of, plain_address
 from jupyterlab_convect.catalog.sources import Auth, Catalog, addresses_in, hosts_of
 from jupyterlab_convect.catalog.store import CatalogStore
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
@@ -51,7 +51,7 @@ def test_good_and_bad_ones_stand_side_by_side(
     assert [entry.name for entry in shelf.entries if entry.digest] == ["Good"]
     errors = {entry.name: entry.error for entry in shelf.entries if entry.error}
     assert errors["bad.yaml"]["line"] == 2
-    assert "not there (404)" in errors["dead.yaml"]["message"]
+    assert "was not found (404)" in errors["dead.yaml"]["message"]
     assert "web page" in errors["page.yaml"]["message"]
 
 
@@ -152,7 +152,7 @@ def test_a_folder_that_is_gone_keeps_its_components(
     shelf = store.catalog("mine")
     assert [entry.name for entry in shelf.entries] == ["A"]
     assert shelf.error is not None
-    assert "is not there" in shelf.error["message"]
+    assert "does not exist" in shelf.error["message"]
 
 
 def test_a_list_on_this_machine_stays_in_its_folder(
@@ -168,8 +168,8 @@ def test_a_list_on_this_machine_stays_in_its_folder(
     entries = store.refresh("l").entries
     assert [entry.name for entry in entries if entry.digest] == ["A", "B"]
     assert [str(entry.error["message"]) for entry in entries if entry.error] == [
-        "It lies outside of the folder of its list.",
-        "It is not there.",
+        "It is outside the folder of its list.",
+        "It does not exist.",
     ]
 
 

@@ -51,7 +51,7 @@ def test_new_writes_a_pipeline_and_never_over_another(folder: Path, call: Call) 
     assert call("validate", "训练.pipeline")[0] == 0
     code, out, err = call("new", "训练.pipeline", "--name", "other")
     assert (code, out) == (2, "")
-    assert "there already" in err
+    assert "already exists" in err
     assert (folder / "训练.pipeline").read_text(encoding="utf-8") == content
     assert call("new", "训练.pipeline", "--name", "other", "--force")[0] == 0
     assert json.loads((folder / "训练.pipeline").read_bytes())["name"] == "other"
@@ -244,3 +244,38 @@ def test_the_program_itself(folder: Path) -> None:
     assert run("dream").returncode == 2
     good = run("pipeline", "validate", "one.pipeline")
     assert (good.returncode, good.stdout) == (0, "one.pipeline: no errors\n")
+
+
+def test_export_writes_a_pipeline_of_kubeflow_or_says_what_it_cannot_do(
+    folder: Path, call: Call
+) -> None:
+    code, out, err = call("export", "one.pipeline", "--to", "kfp")
+    assert (code, out) == (2, "")
+    assert "train has no image." in err
+    target = ("one.pipeline", "--to", "kfp", "--image", "ds:1", "-o", "one.yaml")
+    assert call("export", *target, "-p", "lr=0.5")[0] == 0
+    text = (folder / "one.yaml").read_text("utf-8")
+    assert "schemaVersion: 2.1.0" in text
+    assert call("export", *target)[0] == 2  # It is there already.
+    code, out, _ = call("export", "train.ipynb", "--to", "kfp", "--image", "ds:1", "--json")
+    assert code == 0
+    assert "comp-train" in json.loads(out)["text"]
+    edit(folder, defaults={"image": "ds:1", "kubernetes": {"priority": "high"}})
+    code, _, err = call("export", "one.pipeline", "--to", "kfp")
+    assert code == 2
+    assert "Node “train”: Kubeflow Pipelines cannot set a priority class." in err
+
+
+def test_describe_tells_when_and_how_often_nodes_run(folder: Path, call: Call) -> None:
+    run = {"kind": "command", "command": ["true"]}
+    nodes = {
+        "a": {**run, "for_each": {"name": "region", "in": ["eu", "us"], "parallel": 2}},
+        "b": {**run, "after": ["a"], "run_if": "always", "when": "${{ run.name != 'x' }}"},
+        "c": {**run, "when": "${{ run.name != 'y' }}", "disabled": True},
+    }
+    (folder / "rules.pipeline").write_text(json.dumps({"convect": 1, "nodes": nodes}))
+    _, out, _ = call("describe", "rules.pipeline")
+    assert 'for each region in ["eu", "us"], 2 at a time' in out
+    assert "when run.name != 'x'; always" in out
+    assert "disabled" in out
+    assert "'y'" not in out

@@ -190,9 +190,10 @@ def test_ctrl_c_stops_the_run(
 def test_a_detached_run_goes_on_without_the_terminal(
     train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    process = convect("run", train, "--detach")
+    process = convect("run", train, "--detach", "-p", "typo=1")
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
+    assert "warning: “train.ipynb” has no parameter “typo”." in error
     run_id = out.strip()
     until(lambda: only_run(capsys)["ended"], "it ended")
     run = only_run(capsys)
@@ -381,3 +382,58 @@ def test_a_step_hands_on_nan_as_the_number_it_is(
         )
     )
     assert main(["run", "hand.pipeline"]) == 0, capsys.readouterr().err
+
+
+def test_a_script_runs_as_several_processes(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work / "train.py").write_text(
+        "import os, jupyterlab_convect as convect\n"
+        "print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
+        "convect.metric('rank', int(os.environ['RANK']))\n"
+    )
+    assert main(["run", "train.py", "--processes", "3", "--outputs-from", "2"]) == 0
+    assert only_run(capsys)["metrics"] == {"rank": 2}
+    assert main(["runs", "logs", "latest"]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        "[0] rank 0 of 3",
+        "[1] rank 1 of 3",
+        "[2] rank 2 of 3",
+    ]
+    assert main(["runs", "logs", "latest", "train", "--replica", "1"]) == 0
+    assert capsys.readouterr().out == "rank 1 of 3\n"
+    assert main(["runs", "logs", "latest", "train", "--replica", "3"]) == 2
+    assert "Step 'train' has no replica 3." in capsys.readouterr().err
+    assert main(["runs", "logs", "latest", "--replica", "1"]) == 2
+
+
+def test_what_cannot_be_distributed_is_refused_before_the_run(
+    train: str, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", train, "--processes", "2"]) == 2
+    assert "Only a script or a command can be distributed." in capsys.readouterr().err
+    (work / "s.py").write_text("1")
+    assert main(["run", "s.py", "--processes", "2", "--nodes", "2"]) == 2
+    assert "this machine is only one" in capsys.readouterr().err
+    assert main(["run", "s.py", "--processes", "many"]) == 2
+    assert "“processes” must be" in capsys.readouterr().err
+
+
+def test_a_parameter_file_of_dlc(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work / "job.params").write_text(
+        'name=训练\ncommand=echo "hello world" $A\nenvs=A=1\npriority=1\ninteractive=true\n'
+    )
+    assert main(["run", "--params_file", "job.params"]) == 0
+    told = capsys.readouterr()
+    assert "hello world 1" in told.out
+    assert "priority is not used" in told.err
+    assert only_run(capsys)["name"] == "训练"
+
+
+def test_a_parameter_file_that_is_wrong(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work / "job.params").write_text("command=true\nworker_cuont=2\n")
+    assert main(["run", "--params_file", "job.params"]) == 2
+    assert "job.params, line 2: “worker_cuont” is not a key of DLC." in capsys.readouterr().err
+    assert main(["run", "--params_file", "none.params"]) == 2
+    assert main(["run"]) == 2
+    assert main(["run", "a.ipynb", "--params_file", "job.params"]) == 2
+    assert main(["run", "--params_file", "job.params", "--sweep", "a=1,2"]) == 2
+    assert "--sweep cannot be combined with --params_file." in capsys.readouterr().err

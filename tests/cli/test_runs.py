@@ -264,8 +264,8 @@ def test_a_run_whose_driver_was_killed_is_taken_up_by_who_looks(
         return run, shown.err
 
     run, said = look()
-    assert (run["state"], "another process goes on" in said) == ("running", True)
-    until(lambda: "another process goes on" not in look()[1], "another process drives it")
+    assert (run["state"], "another one has taken over" in said) == ("running", True)
+    until(lambda: "another one has taken over" not in look()[1], "another process drives it")
     go_on.touch()
     until(lambda: look()[0]["state"] == "succeeded", "it succeeded")
 

@@ -42,7 +42,7 @@ def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect, sig
         return subprocess.run(words, env=env, input="pwd; exit 4", capture_output=True, text=True)
 
     # The step runs before anybody has noticed.
-    until(lambda: "does not run now" not in look().stderr, "it is known to run")
+    until(lambda: "is not running" not in look().stderr, "it is known to run")
     here = look()
     assert (here.returncode, here.stdout.strip()) == (4, str(work.resolve())), here.stderr
     said = subprocess.run([*words, "-c", "no-such-program"], capture_output=True, text=True)
@@ -52,8 +52,7 @@ def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect, sig
     # The step is gone before anybody has noticed.
     until(
         lambda: (
-            "No step of the run is running now."
-            in convect("runs", "shell", running, "-c", "true")[2]
+            "No step of the run is running." in convect("runs", "shell", running, "-c", "true")[2]
         ),
         "it is known to have ended",
     )

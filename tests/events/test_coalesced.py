@@ -5,7 +5,7 @@ from typing import Any
 
 from jupyter_events.schema import EventSchema
 
-from jupyterlab_convect.events import RUN, SCHEMAS, SWEEP, Coalesced
+from jupyterlab_convect.events import RUN, SCHEDULE, SCHEMAS, SWEEP, Coalesced
 
 
 class Clock:
@@ -45,5 +45,5 @@ def test_the_first_change_goes_out_at_once_and_the_rest_as_one() -> None:
 
 def test_the_schemas_are_those_of_the_documentation() -> None:
     schemas = [EventSchema(path) for path in SCHEMAS]
-    assert [schema.id for schema in schemas] == [RUN, SWEEP]
+    assert [schema.id for schema in schemas] == [RUN, SWEEP, SCHEDULE]
     assert all(isinstance(schema.version, str) for schema in schemas)

@@ -83,7 +83,7 @@ async def test_uncommitted_changes_are_shown(
     assert (run["git"]["dirty"], environment["git"]["difference"]) == (False, None)
     write_notebook(project / "n.ipynb", "2")
     workspace = server.web_app.settings["jupyterlab_convect"].workspace
-    workspace._commits.clear()  # What is looked up once for runs that are made together.
+    workspace.planner._commits.clear()  # What is looked up once for runs that are made together.
     run, _ = await recorded(api, "project/n.ipynb")
     assert run["git"]["dirty"]
     kept = workspace.store.folder / "environments" / f"{run['git']['difference'][7:]}.json"

@@ -91,3 +91,34 @@ async def test_the_files_of_a_step_that_failed_can_be_looked_at(
     assert (made["put"], (jp_root_dir / "work" / "model.txt").exists()) == ([], False)
     response = await api.response("GET", f"runs/{run['id']}/steps/fails/1/made/model.txt")
     assert response.body == b"weights"
+
+
+async def test_the_files_of_many_items_are_given_by_page(api: Any, jp_root_dir: Path) -> None:
+    folder = jp_root_dir / "work"
+    (folder / "write.py").write_text(
+        "import os\nopen(os.environ['NAME'], 'w').write(os.environ['NAME'])\n"
+        "open('same.txt', 'w').write('same')\n"
+    )
+    nodes = {
+        "write": {
+            "kind": "script",
+            "path": "write.py",
+            "env": {"NAME": "${{ each.name }}"},
+            "for_each": {"name": "name", "in": ["a", "b", "c"]},
+        }
+    }
+    document = {"convect": 1, "nodes": nodes}
+    _, run = await api("POST", "runs", {"path": "work/w.pipeline", "document": document})
+    run = await api.ended(run["id"])
+    assert run["state"] == "succeeded", run["reason"]
+    address = f"runs/{run['id']}/made"
+    _, made = await api("GET", address, step="write.1", limit=3)
+    assert (made["total"], made["to_put"], len(made["files"])) == (6, 4, 3)
+    assert [file["step"] for file in made["files"][:2]] == ["write.1", "write.1"]
+    replaced = {file["path"]: file["replaced_by"] for file in made["files"][:2]}
+    assert replaced == {"b": None, "same.txt": "write.2"}
+    _, rest = await api("GET", address, step="write.1", limit=3, offset=3)
+    assert len(rest["files"]) == 3
+    _, wanted = await api("GET", address, to_put="true")
+    assert sorted(file["path"] for file in wanted["files"]) == ["a", "b", "c", "same.txt"]
+    assert (await api("GET", address, limit="x"))[0] == 400

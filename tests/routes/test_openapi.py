@@ -7,19 +7,19 @@ import re
 import openapi_spec_validator
 from tornado.web import RequestHandler
 
-from jupyterlab_convect.routes import PREFIX, all_routes, schema
+from jupyterlab_convect.routes import PREFIX, all_routes, requests
 
 VERBS = ("get", "post", "put", "patch", "delete")
 
 
 def test_the_document_is_valid_openapi() -> None:
-    openapi_spec_validator.validate(schema.document())
+    openapi_spec_validator.validate(requests.openapi_document())
 
 
 def test_every_route_and_verb_is_described_and_nothing_else() -> None:
     described = {
         (re.sub(r"\{[^}]+\}", "{}", path), verb)
-        for path, item in schema.document()["paths"].items()
+        for path, item in requests.openapi_document()["paths"].items()
         for verb in item
         if verb in VERBS
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jupyterlab_convect.errors import ConvectError, Missing
-from jupyterlab_convect.routes.paths import existing, inside
+from jupyterlab_convect.routes.requests import existing, inside
 
 
 @pytest.mark.parametrize("path", ["a.ipynb", "a b/日本.ipynb", "./a", "{x}/$y", "~/a", "..a/b.."])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -130,3 +131,38 @@ async def test_names_that_are_too_long_are_refused(api: Any) -> None:
     for place in ("validate", "describe", "import"):
         answers.append(await api("POST", f"pipelines/{place}", {"path": path}))
     assert {(status, error["code"]) for status, error in answers} == {(400, "path-too-long")}
+
+
+async def test_a_pipeline_says_what_it_takes_and_gives(api: Any, jp_root_dir: Path) -> None:
+    document = {
+        "convect": 1,
+        "parameters": {
+            "region": {"type": "string", "required": True},
+            "lr": {"type": "number", "default": 0.1, "description": "speed", "choices": [0.1, 1]},
+        },
+        "nodes": {"a": {"kind": "command", "command": ["true"]}},
+        "outputs": {"auc": "${{ nodes.a.outputs.auc }}"},
+    }
+    (jp_root_dir / "inner.pipeline").write_text(json.dumps(document))
+    (jp_root_dir / "odd.pipeline").write_text('{"convect": 1, "parameters": [1], "outputs": 3}')
+    known = {"inner.pipeline": None, "odd.pipeline": None}
+    status, answer = await api("POST", "discover", {"files": known})
+    found = answer["files"]["inner.pipeline"]["found"]
+    assert (status, found["kind"], found["outputs"]) == (200, "pipeline", ["auc"])
+    region, rate = found["parameters"]
+    assert (region["name"], region["required"]) == ("region", True)
+    assert (rate["default"], rate["help"], rate["choices"]) == (0.1, "speed", [0.1, 1])
+    assert not rate["required"]
+    assert answer["files"]["odd.pipeline"]["found"]["parameters"] == []
+
+
+async def test_a_pipeline_is_exported_for_kubeflow(api: Any, train: Path) -> None:
+    body = {"to": "kfp", "document": DOCUMENT, "path": "p.pipeline", "image": "ds:1"}
+    status, answer = await api("POST", "pipelines/export", body)
+    assert status == 200
+    assert "schemaVersion: 2.1.0" in answer["text"]
+    assert answer["problems"] == []
+    status, error = await api("POST", "pipelines/export", {**body, "image": ""})
+    assert (status, error["code"]) == (422, "no-image")
+    status, _ = await api("POST", "pipelines/export", {**body, "to": "airflow"})
+    assert status == 400

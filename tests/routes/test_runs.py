@@ -32,6 +32,28 @@ def train(jp_root_dir: Path, write_notebook: Write) -> str:
     return "work/train.ipynb"
 
 
+async def test_the_processes_of_a_distributed_script(api: Any, jp_root_dir: Path) -> None:
+    (jp_root_dir / "train.py").write_text(
+        "import os\nprint('rank', os.environ['RANK'])\n"
+        "raise SystemExit(int(os.environ['RANK']) * 7)\n"
+    )
+    settings = {"distributed": {"processes": 2}}
+    status, run = await api("POST", "runs", {"path": "train.py", "settings": settings})
+    assert status == 201
+    run = await api.ended(run["id"])
+    assert run["reason"].endswith("Rank 1 of train.py exited with code 7: rank 1")
+    place = f"runs/{run['id']}/steps/train/1"
+    _, found = await api("GET", f"{place}/replicas")
+    assert found["complete"]
+    assert [each["rank"] for each in found["replicas"]] == [0, 1]
+    failed = found["replicas"][1]
+    assert (failed["state"], failed["exit_code"], failed["line"]) == ("failed", 7, "rank 1")
+    _, log = await api("GET", f"{place}/log", replica=1)
+    assert log["text"] == "rank 1\n"
+    status, error = await api("GET", f"{place}/log", replica=2)
+    assert (status, error["code"]) == (404, "no-such-replica")
+
+
 async def test_a_notebook_runs_and_comes_home(api: Any, train: str, jp_root_dir: Path) -> None:
     before = (jp_root_dir / train).read_bytes()
     request = {
@@ -150,6 +172,22 @@ async def test_a_run_is_renamed_labelled_annotated_and_deleted(api: Any, train: 
     assert (await api("DELETE", f"runs/{run['id']}")) == (204, None)
     status, error = await api("GET", f"runs/{run['id']}")
     assert (status, error["code"]) == (404, "missing")
+
+
+async def test_the_oldest_runs_are_pruned_unless_they_are_pinned(api: Any, train: str) -> None:
+    runs = []
+    for _ in range(4):
+        _, run = await api("POST", "runs", {"path": train})
+        runs.append((await api.ended(run["id"]))["id"])
+    await api("PATCH", f"runs/{runs[0]}", {"labels": {"pinned": ""}})
+    assert await api("POST", "runs/prune", {}) == (200, {"runs": []})
+    would = {"keep_runs": 1, "dry_run": True}
+    assert await api("POST", "runs/prune", would) == (200, {"runs": runs[1:3]})
+    assert await api("POST", "runs/prune", {"keep_runs": 1}) == (200, {"runs": runs[1:3]})
+    _, page = await api("GET", "runs")
+    assert sorted(run["id"] for run in page["runs"]) == [runs[0], runs[3]]
+    status, _ = await api("POST", "runs/prune", {"keep_days": -1})
+    assert status == 400
 
 
 async def test_a_running_run_is_stopped_and_not_deleted(
@@ -469,3 +507,72 @@ async def test_declared_files_behind_a_link_are_not_followed(
     files.rename(tmp_path / "elsewhere")
     files.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     assert (await api.response("GET", file)).code == 404
+
+
+async def test_an_expression_is_evaluated_with_the_values_of_a_run(
+    api: Any, jp_root_dir: Path, write_notebook: Write
+) -> None:
+    write_notebook(jp_root_dir / "a.ipynb", ("parameters", "lr = 0.1"), ("outputs", "auc = 0.71"))
+    document = {
+        "convect": 1,
+        "parameters": {"least": {"type": "number", "default": 0.8}},
+        "nodes": {"a": {"kind": "notebook", "path": "a.ipynb"}},
+    }
+    _, run = await api("POST", "runs", {"document": document})
+    run = await api.ended(run["id"])
+    place = f"runs/{run['id']}/evaluate"
+
+    async def evaluate(text: str) -> Any:
+        return await api("GET", place, expression=f"${{{{ {text} }}}}")
+
+    assert await evaluate("nodes.a.outputs.auc >= parameters.least") == (
+        200,
+        {"value": False, "values": {"auc": 0.71, "least": 0.8}},
+    )
+    assert await evaluate("nodes.a.outputs.auc < 1 && nodes.a.state == 'succeeded'") == (
+        200,
+        {"value": True, "values": {"auc": 0.71, "a.state": "succeeded"}},
+    )
+    for text, sentence in (
+        ("nodes.b.outputs.auc > 1", "The run had no node “b”."),
+        ("nodes.a.outputs.loss > 1", "Node “a” gave no output “loss”."),
+        ("each.region == 'eu'", "The items of the loop around it are not known beforehand."),
+        ("nodes.a.outputs.auc > 'x'", None),
+    ):
+        status, answer = await evaluate(text)
+        assert status == 422
+        assert sentence in (None, answer["message"])
+    status, answer = await api("GET", place, expression="auc")
+    assert (status, answer["message"]) == (400, "It must be one expression, but it is a text.")
+
+
+async def test_the_items_of_a_loop_are_given_by_page_and_state(api: Any, jp_root_dir: Path) -> None:
+    code = "import sys; sys.exit(int(sys.argv[1] == '中'))"
+    score = {
+        "kind": "command",
+        "command": ["python", "-c", code, "${{ each.region }}"],
+        "for_each": {"name": "region", "in": ["eu", "中", "us"]},
+    }
+    clean = {"kind": "command", "command": ["true"], "after": ["score"], "run_if": "always"}
+    document = {"convect": 1, "nodes": {"score": score, "clean": clean}}
+    status, run = await api("POST", "runs", {"document": document})
+    assert status == 201
+    run = await api.ended(run["id"])
+    assert (run["state"], run["steps"]["clean"]["state"]) == ("failed", "succeeded")
+    loop = run["groups"]["score"]
+    assert (loop["items"], loop["counts"]) == (3, {"succeeded": 2, "failed": 1})
+    status, page = await api("GET", f"runs/{run['id']}/items/score", state="failed")
+    assert (status, page["matched"]) == (200, 1)
+    (item,) = page["page"]
+    assert (item["index"], item["value"], item["id"]) == (1, "中", "score.1")
+    _, log = await api("GET", f"runs/{run['id']}/steps/score.1/1/log")
+    assert log["complete"]
+    status, page = await api("GET", f"runs/{run['id']}/items/score", offset=2, limit=5)
+    assert [item["value"] for item in page["page"]] == ["us"]
+    _, run = await api("GET", f"runs/{run['id']}", loop="score", worst_first="true", limit=2)
+    assert [item["value"] for item in run["loop"]["page"]] == ["中", "eu"]
+    assert "loop" not in (await api("GET", f"runs/{run['id']}", loop="other"))[1]
+    status, answer = await api("GET", f"runs/{run['id']}/items/clean")
+    assert status == 404, answer
+    status, answer = await api("GET", f"runs/{run['id']}/items/score", state="odd")
+    assert status == 400, answer

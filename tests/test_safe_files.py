@@ -9,10 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from jupyterlab_convect.attempt_files import (
+    AttemptFiles,
+    executed_notebook,
+    list_files,
+    read_events,
+    read_log,
+)
 from jupyterlab_convect.errors import ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Plan, Step
-from jupyterlab_convect.results import Results, executed_notebook, list_files, read_events, read_log
-from jupyterlab_convect.run_files import (
+from jupyterlab_convect.runs.attempts import read_outcome
+from jupyterlab_convect.runs.index import Index
+from jupyterlab_convect.runs.json_files import Journal
+from jupyterlab_convect.runs.model import Request, Run, new_id
+from jupyterlab_convect.runs.store import Store
+from jupyterlab_convect.runtimes.base import Attempt
+from jupyterlab_convect.safe_files import (
     append_to,
     copy_regular,
     make_folder,
@@ -22,12 +34,6 @@ from jupyterlab_convect.run_files import (
     size_of_regular,
     write_whole,
 )
-from jupyterlab_convect.runs.attempts import read_outcome
-from jupyterlab_convect.runs.files import Journal
-from jupyterlab_convect.runs.index import Index
-from jupyterlab_convect.runs.model import Request, Run, new_id
-from jupyterlab_convect.runs.store import Store
-from jupyterlab_convect.runtimes.base import Attempt
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
 
@@ -84,7 +90,11 @@ def test_what_shows_an_attempt_neither_waits_nor_follows(
     for name in ("log.txt", "events.ndjson", "executed.ipynb", "outputs.json"):
         put(kind, tmp_path / name, secret)
     step = Step(id="a", name="a", kind="notebook")
-    results = Results(Attempt("r", step, 1, tmp_path), tmp_path, ended=True)
+    results = AttemptFiles(
+        Attempt("r", step, 1, tmp_path, root=tmp_path, plan=Plan("p", (step,)), runs=tmp_path),
+        tmp_path,
+        ended=True,
+    )
     with pytest.raises(Missing):
         executed_notebook(results)
     with pytest.raises(Missing, match="not a regular file"):

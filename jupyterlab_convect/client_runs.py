@@ -7,23 +7,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .attempt_files import AttemptFiles, files_of, list_files, read_log
 from .errors import Missing
 from .json_text import shown
 from .pipeline.plan import Json
-from .results import Results, list_files, results_of
+from .replicas import list_replicas, log_of
 from .runs import environments, made, views
-from .runs.model import ENDED, GOOD, Selection, State, StepState
+from .runs.model import ENDED, GOOD, Selection, State, StepState, step_of, steps_of
 from .runs.store import Record
 from .runs.versions import Version
 
 if TYPE_CHECKING:
-    from .client import Session
+    from .client import ClientSession
 
 
 class RunHandle:
-    """One run. Attributes are read anew each time they are asked for."""
+    """One run. Attributes are read again each time they are accessed."""
 
-    def __init__(self, session: Session, run_id: str) -> None:
+    def __init__(self, session: ClientSession, run_id: str) -> None:
         self._session = session
         self.id = run_id
 
@@ -56,20 +57,27 @@ class RunHandle:
 
     @property
     def outputs(self) -> dict[str, Json]:
-        """The values that the steps gave; of two by one name the later step's."""
-        run, state = self._record()
-        found: dict[str, Json] = {}
-        for step in run.plan.steps:
-            found.update(state.steps[step.id].outputs)
-        return found
+        """The values that the steps gave; of two by one name the later step's.
+
+        A step in a loop gives a list, with the values of all items in their order.
+        """
+        return views.outputs_of(*self._record())
 
     @property
     def metrics(self) -> dict[str, float]:
-        return views.metrics_of(*self._record())
+        return views.metrics_of(self._record().state)
 
     @property
     def steps(self) -> dict[str, StepState]:
         return self._record().state.steps
+
+    def items(self, loop: str, *states: State) -> list[dict[str, Json]]:
+        """The items of a loop, or those in some states: `index`, `value`, `state`, `steps`, …"""
+        record = self._record()
+        group = record.state.groups.get(loop)
+        count = len(group.values or ()) if group is not None else 0
+        found: list[dict[str, Json]] = views.items_view(*record, loop, states, limit=count)["page"]
+        return found
 
     @property
     def folder(self) -> Path:
@@ -79,13 +87,14 @@ class RunHandle:
     @property
     def notebook(self) -> Path:
         """The executed notebook; of several, the last step's."""
-        for step in reversed(self._record().run.plan.steps):
-            if step.kind == "notebook":
+        state = self._record().state
+        for step in reversed(steps_of(state)):
+            if step_of(state, step.id).kind == "notebook":
                 return self.notebook_of(step.id)
         raise Missing(f"Run {self.id} has no notebook.")
 
     def notebook_of(self, step: str) -> Path:
-        path = self._results(step).folder / "executed.ipynb"
+        path = self._files(step).folder / "executed.ipynb"
         if not path.exists():
             raise Missing(f"There is no executed notebook of step {step!r} yet.")
         return path
@@ -94,14 +103,21 @@ class RunHandle:
         """The declared output files by their path in the working folder."""
         found = {}
         for name in self._steps(step):
-            results = self._results(name)
+            results = self._files(name)
             for file in list_files(results):
                 found[file["path"]] = results.folder / "files" / file["path"]
         return found
 
-    def logs(self, step: str | None = None) -> str:
-        """What a step printed so far; without a name, all steps one after the other."""
-        return "".join(self._log(name) for name in self._steps(step))
+    def logs(self, step: str | None = None, *, replica: int | None = None) -> str:
+        """What a step printed so far; without a name, all steps one after the other.
+
+        `replica` is the rank of one process of a distributed step.
+        """
+        return "".join(self._log(name, replica) for name in self._steps(step))
+
+    def replicas(self, step: str | None = None) -> list[dict[str, Json]]:
+        """The processes of a distributed step: rank, state, reason, exit code and last line."""
+        return [each for name in self._steps(step) for each in list_replicas(self._files(name))]
 
     def view(self) -> dict[str, Json]:
         """All that is known, as the REST API gives it."""
@@ -112,7 +128,9 @@ class RunHandle:
         """Python, packages, host, image and commit, as `GET runs/{id}/environment` gives them."""
         return environments.describe(self._session.workspace.store, self._record())
 
-    def compare_environment(self, other: RunHandle) -> dict[str, list[environments.Change]]:
+    def compare_environment(
+        self, other: RunHandle
+    ) -> dict[str, list[environments.EnvironmentChange]]:
         """How the environment of each step of `other` differs from that of the same step here."""
         return environments.compare(self.environment, other.environment)
 
@@ -156,22 +174,19 @@ class RunHandle:
     def _steps(self, step: str | None) -> list[str]:
         if step is not None:
             return [step]
-        run, state = self._record()
-        return [
-            item.id
-            for item in run.plan.steps
-            if state.steps[item.id].attempts or state.steps[item.id].source
-        ]
+        found = steps_of(self._record().state)
+        return [item.id for item in found if item.attempts or item.source]
 
-    def _results(self, step: str) -> Results:
+    def _files(self, step: str) -> AttemptFiles:
         record = self._record()
         attempts = record.state.steps[step].attempts if step in record.state.steps else []
-        return results_of(self._session.workspace.store, record, step, len(attempts) or 1)
+        return files_of(self._session.workspace.store, record, step, len(attempts) or 1)
 
-    def _log(self, step: str) -> str:
-        results, text, offset = self._results(step), "", 0
+    def _log(self, step: str, replica: int | None) -> str:
+        files, text, offset = self._files(step), "", 0
+        log = None if replica is None else log_of(files, replica)
         while True:
-            chunk = self._session.do(self._session.workspace.log(results, offset))
+            chunk = read_log(files, offset, log=log)
             text += chunk.text
             if chunk.complete or chunk.offset == offset:
                 return text
@@ -181,11 +196,8 @@ class RunHandle:
         return f"<Run {self.id} {self.name!r}: {self.state}>"
 
     def _repr_html_(self) -> str:
-        run, state = self._record()
-        rows = [
-            (step.id, state.steps[step.id].state, state.steps[step.id].reason or "")
-            for step in run.plan.steps
-        ]
+        state = self._record().state
+        rows = [(step.id, step.state, step.reason or "") for step in views.shown_steps(state)]
         values = {**self.outputs, **self.metrics}
         tables = _table(("step", "state", ""), rows)
         if values:
@@ -217,7 +229,7 @@ class RunList(list[RunHandle]):
 class SweepHandle:
     """A sweep and its runs."""
 
-    def __init__(self, session: Session, sweep_id: str) -> None:
+    def __init__(self, session: ClientSession, sweep_id: str) -> None:
         self._session = session
         self.id = sweep_id
 
@@ -238,7 +250,7 @@ class SweepHandle:
         return None if best is None else RunHandle(self._session, best)
 
     def mark(self, select: str | None) -> RunHandle | None:
-        """Choose anew which run is the `best`: `max:accuracy`, or None for none."""
+        """Choose again which run is the `best`: `max:accuracy`, or None for none."""
         self._session.workspace.sweeps.mark(self.id, select)
         return self.best
 

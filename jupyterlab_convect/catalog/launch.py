@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +20,14 @@ from pathlib import Path
 from ..errors import ConvectError, Refused
 from ..pipeline.plan import Json
 from .model import Component
-from .render import Argument, File, Paths, Value, render, slugs
+from .render import Argument, File, Paths, Rendered, Value, render, slugs
 
 LARGEST_TEXT = 256 << 10
 """How much of a file can be the value of an input, in bytes."""
 
 SEEN = Paths()
+VARIABLE = "CONVECT_CONTAINER_ENGINE"
+"""The program to use; empty to use none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def as_pod(
 ) -> Launch:
     """The component in a pod that sees our files where they are."""
     launch = _in_place(component, arguments, folders, context)
-    binds = {path: _real(place, folders) for path, place in _fixed_outputs(component).items()}
+    binds = {path: _real(output, folders) for path, output in _fixed_outputs(component).items()}
     return replace(
         launch,
         reads={name: binds.get(str(path), path) for name, path in launch.reads.items()},
@@ -130,23 +133,8 @@ def as_distant_pod(
     brought there and back. Beside it the files that have to be seen at each path.
     """
     rendered = render(component, arguments, SEEN, context)
-    fixed = _fixed_outputs(component)
-    launch = Launch(
-        command=rendered.command,
-        args=rendered.args,
-        image=rendered.image,
-        env=rendered.env,
-        writes={_real(path, folders): text for path, text in rendered.writes.items()},
-        mounts={_real(place, folders): False for place in fixed.values()},
-        reads={
-            name: _real(fixed.get(path, path), folders) for name, path in rendered.reads.items()
-        },
-        binds={path: Path(place) for path, place in fixed.items()},
-        executor_output=_real(rendered.executor_output, folders)
-        if rendered.executor_output
-        else None,
-    )
-    return launch, rendered.files
+    binds = {path: Path(output) for path, output in _fixed_outputs(component).items()}
+    return replace(_behind(rendered, component, folders), binds=binds), rendered.files
 
 
 def as_container(
@@ -173,12 +161,9 @@ def as_container(
     rendered = render(component, arguments, SEEN, context)
     name = context["step.uid"]
     fixed = _fixed_outputs(component)
-    reads = {
-        output: _real(fixed.get(path, path), folders) for output, path in rendered.reads.items()
-    }
     mounts = [_mount(folders.inputs, SEEN.inputs), _mount(folders.outputs, SEEN.outputs)]
     mounts += [_mount(Path(real), seen, "readonly") for seen, real in rendered.files.items()]
-    mounts += [_mount(_real(place, folders), path) for path, place in fixed.items()]
+    mounts += [_mount(_real(output, folders), path) for path, output in fixed.items()]
     # A user whom the image does not know has no home, and pip wants one.
     variables = {**({"HOME": "/tmp"} if user else {}), **rendered.env, **(env or {})}  # noqa: S108
     entry = ["--entrypoint", rendered.command[0]] if rendered.command else []
@@ -200,17 +185,15 @@ def as_container(
         *rendered.command[1:],
         *rendered.args,
     )
-    places = {_real(seen, folders): Path(real).is_dir() for seen, real in rendered.files.items()}
-    places |= {_real(place, folders): False for place in fixed.values()}
-    return Launch(
+    launch = _behind(rendered, component, folders)
+    files = {_real(seen, folders): Path(real).is_dir() for seen, real in rendered.files.items()}
+    return replace(
+        launch,
         command=command,
+        args=(),
+        image=None,
         env={},
-        writes={_real(path, folders): text for path, text in rendered.writes.items()},
-        mounts=places,
-        reads=reads,
-        executor_output=_real(rendered.executor_output, folders)
-        if rendered.executor_output
-        else None,
+        mounts={**files, **launch.mounts},
         name=name,
     )
 
@@ -257,11 +240,11 @@ def _seen(path: str, layers: Sequence[Json], merged: Path) -> Path | None:
     above: list[tuple[Path, Sequence[str]]] = []
     for layer in layers:
         hidden = layer.get("deleted", ())
-        place = Path(layer["folder"], path)
-        if place.is_file():
-            return None if above else place
-        if place.is_dir():
-            above.append((place, [item for item in hidden if _below(item, path)]))
+        found = Path(layer["folder"], path)
+        if found.is_file():
+            return None if above else found
+        if found.is_dir():
+            above.append((found, [item for item in hidden if _below(item, path)]))
         if any(_below(path, item) for item in hidden):
             if not above:
                 raise FileNotFoundError(path)
@@ -269,11 +252,11 @@ def _seen(path: str, layers: Sequence[Json], merged: Path) -> Path | None:
     if len(above) < 2:
         return above[0][0] if above else None
     target = merged / path
-    for place, deleted in reversed(above):
+    for found, deleted in reversed(above):
         for item in deleted:
             gone = merged / item
             shutil.rmtree(gone) if gone.is_dir() else gone.unlink(missing_ok=True)
-        shutil.copytree(place, target, dirs_exist_ok=True)
+        shutil.copytree(found, target, dirs_exist_ok=True)
     return target
 
 
@@ -282,14 +265,14 @@ def _below(path: str, folder: str) -> bool:
 
 
 def arguments_of(
-    component: Component, given: Mapping[str, Json], places: Iterable[Path]
+    component: Component, given: Mapping[str, Json], folders: Iterable[Path]
 ) -> dict[str, Argument]:
     """Values and files as a bound step has them.
 
-    `{"file": path}` is a file; a relative path is looked for in each of `places`.
+    `{"file": path}` is a file; a relative path is looked for in each of `folders`.
     Files are read where the component wants a value. What is no input is left out.
     """
-    searched = list(places)
+    searched = list(folders)
     found: dict[str, Argument] = {}
     for end in component.inputs:
         if end.name not in given:
@@ -298,9 +281,9 @@ def arguments_of(
         if path is None:
             found[end.name] = Value(given[end.name])
             continue
-        real = next((place / path for place in searched if (place / path).exists()), None)
+        real = next((folder / path for folder in searched if (folder / path).exists()), None)
         if real is None:
-            raise ConvectError(f"The file {path} for the input “{end.name}” is not there.")
+            raise ConvectError(f"The file {path} for the input “{end.name}” does not exist.")
         found[end.name] = File(str(real), _text(real) if end.passed == "value" else None)
     return found
 
@@ -355,6 +338,24 @@ def _in_place(
     )
 
 
+def _behind(rendered: Rendered, component: Component, folders: Folders) -> Launch:
+    """The files on this machine behind the paths that the command sees."""
+    fixed = _fixed_outputs(component)
+    report = rendered.executor_output
+    return Launch(
+        command=rendered.command,
+        args=rendered.args,
+        image=rendered.image,
+        env=rendered.env,
+        writes={_real(path, folders): text for path, text in rendered.writes.items()},
+        mounts={_real(output, folders): False for output in fixed.values()},
+        reads={
+            name: _real(fixed.get(path, path), folders) for name, path in rendered.reads.items()
+        },
+        executor_output=_real(report, folders) if report else None,
+    )
+
+
 def _fixed_outputs(component: Component) -> dict[str, str]:
     """Paths that the image fixes: each is a file of its own among the outputs."""
     own = slugs([item.name for item in component.outputs])
@@ -389,3 +390,50 @@ def _only_contained(component: Component, why: str) -> Refused:
         code="needs-container",
         hint="Install podman or docker, or run it on a cluster.",
     )
+
+
+def container_engine(environment: Mapping[str, str]) -> str | None:
+    """podman or docker, whichever is there and answers: a client without its server is none."""
+    chosen = environment.get(VARIABLE)
+    names = ("podman", "docker") if chosen is None else (chosen,)
+    for name in filter(None, names):
+        program = shutil.which(name, path=environment.get("PATH"))
+        if program and _answers(program):
+            return program
+    return None
+
+
+def user_in(program: str) -> str | None:
+    """Whom a container runs as, so that its files are ours; None when they are anyway.
+
+    Only docker's usual server is root of this machine. The root of a container of podman,
+    or of docker without root, is the user who started it.
+    """
+    if os.getuid() == 0:
+        return None
+    options = _info(program, "--format", "{{.SecurityOptions}}")
+    if options is None or "rootless" in options:
+        return None
+    return f"{os.getuid()}:{os.getgid()}"
+
+
+def _answers(program: str) -> bool:
+    return _info(program) is not None
+
+
+def _info(program: str, *arguments: str) -> str | None:
+    """What the engine says of itself; None when it says nothing."""
+    try:
+        done = subprocess.run(
+            [program, "info", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=10,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

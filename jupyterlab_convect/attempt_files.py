@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import hashlib
 import json
 import os
@@ -10,28 +11,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from .errors import Missing
+from .errors import ConvectError, Missing, words_of
 from .json_text import dumps, loads
 from .pipeline.plan import Json
-from .run_files import open_regular, read_regular, size_of_regular
-from .runs.attempts import SOURCE
-from .runs.files import plain
-from .runs.model import ENDED
+from .runs.attempts import read_outcome
+from .runs.model import ENDED, step_of
+from .runs.step_file import SOURCE
 from .runs.store import Record, Store
-from .runtimes.base import Attempt, LogChunk
+from .runtimes.base import Attempt
+from .safe_files import open_regular, read_regular, size_of_regular
 
 LIMIT = 1 << 20
 NESTED = 200
+LOG = "log.txt"
 MANIFEST, CLUSTER = "manifest.json", "cluster.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
-    """`folder` may belong to another run, when the result was taken over from there."""
+class AttemptFiles:
+    """`folder` may belong to another run, when the result was reused from there."""
 
     attempt: Attempt
     folder: Path
     ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    text: str
+    offset: int
+    """Where to continue reading, in bytes."""
+    complete: bool
+    """True when the attempt has ended and this chunk reaches the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +52,8 @@ class EventChunk:
     complete: bool
 
 
-def results_of(store: Store, record: Record, step_id: str, number: int) -> Results:
-    """The place of an attempt's results. Missing when there is no such step or attempt."""
+def files_of(store: Store, record: Record, step_id: str, number: int) -> AttemptFiles:
+    """The place of an attempt's files. Missing when there is no such step or attempt."""
     run, state = record
     if step_id not in state.steps:
         raise Missing(f"Run {run.id} has no step {step_id!r}.", code="no-such-step")
@@ -53,10 +64,23 @@ def results_of(store: Store, record: Record, step_id: str, number: int) -> Resul
             f"The folder of step {step_id!r} of run {run.id} is a link, which is not followed.",
             code="no-such-attempt",
         )
+
+    def attempt(at: Path, handle: Json = None) -> Attempt:
+        return Attempt(
+            run.id,
+            step_of(state, step_id),
+            number,
+            at,
+            handle,
+            root=Path(run.request.root),
+            plan=run.plan,
+            runs=store.folder,
+            options=run.request.options,
+        )
+
     if 0 < number <= len(step.attempts):
         found = step.attempts[number - 1]
-        attempt = Attempt(run.id, run.plan.step(step_id), number, folder, found.handle)
-        return Results(attempt, folder, found.state in ENDED)
+        return AttemptFiles(attempt(folder, found.handle), folder, found.state in ENDED)
     taken_over = store.result_folder(run.id, step_id) if step.source else None
     if taken_over is None:
         raise Missing(
@@ -64,35 +88,37 @@ def results_of(store: Store, record: Record, step_id: str, number: int) -> Resul
             code="no-such-attempt",
             hint=step.reason,
         )
-    return Results(Attempt(run.id, run.plan.step(step_id), number, taken_over), taken_over, True)
+    return AttemptFiles(attempt(taken_over), taken_over, True)
 
 
-def read_log(results: Results, offset: int = 0, limit: int = LIMIT) -> LogChunk:
-    """The log from `offset` on, never cut inside a character."""
-    data, end = _read(results.folder / "log.txt", offset, limit)
+def read_log(
+    files: AttemptFiles, offset: int = 0, limit: int = LIMIT, log: Path | None = None
+) -> LogChunk:
+    """The log, or another one of the attempt, from `offset` on, never cut inside a character."""
+    data, end = _read(log or files.folder / LOG, offset, limit)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    text = decoder.decode(data, final=results.ended and end)
+    text = decoder.decode(data, final=files.ended and end)
     held_back, _ = decoder.getstate()
-    return LogChunk(text, offset + len(data) - len(held_back), results.ended and end)
+    return LogChunk(text, offset + len(data) - len(held_back), files.ended and end)
 
 
-def log_end(results: Results, size: int) -> int:
+def log_end(log: Path, size: int) -> int:
     """Where the last bytes of a log begin."""
     try:
-        return max(0, size_of_regular(results.folder / "log.txt") - size)
+        return max(0, size_of_regular(log) - size)
     except OSError:
         return 0
 
 
-def read_events(results: Results, offset: int = 0, limit: int = LIMIT) -> EventChunk:
+def read_events(files: AttemptFiles, offset: int = 0, limit: int = LIMIT) -> EventChunk:
     """Whole events from `offset` on; what cannot be read is passed over."""
-    file = results.folder / "events.ndjson"
+    file = files.folder / "events.ndjson"
     data, end = _read(file, offset, limit)
     while not end and b"\n" not in data:  # One event larger than the limit.
         limit *= 2
         data, end = _read(file, offset, limit)
     whole = data[: data.rfind(b"\n") + 1]
-    complete = results.ended and end
+    complete = files.ended and end
     return EventChunk(
         [event for line in whole.splitlines() if (event := _event(line))],
         offset + len(data if complete else whole),
@@ -100,22 +126,22 @@ def read_events(results: Results, offset: int = 0, limit: int = LIMIT) -> EventC
     )
 
 
-def executed_notebook(results: Results) -> bytes:
+def executed_notebook(files: AttemptFiles) -> bytes:
     """The notebook with its output so far."""
     try:
-        return read_regular(results.folder / "executed.ipynb")
+        return read_regular(files.folder / "executed.ipynb")
     except OSError:
-        name = results.attempt.step.id
+        name = files.attempt.step.id
         raise Missing(f"There is no executed notebook of step {name!r}.") from None
 
 
-def source_notebook(results: Results, root: Path) -> bytes:
+def source_notebook(files: AttemptFiles, root: Path) -> bytes:
     """The notebook as it was before it ran: the file if it is still the same, else what is known.
 
     An executed notebook without its outputs and without the cell of parameters that
     was put into it is the source, but for outputs that the source itself had.
     """
-    step = results.attempt.step
+    step = files.attempt.step
     if step.path is not None and step.digest is not None:
         try:
             data = (root / step.path).read_bytes()
@@ -123,7 +149,7 @@ def source_notebook(results: Results, root: Path) -> bytes:
             data = b""
         if "sha256:" + hashlib.sha256(data).hexdigest() == step.digest:
             return data
-    notebook = json.loads(executed_notebook(results))
+    notebook = json.loads(executed_notebook(files))
     notebook["metadata"].pop("papermill", None)
     notebook["cells"] = [
         _unexecuted(cell)
@@ -133,49 +159,50 @@ def source_notebook(results: Results, root: Path) -> bytes:
     return json.dumps(notebook, ensure_ascii=False, indent=1).encode()
 
 
-def source_text(results: Results) -> str:
+def source_text(files: AttemptFiles) -> str:
     """The script as it was when the attempt began."""
     try:
-        return read_regular(results.folder / SOURCE).decode("utf-8", "replace")
+        return read_regular(files.folder / SOURCE).decode("utf-8", "replace")
     except OSError:
-        name = results.attempt.step.id
+        name = files.attempt.step.id
         raise Missing(f"The source of step {name!r} was not kept.") from None
 
 
-def manifest(results: Results) -> Json:
+def manifest(files: AttemptFiles) -> Json:
     """What the runtime was asked for, in its own words; None when it keeps no record of it."""
     try:
-        return cast(Json, json.loads(read_regular(results.folder / MANIFEST)))
+        return cast(Json, json.loads(read_regular(files.folder / MANIFEST)))
     except (OSError, ValueError):
         return None
 
 
-def cluster_record(results: Results) -> Json:
+def cluster_record(files: AttemptFiles) -> Json:
     """What the cluster knew of the pod, with its events; None where there was none."""
     try:
-        return cast(Json, json.loads(read_regular(results.folder / CLUSTER)))
+        return cast(Json, json.loads(read_regular(files.folder / CLUSTER)))
     except (OSError, ValueError):
         return None
 
 
-def list_files(results: Results) -> list[dict[str, Json]]:
+def list_files(files: AttemptFiles) -> list[dict[str, Json]]:
     """The declared output files; with digests once the attempt has ended."""
-    try:
-        outcome = loads(read_regular(results.folder / "outputs.json"))
+    outcome = None
+    with contextlib.suppress(ConvectError):  # What is damaged says nothing; the files are there.
+        outcome = read_outcome(files.folder)
+    if outcome is not None:
         return [
             {"path": file["path"], "size": file["size"], "digest": file.get("digest")}
-            for file in outcome.get("files", ())
+            for file in outcome.files
         ]
-    except (OSError, ValueError):
-        folder = results.folder / "files"
-        if folder.is_symlink():
-            return []
-        return [
-            {"path": file.relative_to(folder).as_posix(), "size": size, "digest": None}
-            for place, _, names in os.walk(folder)
-            for file in (Path(place, name) for name in sorted(names))
-            if (size := _size(file)) is not None
-        ]
+    folder = files.folder / "files"
+    if folder.is_symlink():
+        return []
+    return [
+        {"path": file.relative_to(folder).as_posix(), "size": size, "digest": None}
+        for parent, _, names in os.walk(folder)
+        for file in (Path(parent, name) for name in sorted(names))
+        if (size := _size(file)) is not None
+    ]
 
 
 def _size(file: Path) -> int | None:
@@ -205,7 +232,7 @@ def _read(file: Path, offset: int, limit: int) -> tuple[bytes, bool]:
     except FileNotFoundError:
         return b"", True
     except OSError as error:
-        raise Missing(f"{file.name} cannot be read: {plain(error)}.") from None
+        raise Missing(f"{file.name} cannot be read: {words_of(error)}.") from None
     return data[:limit], len(data) <= limit
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from jupyterlab_convect.catalog import text
-from jupyterlab_convect.catalog.model import Unreadable
-from jupyterlab_convect.catalog.text import documents
+from jupyterlab_convect.catalog import yaml_text
+from jupyterlab_convect.catalog.model import UnreadableComponent
+from jupyterlab_convect.catalog.yaml_text import documents
 
 
-def refused(data: str | bytes) -> Unreadable:
-    with pytest.raises(Unreadable) as caught:
+def refused(data: str | bytes) -> UnreadableComponent:
+    with pytest.raises(UnreadableComponent) as caught:
         documents(data.encode() if isinstance(data, str) else data, "a.yaml")
     return caught.value
 
@@ -65,7 +65,7 @@ def test_nesting_beyond_measure_is_refused() -> None:
 
 
 def test_a_file_beyond_the_limit_is_refused_unread() -> None:
-    assert "larger" in refused(b"a" * (text.MAX_BYTES + 1)).reason
+    assert "larger" in refused(b"a" * (yaml_text.MAX_BYTES + 1)).reason
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ..pipeline.plan import Json
-from .model import Unreadable
+from .model import UnreadableComponent
 
 MAX_BYTES = 8 << 20
 MAX_NODES = 200_000
@@ -54,8 +54,8 @@ class At:
             path = path[:-1]
         return self.lines[path]
 
-    def fail(self, reason: str, hint: str | None = None) -> Unreadable:
-        return Unreadable(self.file, self.line, reason, hint=hint)
+    def fail(self, reason: str, hint: str | None = None) -> UnreadableComponent:
+        return UnreadableComponent(self.file, self.line, reason, hint=hint)
 
     def under(self, key: str | int) -> At:
         return At(self.value[key], self.file, self.lines, self.written, (*self.path, key))
@@ -105,14 +105,14 @@ class At:
 
 def decode(data: bytes, file: str) -> str:
     if len(data) > MAX_BYTES:
-        raise Unreadable(file, 0, f"The file is larger than {MAX_BYTES >> 20} MB.")
+        raise UnreadableComponent(file, 0, f"The file is larger than {MAX_BYTES >> 20} MB.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise Unreadable(file, line, "The text is not UTF-8.") from None
+        raise UnreadableComponent(file, line, "The text is not UTF-8.") from None
     if text.lstrip()[:1] == "<":
-        raise Unreadable(
+        raise UnreadableComponent(
             file,
             1,
             "This is a web page, not a component.",
@@ -131,13 +131,19 @@ def documents(data: bytes, file: str) -> list[tuple[At, str]]:
                 document = At(builder.root, file, builder.lines, builder.written)
                 found.append((document, text[builder.start : builder.end]))
             if len(found) > MAX_DOCUMENTS:
-                raise Unreadable(file, 0, f"There are more than {MAX_DOCUMENTS} documents in it.")
+                raise UnreadableComponent(
+                    file, 0, f"There are more than {MAX_DOCUMENTS} documents in it."
+                )
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or "it cannot be parsed"
-        raise Unreadable(file, mark.line + 1 if mark else 0, f"Not YAML: {problem}.") from None
+        raise UnreadableComponent(
+            file, mark.line + 1 if mark else 0, f"Not YAML: {problem}."
+        ) from None
     except (yaml.YAMLError, UnicodeError):
-        raise Unreadable(file, 0, "Not YAML: it holds characters that text cannot have.") from None
+        raise UnreadableComponent(
+            file, 0, "Not YAML: it holds characters that text cannot have."
+        ) from None
     return found
 
 
@@ -178,11 +184,13 @@ class _Builder:
     def count(self, number: int, height: int, line: int) -> None:
         self.nodes += number
         if self.nodes > MAX_NODES:
-            raise Unreadable(
+            raise UnreadableComponent(
                 self.file, line, "It unfolds to more values than a component can have."
             )
         if len(self.stack) + height > MAX_DEPTH:
-            raise Unreadable(self.file, line, f"It is nested more than {MAX_DEPTH} deep.")
+            raise UnreadableComponent(
+                self.file, line, f"It is nested more than {MAX_DEPTH} levels deep."
+            )
 
     def expects_key(self) -> bool:
         if not self.stack:
@@ -199,7 +207,9 @@ class _Builder:
     def _merge(self, top: _Open, value: Json, line: int) -> None:
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                raise Unreadable(self.file, line, "Only a mapping can be merged with “<<”.")
+                raise UnreadableComponent(
+                    self.file, line, "Only a mapping can be merged with “<<”."
+                )
             for key, item in source.items():
                 if key not in top.value:
                     top.value[key] = item
@@ -233,9 +243,9 @@ def _build(text: str, file: str) -> Iterator[_Builder]:
             _alias(builder, event.anchor, line)
         elif isinstance(event, yaml.CollectionStartEvent):
             if builder.expects_key():
-                raise Unreadable(file, line, "A key must be text.")
+                raise UnreadableComponent(file, line, "A key must be text.")
             if event.tag not in _COLLECTIONS:
-                raise Unreadable(file, line, f"The tag {event.tag} is not allowed.")
+                raise UnreadableComponent(file, line, f"The tag {event.tag} is not allowed.")
             builder.count(1, 1, line)
             value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
             builder.stack.append(_Open(value, line, event.anchor, builder.nodes))
@@ -255,9 +265,11 @@ def _close(builder: _Builder) -> None:
 
 def _alias(builder: _Builder, anchor: str, line: int) -> None:
     if anchor not in builder.anchors:
-        raise Unreadable(builder.file, line, f"The alias *{anchor} refers to nothing above it.")
+        raise UnreadableComponent(
+            builder.file, line, f"The alias *{anchor} refers to nothing above it."
+        )
     if builder.expects_key():
-        raise Unreadable(builder.file, line, "A key must be text.")
+        raise UnreadableComponent(builder.file, line, "A key must be text.")
     value, nodes, height = builder.anchors[anchor]
     builder.count(nodes, height, line)
     if builder.stack:
@@ -276,7 +288,7 @@ def _scalar(builder: _Builder, event: yaml.ScalarEvent, line: int) -> None:
             top.merging, top.key = True, "<<"
             return
         if event.value in top.value and event.value not in top.merged:
-            raise Unreadable(builder.file, line, f"The key “{event.value}” is there twice.")
+            raise UnreadableComponent(builder.file, line, f"The key “{event.value}” appears twice.")
         top.merged.discard(event.value)
         top.key = event.value
         return
@@ -291,7 +303,7 @@ def _convert(builder: _Builder, tag: str, text: str, line: int) -> tuple[Json, s
         try:
             value = _CONVERSIONS[tag](yaml.ScalarNode(tag, text))
         except (ValueError, KeyError, IndexError):
-            raise Unreadable(
+            raise UnreadableComponent(
                 builder.file, line, f"“{text[:40]}” is not a value of its type."
             ) from None
         if isinstance(value, float) and not math.isfinite(value):
@@ -299,4 +311,4 @@ def _convert(builder: _Builder, tag: str, text: str, line: int) -> tuple[Json, s
         return value, text
     if tag.startswith(_TAG) and tag != f"{_TAG}binary":
         return text, None
-    raise Unreadable(builder.file, line, f"The tag {tag} is not allowed.")
+    raise UnreadableComponent(builder.file, line, f"The tag {tag} is not allowed.")

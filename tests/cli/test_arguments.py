@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.cli.values import declared_types, known_types, space_of, typed_parameters
+from jupyterlab_convect.cli.arguments import declared_types, known_types, space_of, typed_parameters
 from jupyterlab_convect.errors import ConvectError
-from jupyterlab_convect.runs.points import points_of
+from jupyterlab_convect.runs.sweep_space import points_of
 
 TYPES = {
     "text": "string",

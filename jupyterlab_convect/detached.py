@@ -1,7 +1,7 @@
 """A process of its own that drives runs to their end, with nobody watching.
 
 `detach` starts one. It is told what to do by JSON on its standard input and answers
-with one line on its standard output: `{"run": id}`, `{"sweep": id}`, or
+with one line on its standard output: `{"run": id, "warnings": […]}`, the same for a sweep, or
 `{"error": {code, message, hint}}`.
 """
 
@@ -18,9 +18,10 @@ from pathlib import Path
 
 from .errors import ConvectError
 from .pipeline.plan import Json, from_json, to_json
-from .run_files import append_to, make_folder
+from .pipeline.problems import Problem
 from .runs.lease import is_abandoned, process_birth
 from .runs.model import Request
+from .safe_files import append_to, make_folder
 from .settings import Settings, load_settings
 from .workspace import Workspace
 
@@ -33,13 +34,21 @@ def detach(settings: Settings, request: Request, sweep: Json = None) -> Json:
     return _start(settings, {"request": to_json(request), "sweep": sweep})
 
 
+def detach_schedule(settings: Settings, verb: str, arguments: dict[str, Json]) -> Json:
+    """Have a schedule run now, or for earlier due times, by a process of its own.
+
+    `verb` is the method of `Scheduling`, and `arguments` what it takes.
+    """
+    return _start(settings, {"schedule": verb, "arguments": arguments})
+
+
 def hand_over(settings: Settings) -> None:
-    """Have what this process drives driven on by another, once this one has ended."""
+    """Have another process take over what this one drives, once this one has ended."""
     _start(settings, {"after": os.getpid()})
 
 
 def take_up(workspace: Workspace) -> int:
-    """Have runs whose driver was killed driven on by a process of its own; how many there are."""
+    """Have a process of its own take over runs whose driver was killed; how many there are."""
     store = workspace.store
     abandoned = [
         each
@@ -111,20 +120,43 @@ async def _drive(
             answer({})
             await _go_on_after(workspace, order["after"])
             return
+        if "schedule" in order:
+            await _drive_schedule(workspace, order, answer)
+            return
         request = from_json(Request, order["request"])
+        warnings: list[str] = []
+
+        def tell(problem: Problem) -> None:
+            if problem.severity == "warning":
+                warnings.append(problem.message)
+
         if order["sweep"] is None:
-            run = await asyncio.to_thread(workspace.make, request)
+            run = await asyncio.to_thread(workspace.make, request, tell=tell)
             await workspace.submit(run)
-            answer({"run": run.id})
+            answer({"run": run.id, "warnings": warnings})
             await workspace.engine.wait(run.id)
         else:
-            sweep_id = await workspace.create_sweep(request, **order["sweep"])
-            answer({"sweep": sweep_id})
+            sweep_id = await workspace.create_sweep(request, tell=tell, **order["sweep"])
+            answer({"sweep": sweep_id, "warnings": warnings})
             await workspace.sweeps.wait(sweep_id)
     except ConvectError as error:
         answer({"error": error.to_json()})
     finally:
         await workspace.close()
+
+
+async def _drive_schedule(
+    workspace: Workspace, order: dict[str, Json], answer: Callable[[Json], None]
+) -> None:
+    scheduling, arguments = workspace.scheduling, order["arguments"]
+    act = scheduling.backfill if order["schedule"] == "backfill" else scheduling.run_now
+    found = await act(**arguments)
+    is_run = workspace.store.run_folder(found).is_dir()
+    answer({"run" if is_run else "sweep": found, "warnings": []})
+    if is_run:
+        await workspace.engine.wait(found)
+    else:
+        await workspace.sweeps.wait(found)
 
 
 async def _go_on_after(workspace: Workspace, process: int | None) -> None:

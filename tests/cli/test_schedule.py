@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from waiting import until
+
+Convect = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def train(work: Path, write_notebook: Callable[..., Path]) -> str:
+    write_notebook(work / "train.ipynb", ("parameters", "day = ''\nn = 1"), "print(day, n)")
+    return "train.ipynb"
+
+
+def test_a_schedule_is_made_shown_edited_and_removed(train: str, convect: Convect):
+    code, out, err = convect(
+        *("schedule", "add", train, "--cron", "30 2 * * *", "--zone", "Europe/Berlin"),
+        *("--name", "nightly", "-p", "day=${{ schedule.date }}", "-p", "n=3", "--overlap", "queue"),
+    )
+    assert code == 0
+    assert "next: " in out
+    assert "comes twice that night; it runs once, the first time." in out
+    assert "Nobody keeps the clock now" in err
+    code, out, _ = convect("schedule", "list")
+    assert "nightly" in out
+    assert "30 2 * * * Europe/Berlin" in out
+    assert convect("schedule", "edit", "nightly", "--every", "6h", "--missed", "none")[0] == 0
+    code, out, _ = convect("schedule", "show", "nightly", "--json")
+    shown = json.loads(out)
+    assert (shown["clock"]["every"], shown["missed"], shown["overlap"]) == (21600, "none", "queue")
+    assert shown["request"]["parameters"] == {"day": "${{ schedule.date }}", "n": 3}
+    assert convect("schedule", "pause", "nightly")[0] == 0
+    assert "paused" in convect("schedule", "list")[1]
+    assert convect("schedule", "resume", "nightly")[0] == 0
+    assert convect("schedule", "remove", "nightly")[0] == 0
+    assert "There are no schedules yet" in convect("schedule", "list")[2]
+
+
+def test_it_is_run_now_as_at_a_due_time_and_for_earlier_ones(train: str, convect: Convect):
+    command = ("schedule", "add", train, "--cron", "0 2 * * *", "--zone", "UTC")
+    assert convect(*command, "--name", "s", "-p", "day=${{ schedule.date }}")[0] == 0
+    code, out, _ = convect("schedule", "run", "s", "--due", "2026-05-01T02:00", "--json")
+    assert code == 0
+    run = json.loads(out)["run"]
+
+    def log() -> str:
+        return convect("runs", "logs", run)[1]
+
+    until(lambda: "2026-05-01 1" in log(), "it printed its due date")
+    line = ("--from", "2026-05-01", "--to", "2026-05-03", "--json")
+    code, out, _ = convect("schedule", "backfill", "s", *line)
+    sweep = json.loads(out)["sweep"]
+    code, out, _ = convect("runs", "list", "--sweep", sweep, "--json")
+    days = sorted(each["parameters"]["day"] for each in json.loads(out)["runs"])
+    assert days == ["2026-05-02", "2026-05-03"]
+
+
+def test_next_needs_no_schedule(work: Path, convect: Convect):
+    code, out, _ = convect("schedule", "next", "--cron", "30 2 * * *", "--zone", "Europe/Berlin")
+    assert code == 0
+    assert out.count("02:30:00") >= 4
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["add", "train.ipynb"], "Say when: --cron or --every."),
+        (["add", "train.ipynb", "--cron", "x"], "is not a cron expression"),
+        (["add", "train.ipynb", "--every", "soon"], "“soon” is not a duration."),
+        (["add", "train.ipynb", "--every", "1h", "--cron", "@daily"], "exclude each other"),
+        (["add", "train.ipynb", "--every", "1h", "--zone", "Mars"], "“Mars” is not a time zone."),
+        (["add", "train.ipynb", "--every", "1h", "--start", "x"], "“x” is not a date or a time."),
+        (["add", "none.ipynb", "--every", "1h"], "none.ipynb"),
+        (["add", "train.ipynb", "--every", "1h", "--samples", "2"], "--samples needs --sweep."),
+        (["show", "none"], "There is no schedule “none”."),
+        (["keep", "--install"], "systemd"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    train: str, convect: Convect, words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    code, _, err = convect("schedule", *words)
+    assert code == 2
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_definitions_of_jupyter_scheduler_are_taken_over_once(
+    train: str, work: Path, convect: Convect
+):
+    database = work / "scheduler.sqlite"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            "CREATE TABLE job_definitions (job_definition_id, name, input_filename, schedule,"
+            " timezone, parameters, active)"
+        )
+        rows = [
+            ("1", "nightly", "train.ipynb", "0 2 * * *", "Asia/Shanghai", '{"n": "3"}', 1),
+            ("2", "off", "train.ipynb", "0 3 * * *", None, None, 0),
+            ("3", "lost", "gone.ipynb", "0 3 * * *", "UTC", "no JSON", 1),
+            ("4", "odd", "train.ipynb", "x", "UTC", None, 1),
+        ]
+        connection.executemany("INSERT INTO job_definitions VALUES (?,?,?,?,?,?,?)", rows)
+        connection.commit()
+    code, out, _ = convect("schedule", "import", str(database), "--json")
+    found = {each["name"]: each for each in json.loads(out)["definitions"]}
+    assert code == 1
+    assert "There is no file gone.ipynb" in found["lost"]["reason"]
+    assert "is not a cron expression" in found["odd"]["reason"]
+    listed = json.loads(convect("schedule", "list", "--json")[1])["schedules"]
+    by_name = {each["name"]: each for each in listed}
+    assert by_name["nightly"]["clock"]["zone"] == "Asia/Shanghai"
+    assert by_name["nightly"]["paused"] is None
+    shown = json.loads(convect("schedule", "show", "nightly", "--json")[1])
+    assert shown["request"]["parameters"] == {"n": 3}
+    assert by_name["off"]["paused"] is not None
+    code, out, _ = convect("schedule", "import", str(database))
+    assert out.count("It was imported before.") == 2
+    assert len(json.loads(convect("schedule", "list", "--json")[1])["schedules"]) == 2
+    assert "There is no database" in convect("schedule", "import", "none.sqlite")[2]
+    assert "is not a database" in convect("schedule", "import", "train.ipynb")[2]
