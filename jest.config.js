@@ -29,6 +29,6 @@ module.exports = {
   roots: ['<rootDir>/src'],
   // A busy machine must not fail a test.
   testTimeout: 60000,
-  testRegex: 'src/.*/__tests__/.*\\.spec\\.tsx?$',
+  testRegex: 'src/(.*/)?__tests__/.*\\.spec\\.tsx?$',
   transformIgnorePatterns: [`/node_modules/(?!${esModules}).+`]
 };

@@ -1,3 +1,7 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICommandPalette } from '@jupyterlab/apputils';
+import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
+
 /** The names of all commands, for menus, the palette, settings and tests. */
 export namespace CommandIDs {
   export const runAsPipeline = 'convect:run-as-pipeline';
@@ -9,6 +13,7 @@ export namespace CommandIDs {
   export const rerun = 'convect:rerun';
   export const cloneRun = 'convect:clone-run';
   export const editRun = 'convect:edit-run';
+  export const pinRun = 'convect:pin-run';
   export const stopSweep = 'convect:stop-sweep';
   export const deleteSweep = 'convect:delete-sweep';
   export const deleteRun = 'convect:delete-run';
@@ -24,3 +29,45 @@ export namespace CommandIDs {
 
 /** The category in the palette and the section in the launcher. */
 export const CATEGORY = 'Convect';
+
+/** What a command takes, as JupyterLab describes it: a sentence for each text, else a schema. */
+export function takes(args: Record<string, string | JSONObject> = {}): {
+  args: JSONObject;
+} {
+  const properties = Object.entries(args).map(([name, what]) => [
+    name,
+    typeof what === 'string' ? { type: 'string', description: what } : what
+  ]);
+  return {
+    args: { type: 'object', properties: Object.fromEntries(properties) }
+  };
+}
+
+/** Several texts, for `takes`. */
+export function several(description: string): JSONObject {
+  return { type: 'array', items: { type: 'string' }, description };
+}
+
+/** What does the work of commands. */
+export interface IParts {
+  execute(command: string, args: ReadonlyPartialJSONObject): Promise<void>;
+}
+
+/** Commands for a file, by their labels; their parts are loaded with the first that is used. */
+export function addLazyCommands(
+  { commands }: JupyterFrontEnd,
+  palette: ICommandPalette | null,
+  labels: Record<string, string>,
+  path: string,
+  load: () => Promise<IParts>
+): void {
+  let parts: Promise<IParts> | undefined;
+  for (const [command, label] of Object.entries(labels)) {
+    commands.addCommand(command, {
+      label,
+      describedBy: takes({ path }),
+      execute: async args => (await (parts ??= load())).execute(command, args)
+    });
+    palette?.addItem({ command, category: CATEGORY });
+  }
+}

@@ -2,10 +2,17 @@ import { apiPlugins } from './api/plugin';
 import { catalogPlugins } from './catalog/plugin';
 import { pipelinePlugins } from './pipeline/plugin';
 import { runsPlugins } from './runs';
+import { schedulesPlugins } from './schedules/plugin';
+import { servicesPlugins } from './services/plugin';
+
+export * from './tokens';
+export type * from './api/types';
 
 export default [
   ...apiPlugins,
   ...runsPlugins,
   ...pipelinePlugins,
-  ...catalogPlugins
+  ...catalogPlugins,
+  ...servicesPlugins,
+  ...schedulesPlugins
 ];

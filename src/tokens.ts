@@ -1,17 +1,109 @@
+import type { ServerConnection } from '@jupyterlab/services';
 import { Token } from '@lumino/coreutils';
+import type { IDisposable } from '@lumino/disposable';
+import type { ISignal } from '@lumino/signaling';
 import type { Widget } from '@lumino/widgets';
 
-import type { ConvectApi, IPlan, IStep } from './api';
-import type { RunStore } from './runs/store';
+import type {
+  IItemsQuery,
+  IPlan,
+  IRunQuery,
+  IRunSummary,
+  IRunView,
+  ISweepSummary,
+  ITrouble,
+  State
+} from './api';
+import type { IOperations } from './api/schema';
+import type { IObservable } from './ui/observable';
 
-export type IConvectApi = ConvectApi;
+/** The REST interface; each method is an operation of `openapi.yaml`. */
+export interface IConvectApi extends IOperations {
+  readonly settings: ServerConnection.ISettings;
+  /** The address of an operation, for what the browser asks by itself. */
+  url<Name extends keyof IOperations>(
+    name: Name,
+    ...given: Parameters<IOperations[Name]>
+  ): string;
+}
 
 export const IConvectApi = new Token<IConvectApi>(
   'jupyterlab-convect:IConvectApi',
   'A client of the REST interface: runtimes, runs, sweeps and pipelines.'
 );
 
-export type IRunStore = RunStore;
+/** What became of a run: null where it was not known before, or is gone now. */
+export interface IRunChange {
+  id: string;
+  before: IRunSummary | null;
+  after: IRunSummary | null;
+}
+
+export type Counts = Partial<Record<State, number>>;
+
+/** One run with its plan and its steps, for all who look at it. */
+export interface IWatchedRun extends IObservable {
+  readonly id: string;
+  /** Null until the server has answered. */
+  readonly view: IRunView | null;
+  readonly error: unknown;
+  readonly isDeleted: boolean;
+  /** The items of a loop to ask for with the run, so that a page of them costs no request. */
+  items: (() => IItemsQuery | null) | null;
+  /** One of those who hold it begins to look, or looks away: then nothing is asked for them. */
+  look(isLooking: boolean): void;
+  /** Call it once for each `watch`. */
+  release(isLooking?: boolean): void;
+}
+
+/** The one copy of every run that somebody looks at, over all runtimes. */
+export interface IRunStore extends IObservable {
+  readonly api: IConvectApi;
+  /** When this page began to listen, by the clock of the browser, in milliseconds. */
+  readonly began: number;
+  /** Runs that have not ended, the newest first; when there are very many, not all of them. */
+  readonly live: readonly IRunSummary[];
+  readonly liveCount: number;
+  /** How many runs there are of each state, those of sweeps too. */
+  readonly counts: Counts;
+  /** The newest first; null until somebody has asked for them. */
+  readonly sweeps: readonly ISweepSummary[] | null;
+  /** Why the server gave no answer when it was last asked; null when it did. */
+  readonly trouble: unknown;
+  readonly isUnreachable: boolean;
+  /** What of the server does not work now. */
+  readonly troubles: readonly ITrouble[];
+  /** More is known of some runs, or they are gone. */
+  readonly runsChanged: ISignal<IRunStore, readonly IRunChange[]>;
+  /** More is known of the sweeps. */
+  readonly sweepsChanged: ISignal<IRunStore, void>;
+  /** Time to ask again for everything that is shown, lest an event was missed. */
+  readonly healing: ISignal<IRunStore, void>;
+  /** What is known of a run. */
+  summary(id: string): IRunSummary | undefined;
+  isLive(id: string): boolean;
+  /**
+   * Keep a run up to date until what is returned is released, as often as it was asked
+   * for; without `isLooking` only once somebody looks.
+   */
+  watch(id: string, isLooking?: boolean): IWatchedRun;
+  /** Ask for what lists show of a run, unless it is known. */
+  learn(id: string): void;
+  /** Take over what somebody was told of runs, with the counts of all runs if they came with it. */
+  take(runs: readonly IRunSummary[], counts?: Counts): void;
+  /** Ask for what is going on now. */
+  refresh(): void;
+  /** Ask for the list of sweeps. */
+  refreshSweeps(): void;
+  /** All runs that a query finds, however many they are. */
+  all(query: IRunQuery): Promise<IRunSummary[]>;
+  /** Stop everything that goes on; a sweep as a whole, so that it makes no more runs. */
+  stopAll(): Promise<void>;
+  /** Say that a run, or a sweep, is shown somewhere while `isVisible` says so. */
+  shows(id: string, isVisible: () => boolean): IDisposable;
+  /** Somebody who looks at the page sees this run, or sweep. */
+  isOnScreen(id: string): boolean;
+}
 
 export const IRunStore = new Token<IRunStore>(
   'jupyterlab-convect:IRunStore',
@@ -46,7 +138,10 @@ export const IRunsOpener = new Token<IRunsOpener>(
 export interface IPlanView {
   readonly widget: Widget;
   /** Show these states, and which step is looked at; called whenever one of them changes. */
-  update(steps: Record<string, IStep>, selected: string | null): void;
+  update(
+    run: Pick<IRunView, 'steps' | 'groups'>,
+    selected: string | null
+  ): void;
 }
 
 export interface IPlanViewFactory {

@@ -4,7 +4,7 @@
  */
 const { chromium } = require('@playwright/test');
 
-const { address, token, parts, sizes } = JSON.parse(process.argv[2]);
+const { address, token, parts, sizes, loop } = JSON.parse(process.argv[2]);
 
 /** The lengths of the frames, in milliseconds, while `work` goes on. */
 async function frames(page, work) {
@@ -39,29 +39,94 @@ async function newestRun() {
   return (await answer.json()).runs[0]?.id;
 }
 
+/** Begin a run, or a sweep of so many points; its id. */
+async function begin({ token, path, points }) {
+  const request = { path };
+  const space = { x: { from: 1, to: points, step: 1 } };
+  const answer = await fetch(
+    `/jupyterlab-convect/api/v1/${points ? 'sweeps' : 'runs'}`,
+    {
+      method: 'POST',
+      headers: { Authorization: `token ${token}` },
+      body: JSON.stringify(points ? { request, space, mode: 'grid' } : request)
+    }
+  );
+  return (await answer.json()).id;
+}
+
+/** Milliseconds from the end of a run, as it stands on the disk, to the frame that shows it. */
+async function painting(id) {
+  const shown = () =>
+    document.querySelector(`[data-run="${id}"] [data-state="succeeded"]`);
+  while (!shown()) {
+    await new Promise(requestAnimationFrame);
+  }
+  const seen = Date.now();
+  const answer = await fetch(`/jupyterlab-convect/api/v1/runs/${id}?measured`);
+  return seen - (await answer.json()).ended * 1000;
+}
+
+/** Until a sweep has ended. */
+async function sweeping(id) {
+  for (;;) {
+    const answer = await fetch(
+      `/jupyterlab-convect/api/v1/sweeps/${id}?measured`
+    );
+    const { state } = await answer.json();
+    if (!['waiting', 'queued', 'starting', 'running'].includes(state)) {
+      return;
+    }
+    await new Promise(resolve => setTimeout(resolve, 1000));
+  }
+}
+
+/** The frames of a long list while it is scrolled, and how long a jump to its middle takes. */
+async function scrolled(page, list, isLoaded) {
+  const times = await frames(page, async () => {
+    await list.hover();
+    for (let turn = 0; turn < 120; turn += 1) {
+      await page.mouse.wheel(0, 700);
+      await page.waitForTimeout(16);
+    }
+  });
+  const jump = Date.now();
+  await list.evaluate(element => {
+    element.scrollTop = element.scrollHeight / 2;
+  });
+  await page.waitForFunction(isLoaded);
+  return { frames: times, jumped: Date.now() - jump };
+}
+
 const measures = {
   /** From opening the panel to the first runs, and how it scrolls. */
   async panel(page) {
     const began = Date.now();
     await execute(page, 'convect:show-runs');
-    await page.locator('.jp-ConvectRuns-row.jp-mod-run').first().waitFor();
+    await page.locator('.jp-Convect-row.jp-mod-run').first().waitFor();
     const shown = Date.now() - began;
-    const list = page.locator('.jp-ConvectRuns-list');
-    const times = await frames(page, async () => {
-      await list.hover();
-      for (let turn = 0; turn < 120; turn += 1) {
-        await page.mouse.wheel(0, 700);
-        await page.waitForTimeout(16);
-      }
-    });
-    const jump = Date.now();
-    await list.evaluate(element => {
-      element.scrollTop = element.scrollHeight / 2;
-    });
-    await page.waitForFunction(
-      () => !document.querySelector('.jp-ConvectRuns-row.jp-mod-loading')
-    );
-    return { shown, frames: times, jumped: Date.now() - jump };
+    const list = page.locator('.jp-Convect-list');
+    const isLoaded = () =>
+      !document.querySelector('.jp-Convect-row.jp-mod-loading');
+    return { shown, ...(await scrolled(page, list, isLoaded)) };
+  },
+
+  /** From opening the page of a long loop to its items, and how they scroll. */
+  async items(page) {
+    const began = Date.now();
+    await execute(page, 'convect:open-run', { run: loop, step: 'loop' });
+    const list = page.locator('.jp-Convect-items');
+    await list.locator('[data-item]').first().waitFor();
+    const shown = Date.now() - began;
+    const isLoaded = () => {
+      const rows = [
+        ...document.querySelectorAll('.jp-Convect-items .jp-Convect-gridRow')
+      ];
+      return (
+        rows.some(({ dataset }) => Number(dataset.item) > 4000) &&
+        rows.every(({ dataset }) => dataset.item !== undefined)
+      );
+    };
+    return { shown, ...(await scrolled(page, list, isLoaded)) };
   },
 
   /** From the click on Run to the first cell that has begun, as the page of the run shows it. */
@@ -69,7 +134,7 @@ const measures = {
     const times = [];
     for (let turn = 0; turn < 5; turn += 1) {
       void execute(page, 'convect:run-as-pipeline', { path: 'first.ipynb' });
-      const dialog = page.locator('.jp-ConvectRuns-dialog');
+      const dialog = page.locator('.jp-Convect-runDialog');
       const run = dialog.getByRole('button', { name: 'Run', exact: true });
       await dialog.getByText('The source is not changed').waitFor();
       const before = await page.evaluate(newestRun);
@@ -94,6 +159,55 @@ const measures = {
       times.push((started - clicked) * 1000);
     }
     return { times };
+  },
+
+  /** What the browser asks while runs change, and how soon it shows that one has ended. */
+  async live(page) {
+    await execute(page, 'convect:show-runs');
+    await page.evaluate(() => {
+      window.changes = new Set();
+      const { stream } = window.jupyterapp.serviceManager.events;
+      stream.connect(
+        (_, { run, seq }) => run && window.changes.add(`${run} ${seq}`)
+      );
+    });
+    const asked = [];
+    page.on('request', request => {
+      const [, question] = request.url().split('/jupyterlab-convect/api/v1/');
+      // What is asked for the measurement itself does not count.
+      if (
+        question &&
+        request.method() === 'GET' &&
+        !question.endsWith('?measured')
+      ) {
+        asked.push(question);
+      }
+    });
+    const painted = [];
+    for (let turn = 0; turn < 20; turn += 1) {
+      const id = await page.evaluate(begin, { token, path: 'first.ipynb' });
+      await execute(page, 'convect:open-run', { run: id });
+      painted.push(await page.evaluate(painting, id));
+    }
+    const aboutRuns = asked.filter(each => /^runs(\/[^/]+$|\?id=)/.test(each));
+    const changes = await page.evaluate(() => window.changes.size);
+    asked.length = 0;
+    const began = Date.now();
+    const sweep = await page.evaluate(begin, {
+      token,
+      path: 'first.ipynb',
+      points: 300
+    });
+    await execute(page, 'convect:open-sweep', { sweep });
+    await page.evaluate(sweeping, sweep);
+    const seconds = (Date.now() - began) / 1000;
+    return {
+      painted,
+      perChange: aboutRuns.length / changes,
+      perSecond:
+        asked.filter(each => each !== `sweeps/${sweep}?measured`).length /
+        seconds
+    };
   },
 
   /** Pipelines in the editor, each on a page of its own: see `pipeline` below. */

@@ -20,10 +20,27 @@ export class ConvectError extends Error {
     return this.status === 404;
   }
 
+  /** The session with the server, or with the hub before it, has ended. */
+  get isLoggedOut(): boolean {
+    return this.code === LOGGED_OUT;
+  }
+
   /** The server did not answer; asking again later may help. */
   get isUnreachable(): boolean {
     return this.status === 0 || this.status >= 502;
   }
+}
+
+const LOGGED_OUT = 'logged-out';
+
+/** What is said instead of the login page that came as an answer. */
+export function loggedOut(status: number): ConvectError {
+  return new ConvectError(
+    'Your session has ended.',
+    status,
+    LOGGED_OUT,
+    'Log in again in another tab of the browser; this page then continues, and nothing is lost.'
+  );
 }
 
 /** The server did not answer; asking again later may help. */

@@ -4,7 +4,7 @@ import type {
 } from '@jupyterlab/application';
 
 import { IConvectApi } from '../tokens';
-import { ConvectApi } from './client';
+import { createApi } from './client';
 
 const api: JupyterFrontEndPlugin<IConvectApi> = {
   id: 'jupyterlab-convect:api',
@@ -12,7 +12,7 @@ const api: JupyterFrontEndPlugin<IConvectApi> = {
   autoStart: true,
   provides: IConvectApi,
   activate: (app: JupyterFrontEnd) =>
-    new ConvectApi(app.serviceManager.serverSettings)
+    createApi(app.serviceManager.serverSettings)
 };
 
 export const apiPlugins = [api];

@@ -31,7 +31,7 @@ export class CatalogActions {
     const form = new CatalogForm(
       kind,
       this.trans,
-      value => api.add(value),
+      ({ auth, ...value }) => api.addCatalog(auth ? { auth, ...value } : value),
       null,
       this.model.schemaOf(kind)
     );
@@ -54,7 +54,11 @@ export class CatalogActions {
     const form = new CatalogForm(
       catalog.kind,
       this.trans,
-      value => this.model.api.configure(id, value),
+      value => {
+        const change: Partial<typeof value> = { ...value };
+        delete change.kind;
+        return this.model.api.updateCatalog(id, change);
+      },
       catalog,
       this.model.schemaOf(catalog.kind)
     );
@@ -65,7 +69,7 @@ export class CatalogActions {
   }
 
   async refresh(id: string): Promise<void> {
-    await this.follow(await this.model.api.refresh(id));
+    await this.follow(await this.model.api.refreshCatalog(id));
   }
 
   async remove(id: string): Promise<void> {
@@ -125,7 +129,7 @@ export class CatalogActions {
 
   /** The same for a definition that a pipeline brings along. */
   async approveDefinition(definition: IDefinition): Promise<void> {
-    await this.askAbout(await this.model.api.describe(definition));
+    await this.askAbout(await this.model.api.previewComponent({ definition }));
   }
 
   private async askAbout(component: IComponent): Promise<void> {

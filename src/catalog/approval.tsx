@@ -15,8 +15,8 @@ export function Approval(props: {
 }): JSX.Element {
   const { definition, trans } = props;
   return (
-    <div className="jp-ConvectCatalog-approval">
-      <p className="jp-ConvectCatalog-problem">
+    <div className="jp-Convect-approval">
+      <p className="jp-Convect-message" data-severity="error">
         {trans.__(
           'It is not contained: it runs as a plain process on this machine, with your rights and with access to your files. Read what it runs.'
         )}

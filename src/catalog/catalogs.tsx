@@ -1,16 +1,9 @@
-import {
-  Button,
-  closeIcon,
-  editIcon,
-  refreshIcon
-} from '@jupyterlab/ui-components';
-import type { LabIcon } from '@jupyterlab/ui-components';
+import { closeIcon, editIcon, refreshIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import '../../style/common.css';
 import '../../style/catalog.css';
 import type { Execute } from '../ui';
-import { Ago, useModel, useTrans } from '../ui';
+import { Action, Ago, useModel, useTrans } from '../ui';
 import { CatalogCommands } from './ids';
 import type { CatalogModel } from './model';
 import { nameOf } from './names';
@@ -27,10 +20,7 @@ export default function CatalogsView(props: {
   const hasOwn = model.catalogs.some(catalog => catalog.kind !== 'shipped');
   return (
     <>
-      <ul
-        className="jp-ConvectCatalog-catalogs"
-        aria-label={trans.__('Catalogs')}
-      >
+      <ul className="jp-Convect-catalogs" aria-label={trans.__('Catalogs')}>
         {model.catalogs.map(catalog => (
           <CatalogItem
             key={catalog.id}
@@ -41,7 +31,7 @@ export default function CatalogsView(props: {
         ))}
       </ul>
       {model.isReady && !hasOwn && (
-        <div className="jp-ConvectCatalog-hint">
+        <div className="jp-Convect-hint">
           <p>
             {trans.__(
               'Add components of your own: any Kubeflow component by its address, a file, or a folder.'
@@ -74,27 +64,27 @@ function CatalogItem(props: {
     <li
       className={
         catalog.counts.updates > 0
-          ? 'jp-ConvectCatalog-catalog jp-mod-updates'
-          : 'jp-ConvectCatalog-catalog'
+          ? 'jp-Convect-catalog jp-mod-updates'
+          : 'jp-Convect-catalog'
       }
       data-catalog={id}
     >
-      <div className="jp-ConvectCatalog-line">
-        <span className="jp-ConvectCatalog-name">{name}</span>
+      <div className="jp-Convect-rowLine">
+        <span className="jp-Convect-rowName">{name}</span>
         {catalog.counts.updates > 0 && (
           <button
-            className="jp-ConvectCatalog-tag jp-mod-update"
+            className="jp-Convect-tag jp-mod-update"
             onClick={act(CatalogCommands.showUpdates)}
           >
             {trans._n('%1 update', '%1 updates', catalog.counts.updates)}
           </button>
         )}
         {catalog.kind !== 'shipped' && (
-          <span className="jp-ConvectCatalog-actions">
+          <span className="jp-Convect-actions">
             <Action
               icon={refreshIcon}
               label={trans.__('Refresh %1', name)}
-              isDisabled={!!progress}
+              disabled={!!progress}
               onClick={act(CatalogCommands.refreshCatalog)}
             />
             <Action
@@ -113,7 +103,7 @@ function CatalogItem(props: {
       {progress ? (
         <Progress {...progress} name={name} />
       ) : (
-        <div className="jp-ConvectCatalog-detail">
+        <div className="jp-Convect-rowDetail">
           {trans._n('%1 component', '%1 components', catalog.counts.components)}
           {catalog.counts.errors > 0 && (
             <button className="jp-Convect-link jp-mod-error" onClick={onErrors}>
@@ -126,7 +116,7 @@ function CatalogItem(props: {
         </div>
       )}
       {catalog.error && (
-        <div className="jp-ConvectCatalog-problem" role="alert">
+        <div className="jp-Convect-message" data-severity="error" role="alert">
           {catalog.error.message} {catalog.error.hint}
         </div>
       )}
@@ -142,7 +132,7 @@ function Progress(props: {
   const { done, total, name } = props;
   const trans = useTrans();
   return (
-    <div className="jp-ConvectCatalog-progress">
+    <div className="jp-Convect-progress">
       <progress
         value={done || undefined}
         max={Math.max(1, total)}
@@ -150,26 +140,5 @@ function Progress(props: {
       />
       {done > 0 && <span>{trans.__('%1 of %2', done, total)}</span>}
     </div>
-  );
-}
-
-function Action(props: {
-  icon: LabIcon;
-  label: string;
-  isDisabled?: boolean;
-  onClick: () => void;
-}): JSX.Element {
-  const { icon: Icon, label, isDisabled, onClick } = props;
-  return (
-    <Button
-      minimal
-      small
-      title={label}
-      aria-label={label}
-      disabled={isDisabled}
-      onClick={onClick}
-    >
-      <Icon.react tag="span" stylesheet="toolbarButton" />
-    </Button>
   );
 }

@@ -6,7 +6,7 @@ import type { IContainer } from './types';
 /** The command of a container, one argument a line, the places that are filled in marked. */
 export function Command({ container }: { container: IContainer }): JSX.Element {
   return (
-    <pre className="jp-ConvectCatalog-command" tabIndex={0}>
+    <pre className="jp-Convect-command" tabIndex={0}>
       {commandOf(container).map((pieces, index) => (
         <code key={index}>
           {pieces.map((piece, at) =>

@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { addIcon } from '@jupyterlab/ui-components';
 
 import { sentenceOf } from '../api';
+import { takes } from '../commands';
 import type { CatalogActions } from './actions';
 import { CatalogCommands } from './ids';
 
@@ -27,17 +28,7 @@ export function addCatalogCommands(
       label: ({ kind }) =>
         kind ? newCatalogLabel(String(kind), trans) : command.label,
       icon: ({ kind }) => (kind ? addIcon : undefined),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: Object.fromEntries(
-            Object.entries(command.args).map(([name, description]) => [
-              name,
-              { type: 'string', description }
-            ])
-          )
-        }
-      },
+      describedBy: takes(command.args),
       execute: async args => {
         try {
           const actions = await load();

@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import '../../style/catalog.css';
 import { sentenceOf } from '../api';
-import { useModel, useTrans } from '../ui';
+import { Empty, SearchInput, useModel, useTrans } from '../ui';
 import { componentIcon } from './icons';
 import type { IListActions } from './list';
 import { ComponentList } from './list';
@@ -21,17 +21,13 @@ export default function ComponentsView(props: {
   const focusList = () => document.getElementById(LIST)?.focus();
   return (
     <>
-      <div className="jp-ConvectCatalog-search" role="search">
-        <input
-          className="jp-mod-styled"
-          type="search"
+      <div className="jp-Convect-filters" role="search">
+        <SearchInput
           placeholder={trans.__('Search components')}
-          aria-label={trans.__(
-            'Search components by name, description and inputs'
-          )}
+          label={trans.__('Search components by name, description and inputs')}
           aria-controls={LIST}
           value={model.text}
-          onChange={event => model.search(event.target.value)}
+          onChange={text => model.search(text)}
           onKeyDown={event => {
             if (event.key === 'ArrowDown') {
               event.preventDefault();
@@ -50,16 +46,16 @@ export default function ComponentsView(props: {
         />
       </div>
       {!!model.error && (
-        <div className="jp-ConvectCatalog-problem" role="alert">
+        <div className="jp-Convect-message" data-severity="error" role="alert">
           {sentenceOf(model.error)}
         </div>
       )}
       {!model.isReady && !model.error && (
-        <div className="jp-ConvectCatalog-hint">{trans.__('Loading…')}</div>
+        <div className="jp-Convect-hint">{trans.__('Loading…')}</div>
       )}
       {isEmpty && <Welcome />}
       {model.isReady && !isEmpty && model.rows.length === 0 && (
-        <div className="jp-ConvectCatalog-hint">
+        <div className="jp-Convect-hint">
           {trans.__(
             'No component matches “%1”. Search for something else, or add a catalog that has it below.',
             model.text.trim()
@@ -69,7 +65,7 @@ export default function ComponentsView(props: {
       {model.rows.length > 0 && (
         <ComponentList id={LIST} model={model} actions={props.actions} />
       )}
-      <div className="jp-ConvectCatalog-total" role="status">
+      <div className="jp-Convect-total" role="status">
         {model.isReady &&
           trans._n('%1 component', '%1 components', model.found)}
       </div>
@@ -80,14 +76,10 @@ export default function ComponentsView(props: {
 function Welcome(): JSX.Element {
   const trans = useTrans();
   return (
-    <div className="jp-ConvectCatalog-empty">
-      <componentIcon.react tag="div" width="48px" height="48px" />
-      <h3>{trans.__('No components yet')}</h3>
-      <p>
-        {trans.__(
-          'Add a catalog below: the address of a Kubeflow component, a list of addresses, a file or a folder. Then drag components onto a pipeline.'
-        )}
-      </p>
-    </div>
+    <Empty icon={componentIcon} title={trans.__('No components yet')}>
+      {trans.__(
+        'Add a catalog below: the address of a Kubeflow component, a list of addresses, a file or a folder. Then drag components onto a pipeline.'
+      )}
+    </Empty>
   );
 }

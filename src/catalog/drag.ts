@@ -71,7 +71,7 @@ export function dragComponent(
 
 function imageOf(name: string): HTMLElement {
   const image = document.createElement('div');
-  image.className = 'jp-ConvectCatalog-dragImage';
+  image.className = 'jp-Convect-dragImage';
   image.textContent = name;
   return image;
 }

@@ -146,14 +146,14 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
         {form.kind === 'url' || isForeign(form.kind) ? (
           <RefreshField form={form} />
         ) : (
-          <p className="jp-ConvectCatalog-note">
+          <p className="jp-Convect-aside">
             {trans.__('Changes of the files are followed by themselves.')}
           </p>
         )}
         {form.kind === 'url' && <Replacements form={form} />}
       </fieldset>
       {form.failure && (
-        <div className="jp-ConvectCatalog-problem" role="alert">
+        <div className="jp-Convect-message" data-severity="error" role="alert">
           {form.failure}
         </div>
       )}
@@ -253,7 +253,7 @@ function Replacements({ form }: { form: CatalogForm }): JSX.Element {
   const [isOpen, setOpen] = React.useState(form.values.replacements !== '');
   return (
     <details
-      className="jp-ConvectCatalog-more"
+      className="jp-Convect-more"
       open={isOpen || isWrong}
       onToggle={event => setOpen(event.currentTarget.open)}
     >

@@ -3,10 +3,10 @@ import {
   caretRightIcon,
   errorIcon
 } from '@jupyterlab/ui-components';
-import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
-import { useModel, useTrans } from '../ui';
+import type { IListRow } from '../ui';
+import { List, useModel, useTrans } from '../ui';
 import { dragComponent, dropOf } from './drag';
 import { componentIcon } from './icons';
 import type { CatalogModel } from './model';
@@ -22,7 +22,7 @@ export interface IListActions {
   add: (entry: IEntry) => void;
 }
 
-/** The components by category, of which only those in sight are drawn. */
+/** The components by category. */
 export function ComponentList(props: {
   id: string;
   model: CatalogModel;
@@ -32,126 +32,68 @@ export function ComponentList(props: {
   const model = useModel(props.model);
   const trans = useTrans();
   const { rows, cursor } = model;
-  const scroller = React.useRef<HTMLDivElement>(null);
-  const virtualizer = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: index => (rows[index].kind === 'category' ? HEADING : ROW),
-    getItemKey: index => rows[index].key,
-    overscan: 10
-  });
 
-  const { reveals } = model;
-  React.useEffect(() => {
-    if (reveals > 0) {
-      virtualizer.scrollToIndex(model.cursor, { align: 'center' });
-    }
-  }, [model, reveals, virtualizer]);
-
-  const move = (to: number) => {
-    model.moveTo(Math.max(0, to));
-    virtualizer.scrollToIndex(model.cursor);
-  };
-
-  const onKeyDown = (event: React.KeyboardEvent) => {
+  const onKey = ({ key }: React.KeyboardEvent): boolean => {
     const row = rows[cursor];
-    const page = Math.max(
-      1,
-      Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 1
-    );
-    const moves: { [key: string]: number } = {
-      ArrowDown: cursor + 1,
-      ArrowUp: cursor - 1,
-      PageDown: cursor + page,
-      PageUp: cursor - page,
-      Home: 0,
-      End: rows.length - 1
-    };
-    if (event.key in moves) {
-      move(moves[event.key]);
-    } else if (row?.kind === 'category' && toggles(event.key, row.isOpen)) {
+    if (row?.kind === 'category' && toggles(key, row.isOpen)) {
       model.toggle(row.name);
-    } else if (row?.kind === 'component' && event.key === 'ArrowLeft') {
-      move(headingOf(rows, cursor));
-    } else if (row?.kind === 'component' && event.key === 'Enter') {
+    } else if (row?.kind === 'component' && key === 'ArrowLeft') {
+      model.moveTo(headingOf(rows, cursor));
+    } else if (row?.kind === 'component' && key === 'Enter') {
       actions.add(row.entry);
     } else {
-      return;
+      return false;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
+  };
+
+  const rowOf = (index: number): IListRow => {
+    const row = rows[index];
+    const isSelected = index === cursor;
+    if (row.kind === 'category') {
+      return {
+        className: 'jp-mod-category',
+        isSelected,
+        isExpanded: row.isOpen,
+        events: {
+          onClick: () => {
+            model.moveTo(index);
+            model.toggle(row.name);
+          }
+        },
+        children: <Heading {...row} />
+      };
+    }
+    const { entry } = row;
+    return {
+      className: entry.digest ? 'jp-mod-component' : 'jp-mod-broken',
+      isSelected,
+      level: 2,
+      data: { 'data-digest': entry.digest, 'data-catalog': entry.catalog },
+      events: {
+        onClick: () => model.moveTo(index),
+        onContextMenu: () => model.moveTo(index),
+        onDoubleClick: () => actions.add(entry),
+        onPointerDown: event =>
+          dragComponent(event, entry, () => dropOf(model, entry))
+      },
+      children: <Component entry={entry} />
+    };
   };
 
   return (
-    <div
-      ref={scroller}
+    <List
       id={id}
-      className="jp-ConvectCatalog-list"
-      role="tree"
-      aria-label={trans.__('Components')}
-      aria-activedescendant={cursor < 0 ? undefined : `${id}-${cursor}`}
-      tabIndex={0}
-      onKeyDown={onKeyDown}
-      onFocus={() => {
-        if (cursor < 0) {
-          model.moveTo(0);
-        }
-      }}
-    >
-      <div
-        className="jp-ConvectCatalog-rows"
-        role="presentation"
-        style={{ height: virtualizer.getTotalSize() }}
-      >
-        {virtualizer.getVirtualItems().map(item => {
-          const row = rows[item.index];
-          const isHeading = row.kind === 'category';
-          return (
-            <div
-              key={item.key}
-              id={`${id}-${item.index}`}
-              className={classOf(row, item.index === cursor)}
-              style={{
-                height: item.size,
-                transform: `translateY(${item.start}px)`
-              }}
-              role="treeitem"
-              aria-level={isHeading ? 1 : 2}
-              aria-expanded={isHeading ? row.isOpen : undefined}
-              aria-selected={item.index === cursor}
-              aria-posinset={isHeading ? undefined : row.position}
-              aria-setsize={isHeading ? undefined : row.count}
-              data-digest={isHeading ? undefined : row.entry.digest}
-              data-catalog={isHeading ? undefined : row.entry.catalog}
-              onClick={() => {
-                model.moveTo(item.index);
-                if (isHeading) {
-                  model.toggle(row.name);
-                }
-              }}
-              onContextMenu={() => model.moveTo(item.index)}
-              onDoubleClick={() => {
-                if (!isHeading) {
-                  actions.add(row.entry);
-                }
-              }}
-              onPointerDown={event => {
-                if (!isHeading) {
-                  const { entry } = row;
-                  dragComponent(event, entry, () => dropOf(model, entry));
-                }
-              }}
-            >
-              {isHeading ? (
-                <Heading {...row} />
-              ) : (
-                <Component entry={row.entry} />
-              )}
-            </div>
-          );
-        })}
-      </div>
-    </div>
+      label={trans.__('Components')}
+      count={rows.length}
+      sizeOf={index => (rows[index].kind === 'category' ? HEADING : ROW)}
+      keyOf={index => rows[index].key}
+      row={rowOf}
+      cursor={cursor}
+      onMove={to => model.moveTo(to)}
+      onKey={onKey}
+      reveals={model.reveals}
+    />
   );
 }
 
@@ -165,11 +107,9 @@ function Heading(props: {
   const Caret = isOpen ? caretDownIcon : caretRightIcon;
   return (
     <>
-      <Caret.react tag="span" className="jp-ConvectCatalog-caret" />
-      <span className="jp-ConvectCatalog-name">
-        {name || trans.__('Other')}
-      </span>
-      <span className="jp-ConvectCatalog-count">{count}</span>
+      <Caret.react tag="span" className="jp-Convect-rowCaret" />
+      <span className="jp-Convect-rowName">{name || trans.__('Other')}</span>
+      <span className="jp-Convect-count">{count}</span>
     </>
   );
 }
@@ -184,27 +124,27 @@ const Component = React.memo(function Component(props: {
   const detail = isBroken ? entry.error?.message : entry.description;
   return (
     <>
-      <Icon.react tag="span" className="jp-ConvectCatalog-icon" />
-      <span className="jp-ConvectCatalog-lines">
-        <span className="jp-ConvectCatalog-line">
-          <span className="jp-ConvectCatalog-name">{entry.name}</span>
+      <Icon.react tag="span" className="jp-Convect-rowCaret" />
+      <span className="jp-Convect-rowBody">
+        <span className="jp-Convect-rowLine">
+          <span className="jp-Convect-rowName">{entry.name}</span>
           {isBroken && (
-            <span className="jp-ConvectCatalog-tag jp-mod-error">
+            <span className="jp-Convect-tag jp-mod-error">
               {trans.__('Error')}
             </span>
           )}
           {!isBroken && entry.error && (
-            <span className="jp-ConvectCatalog-tag jp-mod-warn">
+            <span className="jp-Convect-tag jp-mod-warn">
               {trans.__('Not read')}
             </span>
           )}
           {entry.update && (
-            <span className="jp-ConvectCatalog-tag jp-mod-update">
+            <span className="jp-Convect-tag jp-mod-update">
               {trans.__('Update')}
             </span>
           )}
         </span>
-        <span className="jp-ConvectCatalog-detail">{firstLine(detail)}</span>
+        <span className="jp-Convect-rowDetail">{firstLine(detail)}</span>
       </span>
     </>
   );
@@ -215,11 +155,7 @@ function firstLine(text = ''): string {
 }
 
 function toggles(key: string, isOpen: boolean): boolean {
-  return key === 'Enter' || key === ' ' || key === sideways(isOpen);
-}
-
-function sideways(isOpen: boolean): string {
-  return isOpen ? 'ArrowLeft' : 'ArrowRight';
+  return ['Enter', ' ', isOpen ? 'ArrowLeft' : 'ArrowRight'].includes(key);
 }
 
 /** The row of the category that a component is in. */
@@ -229,15 +165,4 @@ function headingOf(rows: readonly Row[], index: number): number {
     at -= 1;
   }
   return at;
-}
-
-function classOf(row: Row, isAtCursor: boolean): string {
-  const names = ['jp-ConvectCatalog-row', `jp-mod-${row.kind}`];
-  if (isAtCursor) {
-    names.push('jp-mod-cursor');
-  }
-  if (row.kind === 'component' && !row.entry.digest) {
-    names.push('jp-mod-broken');
-  }
-  return names.join(' ');
 }

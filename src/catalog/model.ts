@@ -1,9 +1,9 @@
 import { Poll } from '@lumino/polling';
 import type { JSONSchema7 } from 'json-schema';
 
+import type { IConvectApi } from '../api';
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
-import type { CatalogApi } from './api';
 import { KINDS } from './ids';
 import type { ISearchable, Row } from './search';
 import { find, keyOf, prepare, rowsOf, wordsOf } from './search';
@@ -28,7 +28,7 @@ export interface IPreview {
  * while somebody looks; the list itself only when a catalog has changed.
  */
 export class CatalogModel extends Observable {
-  constructor(readonly api: CatalogApi) {
+  constructor(readonly api: IConvectApi) {
     super();
     this._load = new Coalesced(() => this.load(), 100);
     this._look = new Coalesced(() => this.lookUp(), 80);
@@ -177,7 +177,7 @@ export class CatalogModel extends Observable {
   }
 
   async remove(id: string): Promise<void> {
-    await this.api.remove(id);
+    await this.api.deleteCatalog(id);
     await this.load();
   }
 
@@ -203,15 +203,15 @@ export class CatalogModel extends Observable {
     return this.catalog(id) ?? null;
   }
 
-  async take(id: string, digests: readonly string[]): Promise<void> {
-    await this.api.take(id, digests);
+  async take(id: string, digests: string[]): Promise<void> {
+    await this.api.takeUpdates(id, { digests });
     await this.load();
   }
 
   /** Let a component run without a container, or no longer. */
   async approve(component: IComponent, approved: boolean): Promise<void> {
-    const { digest } = component;
-    const changed = await this.api.approve(component.definition, approved);
+    const { digest, definition } = component;
+    const changed = await this.api.approveComponent({ definition, approved });
     this._components.set(digest, Promise.resolve(changed));
     this._look.request();
   }
@@ -225,6 +225,29 @@ export class CatalogModel extends Observable {
     }
   }
 
+  private async loadEntries(): Promise<IEntry[]> {
+    const entries: IEntry[] = [];
+    for (;;) {
+      const { components, total } = await this.api.listComponents({
+        offset: entries.length
+      });
+      entries.push(...components);
+      if (components.length === 0 || entries.length >= total) {
+        return entries;
+      }
+    }
+  }
+
+  /** What no catalog has any more is not kept. */
+  private forgetGone(): void {
+    const digests = new Set(this._entries.map(({ digest }) => digest));
+    for (const digest of this._components.keys()) {
+      if (!digests.has(digest)) {
+        this._components.delete(digest);
+      }
+    }
+  }
+
   private async load(): Promise<void> {
     try {
       const { catalogs, kinds, schemas } = await this.api.catalogs();
@@ -233,8 +256,9 @@ export class CatalogModel extends Observable {
       this._schemas = schemas;
       const stamp = stampOf(this._catalogs);
       if (stamp !== this._stamp) {
-        this._entries = await this.api.entries();
+        this._entries = await this.loadEntries();
         this._items = prepare(this._entries);
+        this.forgetGone();
         this._stamp = stamp;
         this.arrange();
         this.lookAgain();

@@ -37,7 +37,7 @@ export interface ICatalogPanelOptions {
 export class CatalogPanel extends SidePanel {
   constructor(private readonly options: ICatalogPanelOptions) {
     super({ translator: options.translator });
-    this.addClass('jp-ConvectCatalog');
+    this.addClass('jp-Convect-catalogPanel');
     const { model, trans } = options;
     const execute: Execute = (command, args) =>
       void options.commands.execute(
@@ -89,13 +89,13 @@ export class CatalogPanel extends SidePanel {
   private addSection(title: string, content: JSX.Element): PanelWithToolbar {
     const section = new PanelWithToolbar();
     section.title.label = title;
-    section.addClass('jp-ConvectCatalog-section');
+    section.addClass('jp-Convect-panelSection');
     const view = ReactWidget.create(
       <TranslationProvider value={this.options.trans}>
         <React.Suspense fallback={null}>{content}</React.Suspense>
       </TranslationProvider>
     );
-    view.addClass('jp-ConvectCatalog-view');
+    view.addClass('jp-Convect-panelView');
     section.addWidget(view);
     this.addWidget(section);
     return section;

@@ -7,9 +7,8 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { CATEGORY } from '../commands';
+import { CATEGORY, takes } from '../commands';
 import { IConvectApi } from '../tokens';
-import { CatalogApi } from './api';
 import type { CatalogActions } from './actions';
 import { addCatalogCommands } from './commands';
 import { CatalogCommands, KINDS } from './ids';
@@ -33,7 +32,7 @@ const catalog: JupyterFrontEndPlugin<void> = {
   ) => {
     const language = translator ?? nullTranslator;
     const trans = language.load('jupyterlab_convect');
-    const model = new CatalogModel(new CatalogApi(api));
+    const model = new CatalogModel(api);
     let actions: CatalogActions | null = null;
     addCatalogCommands(app, trans, async () => {
       const { CatalogActions } = await import('./actions');
@@ -56,7 +55,7 @@ const catalog: JupyterFrontEndPlugin<void> = {
       label: trans.__('Show Components'),
       caption: trans.__('Show ready-made components and their catalogs'),
       icon: componentIcon,
-      describedBy: { args: { type: 'object', properties: {} } },
+      describedBy: takes(),
       execute: () => app.shell.activateById(panel.id)
     });
     palette?.addItem({ command: CatalogCommands.show, category: CATEGORY });

@@ -26,7 +26,7 @@ export default function PreviewView(props: {
   const { preview } = model;
   if (!preview) {
     return (
-      <div className="jp-ConvectCatalog-hint">
+      <div className="jp-Convect-hint">
         {trans.__(
           'Choose a component to see what it takes, gives and runs. Drag it onto a pipeline, or press Enter to add it.'
         )}
@@ -36,7 +36,7 @@ export default function PreviewView(props: {
   const { entry, component, error } = preview;
   return (
     <article
-      className="jp-ConvectCatalog-preview"
+      className="jp-Convect-preview"
       aria-label={entry.name}
       aria-busy={!!entry.digest && !component && !error}
     >
@@ -45,7 +45,7 @@ export default function PreviewView(props: {
         <Trouble error={entry.error} isPinned={entry.digest !== ''} />
       )}
       {entry.digest && (
-        <div className="jp-ConvectCatalog-buttons">
+        <div className="jp-Convect-buttons">
           <button
             className="jp-mod-styled jp-mod-accept"
             onClick={() => actions.add(entry)}
@@ -64,14 +64,14 @@ export default function PreviewView(props: {
         </div>
       )}
       {entry.gone && (
-        <p className="jp-ConvectCatalog-note">
+        <p className="jp-Convect-aside">
           {trans.__(
             'It is no longer where it came from. What is stored here goes on working.'
           )}
         </p>
       )}
       {!!error && (
-        <div className="jp-ConvectCatalog-problem" role="alert">
+        <div className="jp-Convect-message" data-severity="error" role="alert">
           {sentenceOf(error)}
         </div>
       )}
@@ -101,7 +101,7 @@ function Trouble(props: {
   const { error, isPinned } = props;
   const trans = useTrans();
   return (
-    <div className="jp-ConvectCatalog-problem" role="alert">
+    <div className="jp-Convect-message" data-severity="error" role="alert">
       <p>
         {isPinned
           ? trans.__(
@@ -142,12 +142,14 @@ function Details(props: {
   return (
     <>
       {component.description && (
-        <p className="jp-ConvectCatalog-description">
-          {component.description.trim()}
-        </p>
+        <p className="jp-Convect-description">{component.description.trim()}</p>
       )}
       {component.unsupported.map(sentence => (
-        <p key={sentence} className="jp-ConvectCatalog-problem jp-mod-warn">
+        <p
+          key={sentence}
+          className="jp-Convect-message"
+          data-severity="warning"
+        >
           {sentence}
         </p>
       ))}
@@ -164,7 +166,7 @@ function Details(props: {
       {container && (
         <section>
           <h3>{trans.__('Image')}</h3>
-          <p className="jp-ConvectCatalog-code">{container.image}</p>
+          <p className="jp-Convect-code">{container.image}</p>
           <h3>{trans.__('Command')}</h3>
           <Command container={container} />
         </section>
@@ -172,7 +174,7 @@ function Details(props: {
       {component.tasks.length > 0 && (
         <section>
           <h3>{trans.__('Steps')}</h3>
-          <ol className="jp-ConvectCatalog-tasks">
+          <ol className="jp-Convect-tasks">
             {component.tasks.map(task => (
               <li key={task.name}>
                 {task.component === task.name
@@ -184,13 +186,13 @@ function Details(props: {
         </section>
       )}
       <section>
-        <dl className="jp-ConvectCatalog-facts">
+        <dl className="jp-Convect-definitions">
           <dt>{trans.__('Catalog')}</dt>
           <dd>{catalog}</dd>
           <dt>{trans._p('component', 'Source')}</dt>
           <dd>{entry.source}</dd>
           <dt>{trans.__('Digest')}</dt>
-          <dd className="jp-ConvectCatalog-code" title={entry.digest}>
+          <dd className="jp-Convect-code" title={entry.digest}>
             {digest}
           </dd>
         </dl>
@@ -209,31 +211,29 @@ function Ends(props: {
   return (
     <section>
       <h3>{title}</h3>
-      {ends.length === 0 && <p className="jp-ConvectCatalog-note">{none}</p>}
-      <ul className="jp-ConvectCatalog-ends">
+      {ends.length === 0 && <p className="jp-Convect-aside">{none}</p>}
+      <ul className="jp-Convect-ends">
         {ends.map(end => (
           <li key={end.name}>
-            <span className="jp-ConvectCatalog-line">
+            <span className="jp-Convect-rowLine">
               <b>{end.name}</b>
-              <span className="jp-ConvectCatalog-type">{end.type}</span>
+              <span className="jp-Convect-type">{end.type}</span>
               {end.required && (
-                <span className="jp-ConvectCatalog-tag jp-mod-required">
+                <span className="jp-Convect-tag jp-mod-required">
                   {trans.__('required')}
                 </span>
               )}
               {end.passed === 'file' && (
-                <span className="jp-ConvectCatalog-tag">
-                  {trans.__('file')}
-                </span>
+                <span className="jp-Convect-tag">{trans.__('file')}</span>
               )}
             </span>
             {(end.default ?? null) !== null && (
-              <span className="jp-ConvectCatalog-default">
+              <span className="jp-Convect-default">
                 {trans.__('Default:')} <code>{formatValue(end.default)}</code>
               </span>
             )}
             {end.description && (
-              <span className="jp-ConvectCatalog-note">{end.description}</span>
+              <span className="jp-Convect-aside">{end.description}</span>
             )}
           </li>
         ))}
@@ -254,7 +254,7 @@ function Approval(props: {
   return (
     <section>
       <h3>{trans.__('Without a container')}</h3>
-      <p className="jp-ConvectCatalog-note">
+      <p className="jp-Convect-aside">
         {contained
           ? trans.__('This machine runs it in a container.')
           : approved
@@ -266,7 +266,7 @@ function Approval(props: {
               )}
       </p>
       {packages.length > 0 && (
-        <p className="jp-ConvectCatalog-note">
+        <p className="jp-Convect-aside">
           {trans.__('It then needs the packages %1.', packages.join(', '))}
         </p>
       )}

@@ -3,9 +3,9 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import type { IConvectApi } from '../api';
 import { sentenceOf } from '../api';
 import { FormDialog, TranslationProvider, useTrans } from '../ui';
-import type { CatalogApi } from './api';
 import { linesOf } from './difference';
 import { keyOf } from './search';
 import type { IEntry } from './types';
@@ -13,7 +13,7 @@ import type { IEntry } from './types';
 /** Shows what would change, and gives the digests of the updates that are wanted. */
 export async function chooseUpdates(
   entries: readonly IEntry[],
-  api: CatalogApi,
+  api: IConvectApi,
   trans: TranslationBundle
 ): Promise<string[] | null> {
   const body = new UpdatesBody(entries, api, trans);
@@ -31,11 +31,11 @@ export async function chooseUpdates(
 class UpdatesBody extends ReactWidget {
   constructor(
     private readonly entries: readonly IEntry[],
-    private readonly api: CatalogApi,
+    private readonly api: IConvectApi,
     private readonly trans: TranslationBundle
   ) {
     super();
-    this.addClass('jp-ConvectCatalog-updates');
+    this.addClass('jp-Convect-updates');
     this._chosen = new Set(entries.map(entry => entry.update!));
   }
 
@@ -78,7 +78,7 @@ class UpdatesBody extends ReactWidget {
 
 function Update(props: {
   entry: IEntry;
-  api: CatalogApi;
+  api: IConvectApi;
   isOpen: boolean;
   onChange: (isChosen: boolean) => void;
 }): JSX.Element {
@@ -86,7 +86,7 @@ function Update(props: {
   const trans = useTrans();
   const [isOpen, setIsOpen] = React.useState(props.isOpen);
   return (
-    <div className="jp-ConvectCatalog-update">
+    <div className="jp-Convect-update">
       <input
         type="checkbox"
         defaultChecked
@@ -104,27 +104,30 @@ function Update(props: {
   );
 }
 
-function Difference(props: { entry: IEntry; api: CatalogApi }): JSX.Element {
+function Difference(props: { entry: IEntry; api: IConvectApi }): JSX.Element {
   const { entry, api } = props;
   const trans = useTrans();
   const [diff, setDiff] = React.useState<string | null>(null);
   const [error, setError] = React.useState<unknown>(null);
   React.useEffect(() => {
-    api.difference(entry.digest, entry.update!).then(setDiff, setError);
+    const { digest, update } = entry;
+    api
+      .difference({ digest, other: update! })
+      .then(({ difference }) => setDiff(difference), setError);
   }, [api, entry]);
   if (error) {
     return (
-      <div className="jp-ConvectCatalog-problem" role="alert">
+      <div className="jp-Convect-message" data-severity="error" role="alert">
         {sentenceOf(error)}
       </div>
     );
   }
   if (diff === null) {
-    return <div className="jp-ConvectCatalog-hint">{trans.__('Loading…')}</div>;
+    return <div className="jp-Convect-hint">{trans.__('Loading…')}</div>;
   }
   const label = { added: trans.__('Added'), removed: trans.__('Removed') };
   return (
-    <pre className="jp-ConvectCatalog-diff" tabIndex={0}>
+    <pre className="jp-Convect-unified" tabIndex={0}>
       {linesOf(diff).map(({ kind, text }, index) =>
         kind === 'added' ? (
           <ins key={index} aria-label={label.added}>

@@ -98,9 +98,7 @@ export default function Chart(props: IChartProps): JSX.Element {
     }
   }, [highlighted, option]);
 
-  return (
-    <div ref={place} className="jp-ConvectRuns-chart" style={{ height }} />
-  );
+  return <div ref={place} className="jp-Convect-chart" style={{ height }} />;
 }
 
 interface IParallelSeries {

@@ -38,15 +38,20 @@ export function useColours(): IColours {
   const [colours, setColours] = React.useState(readColours);
   React.useEffect(() => {
     const update = () => setColours(readColours());
+    let timer = 0;
     const observer = new MutationObserver(() => {
       // The sheet of the theme arrives a little after its name.
-      window.setTimeout(update, 100);
+      window.clearTimeout(timer);
+      timer = window.setTimeout(update, 100);
     });
     observer.observe(document.body, {
       attributes: true,
       attributeFilter: ['data-jp-theme-name', 'data-jp-theme-light']
     });
-    return () => observer.disconnect();
+    return () => {
+      observer.disconnect();
+      window.clearTimeout(timer);
+    };
   }, []);
   return colours;
 }

@@ -2,6 +2,7 @@ import { Notification } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import { FileDialog } from '@jupyterlab/filebrowser';
 
+import { WIDTH } from './boxes';
 import * as edits from './edits';
 import type { IBox, IPoint } from './graph';
 import {
@@ -15,7 +16,6 @@ import {
 import { isRunnable, kindOf } from './ids';
 import type { Json, Node } from './schema';
 import type { IAddition, Session } from './session';
-import { WIDTH } from './views';
 
 /** The node for a file, with the id that suits it. */
 export function nodeForFile(path: string): { id: string; node: Node } {
@@ -33,6 +33,21 @@ export function targets(session: Session): string[] {
   return focused !== null && !selection.has(focused)
     ? [focused]
     : [...selection];
+}
+
+/** Those of them that are nodes, not notes. */
+export function nodeTargets(session: Session): string[] {
+  return targets(session).filter(id => id in session.document.nodes);
+}
+
+/** Leave nodes out of runs, or put them back. */
+export function toggleDisabled(session: Session): void {
+  const { doc, trans } = session;
+  session.announce(
+    edits.toggleDisabled(doc, nodeTargets(session))
+      ? trans.__('Disabled.')
+      : trans.__('Enabled.')
+  );
 }
 
 function focusedId(session: Session, kind: 'node' | 'edge'): string | null {
@@ -88,7 +103,7 @@ export function addPaths(
     const names = refused.map(path => PathExt.basename(path)).join(', ');
     Notification.info(
       session.trans.__(
-        'Only notebooks and scripts can be nodes, so %1 was left out.',
+        'Only notebooks, scripts and pipelines can be nodes, so %1 was left out.',
         names
       ),
       { autoClose: 6000 }
@@ -185,7 +200,7 @@ export async function addFiles(
   const { trans } = session;
   const result = await FileDialog.getOpenFiles({
     manager: session.docManager,
-    title: trans.__('Add notebooks or scripts'),
+    title: trans.__('Add notebooks, scripts or pipelines'),
     defaultPath: session.folder,
     filter: item =>
       item.type === 'directory' || isRunnable(item.path) ? {} : null

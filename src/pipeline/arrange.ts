@@ -53,6 +53,38 @@ export function align(
   return new Map(all.map(([id, box]) => [id, place(box)]));
 }
 
+/** Room for what is not known of a box yet, such as its ports. */
+const ROOM = { x: 40, y: 60 };
+
+/** Where boxes go that come from a tool with smaller ones: further apart, in the same places. */
+export function spreadOut(
+  boxes: ReadonlyMap<string, IBox>
+): Map<string, IPoint> {
+  const all = [...boxes];
+  const overlap = (factor: number) =>
+    all.some(([, one], index) =>
+      all
+        .slice(index + 1)
+        .some(
+          ([, two]) =>
+            Math.abs(one.x - two.x) * factor <
+              (one.x < two.x ? one : two).width + ROOM.x &&
+            Math.abs(one.y - two.y) * factor <
+              (one.y < two.y ? one : two).height + ROOM.y
+        )
+    );
+  // What lies in one place stays there, however far.
+  const factor = [1, 1.25, 1.5, 2, 2.5, 3].find(each => !overlap(each)) ?? 2;
+  return new Map(
+    factor === 1
+      ? []
+      : all.map(([id, { x, y }]) => [
+          id,
+          { x: Math.round(x * factor), y: Math.round(y * factor) }
+        ])
+  );
+}
+
 function distribute(
   all: [string, IBox][],
   how: 'across' | 'down',

@@ -87,8 +87,28 @@ export function leaveGroup(session: Session): void {
   const parents = parentsOf(session.document);
   const ids = targets(session).filter(id => parents.has(id));
   if (ids.length) {
-    edits.setGroup(session.doc, ids, null);
+    putInto(session, ids, null);
   }
+}
+
+/** Put nodes into a group, or with null out of the one that they are in, and say so. */
+export function putInto(
+  session: Session,
+  ids: readonly string[],
+  target: string | null,
+  gesture?: string
+): void {
+  const { document, trans } = session;
+  edits.setGroup(session.doc, ids, target, gesture);
+  const names = ids
+    .filter(id => id in document.nodes)
+    .map(id => nameOf(document, id))
+    .join(', ');
+  session.announce(
+    target === null
+      ? trans.__('%1 is in no group now.', names)
+      : trans.__('%1 is in the group %2 now.', names, nameOf(document, target))
+  );
 }
 
 /** A group, or a component (or a task in one) that consists of others. */

@@ -8,7 +8,7 @@ import type { IMalformed } from './serialize';
 import type { Session } from './session';
 
 /** The page in place of a canvas: what is wrong, where, and the way to mend it. */
-export function BrokenPage(props: {
+export default function BrokenPage(props: {
   session: Session;
   malformed: IMalformed;
 }): JSX.Element {
@@ -30,7 +30,7 @@ function Broken(props: {
     <div className="jp-Pipeline-page" role="alert">
       <errorIcon.react tag="div" className="jp-Pipeline-pageIcon" />
       <h2>{trans.__('This file cannot be shown as a pipeline')}</h2>
-      <p className="jp-Pipeline-pageReason">
+      <p className="jp-Convect-message" data-severity="error">
         {sentence ?? reasonOf(session, malformed)}
       </p>
       <p>

@@ -40,15 +40,15 @@ export class CanvasHost extends ReactWidget {
 
   protected override onAfterAttach(msg: Message): void {
     super.onAfterAttach(msg);
-    for (const type of [...DRAG_EVENTS, ...CLIPBOARD_EVENTS]) {
-      this.node.addEventListener(type, this);
-    }
+    // What is dropped beside the canvas is meant for it, too.
+    this._dropArea = this.parent?.node ?? this.node;
+    DRAG_EVENTS.forEach(type => this._dropArea.addEventListener(type, this));
+    CLIPBOARD_EVENTS.forEach(type => this.node.addEventListener(type, this));
   }
 
   protected override onBeforeDetach(msg: Message): void {
-    for (const type of [...DRAG_EVENTS, ...CLIPBOARD_EVENTS]) {
-      this.node.removeEventListener(type, this);
-    }
+    DRAG_EVENTS.forEach(type => this._dropArea.removeEventListener(type, this));
+    CLIPBOARD_EVENTS.forEach(type => this.node.removeEventListener(type, this));
     super.onBeforeDetach(msg);
   }
 
@@ -75,10 +75,10 @@ export class CanvasHost extends ReactWidget {
 
   private drop(event: Drag.Event): void {
     const { session } = this;
-    const at = session.canvas?.toDocument({
-      x: event.clientX,
-      y: event.clientY
-    });
+    const isOnCanvas = this.node.contains(event.target as HTMLElement);
+    const at = isOnCanvas
+      ? session.canvas?.toDocument({ x: event.clientX, y: event.clientY })
+      : undefined;
     if (event.mimeData.hasData(COMPONENT)) {
       addComponent(session, String(event.mimeData.getData(COMPONENT)), at);
     } else {
@@ -116,4 +116,6 @@ export class CanvasHost extends ReactWidget {
     event.preventDefault();
     event.stopPropagation();
   }
+
+  private _dropArea = this.node;
 }

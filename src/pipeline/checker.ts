@@ -1,7 +1,8 @@
+import type { JSONObject } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Debouncer } from '@lumino/polling';
 
-import type { ConvectApi, IProblem } from '../api';
+import type { IConvectApi, IProblem } from '../api';
 import type { IDocument } from './schema';
 import { Store } from './store';
 
@@ -19,7 +20,7 @@ export interface IChecked {
 /** Asks the server's validator whenever the document has changed. */
 export class Checker implements IDisposable {
   constructor(
-    private readonly api: ConvectApi,
+    private readonly api: IConvectApi,
     private readonly read: () => { document: IDocument; path: string } | null
   ) {
     this._debouncer = new Debouncer(() => this.check(), DELAY);
@@ -48,10 +49,10 @@ export class Checker implements IDisposable {
       return;
     }
     try {
-      const answer = await this.api.post<{ problems: IProblem[] }>(
-        'pipelines/validate',
-        subject
-      );
+      const answer = await this.api.validate({
+        ...subject,
+        document: subject.document as unknown as JSONObject
+      });
       if (turn === this._turn && !this.isDisposed) {
         const problems = [...answer.problems].sort(
           (a, b) => ORDER[a.severity] - ORDER[b.severity]

@@ -107,11 +107,13 @@ export function paste(
       const changed = mapNodes(node as unknown as Json, rename) as {
         [key: string]: Json;
       };
+      keepRules(changed, node, rename);
       if (isGroup(node)) {
         changed.members = node.members
           .map(member => names.get(member))
           .filter(member => member !== undefined);
-      } else if (node.after) {
+      }
+      if (node.after) {
         const after = renameAll(node.after);
         if (after.length) {
           changed.after = after;
@@ -141,6 +143,20 @@ export function paste(
     }
   });
   return [...names.values()];
+}
+
+/** A rule stays whole: what was decided by a node that is not here is to be mended. */
+function keepRules(
+  changed: { [key: string]: Json },
+  node: Node,
+  rename: (id: string) => string | null
+): void {
+  for (const rule of ['when', 'for_each'] as const) {
+    const value = node[rule] as Json | undefined;
+    if (value !== undefined) {
+      changed[rule] = mapNodes(value, id => rename(id) ?? id)!;
+    }
+  }
 }
 
 function offsetTo(clip: IClip, at: IPoint): IPoint {

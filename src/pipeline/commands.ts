@@ -249,6 +249,16 @@ function contentCommands(trans: TranslationBundle): {
       edits: true,
       execute: actions.removeTargets
     },
+    [ids.disable]: {
+      label: trans.__('Disabled'),
+      edits: true,
+      isEnabled: session => actions.nodeTargets(session).length > 0,
+      isToggled: session =>
+        actions
+          .nodeTargets(session)
+          .every(id => session.document.nodes[id].disabled),
+      execute: actions.toggleDisabled
+    },
     [ids.connect]: {
       label: trans.__('Connect…'),
       edits: true,

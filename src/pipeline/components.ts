@@ -1,4 +1,4 @@
-import type { ConvectApi } from '../api';
+import type { IConvectApi } from '../api';
 import { ConvectError } from '../api';
 import type { Json } from './schema';
 import type { Session } from './session';
@@ -44,13 +44,6 @@ export async function fetchComponent(
   );
 }
 
-/** What the catalogs say of a component. */
-interface IListed {
-  digest: string;
-  name: string;
-  source: string;
-}
-
 /**
  * Bring a component, wherever the pipeline uses it, to the version that the
  * catalogs have now. Gives the number of nodes that have another one since.
@@ -65,7 +58,7 @@ export async function updateComponent(
     return 0;
   }
   const old = node.component;
-  const { components } = await api.get<{ components: IListed[] }>('components');
+  const { components } = await api.listComponents();
   const listed = components.filter(
     item => item.digest && item.source === node.source
   );
@@ -94,9 +87,13 @@ export async function updateComponent(
   return ids.length;
 }
 
-async function stored(api: ConvectApi, digest: string): Promise<IFound | null> {
+async function stored(
+  api: IConvectApi,
+  digest: string
+): Promise<IFound | null> {
   try {
-    return await api.get<IFound>(`components/${encodeURIComponent(digest)}`);
+    const { definition } = await api.component(digest);
+    return { digest, definition: definition as IFound['definition'] };
   } catch (error) {
     if (error instanceof ConvectError && error.isMissing) {
       return null;
@@ -106,34 +103,30 @@ async function stored(api: ConvectApi, digest: string): Promise<IFound | null> {
 }
 
 /** Import an address as a catalog of its own, which stays only if it has something. */
-async function read(api: ConvectApi, source: string): Promise<IFound | null> {
+async function read(api: IConvectApi, source: string): Promise<IFound | null> {
   if (!/^https?:/.test(source)) {
     return null;
   }
-  const { id } = await api.post<{ id: string }>('catalogs', {
+  const { id } = await api.addCatalog({
     name: source.slice(source.lastIndexOf('/') + 1) || source,
     kind: 'url',
     urls: [source]
   });
   const found = await firstOf(api, id);
   if (!found) {
-    await api.send('DELETE', `catalogs/${encodeURIComponent(id)}`);
+    await api.deleteCatalog(id);
   }
   return found;
 }
 
 /** The first component of a catalog, once it has been read. */
-async function firstOf(api: ConvectApi, id: string): Promise<IFound | null> {
+async function firstOf(api: IConvectApi, id: string): Promise<IFound | null> {
   const end = Date.now() + PATIENCE;
   while (Date.now() < end) {
-    const { catalogs } = await api.get<{
-      catalogs: { id: string; progress?: object | null }[];
-    }>('catalogs');
+    const { catalogs } = await api.catalogs();
     const catalog = catalogs.find(item => item.id === id);
     if (catalog && !catalog.progress) {
-      const { components } = await api.get<{
-        components: { digest: string }[];
-      }>('components', { catalog: id });
+      const { components } = await api.listComponents({ catalog: id });
       const [first] = components.filter(item => item.digest);
       return first ? stored(api, first.digest) : null;
     }

@@ -1,13 +1,13 @@
 import { PathExt } from '@jupyterlab/coreutils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 
+import { WIDTH } from './boxes';
 import { nodeForFile } from './actions';
 import { freeId } from './edits';
 import { FACTORY, isRunnable, SUFFIX } from './ids';
 import type { IDocument } from './schema';
 import { VERSION } from './schema';
 import { dumps } from './serialize';
-import { WIDTH } from './views';
 
 /** An empty pipeline. */
 export function emptyDocument(name: string): IDocument {

@@ -5,10 +5,11 @@ import type { Widget } from '@lumino/widgets';
 import { BoxLayout, BoxPanel, SplitPanel } from '@lumino/widgets';
 import * as React from 'react';
 
-import { BrokenPage } from './broken';
 import type * as CanvasChunk from './canvas';
 import { CanvasHost } from './canvashost';
 import type { Session } from './session';
+
+const BrokenPage = React.lazy(() => import('./broken'));
 
 /**
  * The content of a pipeline's tab: the canvas with its side panel, or the page
@@ -89,7 +90,9 @@ export class PipelineEditor extends BoxPanel {
     if (malformed) {
       this.addStretched(
         ReactWidget.create(
-          <BrokenPage session={this.session} malformed={malformed} />
+          <React.Suspense fallback={null}>
+            <BrokenPage session={this.session} malformed={malformed} />
+          </React.Suspense>
         )
       );
     } else {

@@ -1,5 +1,14 @@
 import type { IPoint, IEdge } from './graph';
-import { edgesOf, fileValue, isGroup, isStep, moved, parentsOf } from './graph';
+import {
+  edgesOf,
+  EXPRESSIVE,
+  fileValue,
+  isGroup,
+  isInside,
+  isStep,
+  moved,
+  parentsOf
+} from './graph';
 import { mapNodes, outputExpression, parameterExpression } from './expressions';
 import type { Draft, Path, PipelineDoc } from './model';
 import type { IPort } from './ports';
@@ -84,7 +93,7 @@ export function connect(
   target: string
 ): void {
   const node = doc.snapshot.nodes[target];
-  if (isStep(node) && !node.after?.includes(source)) {
+  if (node && !node.after?.includes(source)) {
     doc.edit(draft =>
       draft.set(['nodes', target, 'after'], [...(node.after ?? []), source])
     );
@@ -190,11 +199,15 @@ function removeEdge(draft: Draft, edge: IEdge, rest: readonly IEdge[]): void {
   }
   const value = draft.get(place);
   if (value !== undefined) {
+    const rest = mapNodes(value, (node, name) =>
+      node === source && name === output ? null : node
+    );
+    // A loop without a list is none.
     draft.set(
-      place,
-      mapNodes(value, (node, name) =>
-        node === source && name === output ? null : node
-      )
+      path[0] === 'for_each' && rest === undefined
+        ? (place.slice(0, -1) as Path)
+        : place,
+      rest
     );
   }
 }
@@ -207,10 +220,11 @@ function removeItems(
   for (const [id, node] of Object.entries(document.nodes)) {
     if (gone.has(id)) {
       draft.put('nodes', id, undefined);
-    } else if (isGroup(node)) {
-      const members = node.members.filter(member => !gone.has(member));
-      draft.set(['nodes', id, 'members'], members);
     } else {
+      if (isGroup(node)) {
+        const members = node.members.filter(member => !gone.has(member));
+        draft.set(['nodes', id, 'members'], members);
+      }
       dropAfter(draft, id, gone);
       rewire(draft, id, source => (gone.has(source) ? null : source));
     }
@@ -249,11 +263,16 @@ function rewire(
   id: string,
   change: (node: string) => string | null
 ): void {
-  for (const property of ['parameters', 'inputs', 'env', 'command']) {
+  for (const property of EXPRESSIVE) {
     const path: Path = ['nodes', id, property];
     const value = draft.get(path);
     if (value !== undefined && JSON.stringify(value).includes('${{')) {
-      const mapped = mapNodes(value, change);
+      const isRule = property === 'when' || property === 'for_each';
+      // What is decided by a node that is gone would else run always, or once.
+      const mapped = mapNodes(
+        value,
+        isRule ? node => change(node) ?? node : change
+      );
       const isEmpty = isObject(mapped) && Object.keys(mapped).length === 0;
       draft.set(path, isEmpty ? undefined : mapped);
     }
@@ -303,18 +322,19 @@ export function renameNode(
     }
     for (const [other, item] of Object.entries(document.nodes)) {
       const target = change(other);
-      if (isGroup(item)) {
-        if (item.members.includes(old)) {
-          draft.set(['nodes', target, 'members'], item.members.map(change));
-        }
-      } else {
-        if (item.after?.includes(old)) {
-          draft.set(['nodes', target, 'after'], item.after.map(change));
-        }
-        if (other !== old) {
-          rewire(draft, other, change);
-        }
+      if (isGroup(item) && item.members.includes(old)) {
+        draft.set(['nodes', target, 'members'], item.members.map(change));
       }
+      if (item.after?.includes(old)) {
+        draft.set(['nodes', target, 'after'], item.after.map(change));
+      }
+      if (other !== old) {
+        rewire(draft, other, change);
+      }
+    }
+    if (document.outputs) {
+      const outputs = mapNodes(document.outputs, change);
+      draft.set(['meta', 'outputs'], outputs);
     }
     for (const [comment, item] of Object.entries(document.comments ?? {})) {
       if (item.about?.includes(old)) {
@@ -379,6 +399,21 @@ export function ungroup(doc: PipelineDoc, ids: readonly string[]): void {
   });
 }
 
+/** Leave nodes out of runs or, when all of them are, put them back. */
+export function toggleDisabled(
+  doc: PipelineDoc,
+  ids: readonly string[]
+): boolean {
+  const { nodes } = doc.snapshot;
+  const isOn = !ids.every(id => nodes[id]?.disabled);
+  doc.edit(draft => {
+    for (const id of ids) {
+      draft.set(['nodes', id, 'disabled'], isOn || undefined);
+    }
+  });
+  return isOn;
+}
+
 /** Put nodes into a group (or, with null, out of the one they are in). */
 export function setGroup(
   doc: PipelineDoc,
@@ -387,7 +422,12 @@ export function setGroup(
   gesture?: string
 ): void {
   const document = doc.snapshot;
-  const nodes = ids.filter(id => id in document.nodes);
+  // Only the outermost of what was chosen; their members stay with them.
+  const parents = parentsOf(document);
+  const nodes = ids.filter(
+    id =>
+      id in document.nodes && !ids.some(outer => isInside(parents, id, outer))
+  );
   doc.edit(draft => {
     leaveGroups(draft, document, nodes);
     const node = target === null ? undefined : document.nodes[target];

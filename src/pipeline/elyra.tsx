@@ -1,32 +1,32 @@
 import { PathExt } from '@jupyterlab/coreutils';
 import * as React from 'react';
 
-import type { IProblem } from '../api';
+import type { IConvectApi, IProblem } from '../api';
 import { sentenceOf } from '../api';
+import { translated } from '../ui/sentences';
+import { move, spreadOut } from './arrange';
+import { isOpenGroup } from './graph';
 import { pipelineIcon } from './icons';
 import type { IDocument } from './schema';
 import { dumps } from './serialize';
 import type { Session } from './session';
 
-interface IImport {
-  document: IDocument;
-  report: IProblem[];
-}
+type Import = Awaited<ReturnType<IConvectApi['importPipeline']>>;
 
 /** What becomes of an Elyra pipeline, before anything is written. */
 export function ElyraPage({ session }: { session: Session }): JSX.Element {
   const { trans } = session;
-  const [result, setResult] = React.useState<IImport | null>(null);
+  const [result, setResult] = React.useState<Import | null>(null);
   const [error, setError] = React.useState<string | null>(null);
   React.useEffect(() => {
     session.api
-      .importPipeline<IImport>(session.context.localPath)
+      .importPipeline({ path: session.context.localPath })
       .then(setResult, reason => setError(sentenceOf(reason)));
   }, [session]);
 
   const convert = async () => {
     try {
-      await convertElyra(session, result!.document);
+      await convertElyra(session, result!.document as unknown as IDocument);
     } catch (reason) {
       setError(sentenceOf(reason));
     }
@@ -37,7 +37,7 @@ export function ElyraPage({ session }: { session: Session }): JSX.Element {
       <pipelineIcon.react tag="div" className="jp-Pipeline-pageIcon" />
       <h2>{trans.__('This is an Elyra pipeline')}</h2>
       {error !== null && (
-        <p className="jp-Pipeline-pageReason" role="alert">
+        <p className="jp-Convect-message" data-severity="error" role="alert">
           {error}
         </p>
       )}
@@ -86,9 +86,12 @@ function Report(props: { session: Session; report: IProblem[] }): JSX.Element {
         {props.report.map((item, index) => (
           <li key={index} className={`jp-mod-${item.severity}`}>
             {item.node && <b>{item.node}: </b>}
-            {item.message}
+            {translated(item.message, trans)}
             {item.hint && (
-              <span className="jp-Pipeline-hintText"> {item.hint}</span>
+              <span className="jp-Convect-aside">
+                {' '}
+                {translated(item.hint, trans)}
+              </span>
             )}
           </li>
         ))}
@@ -115,6 +118,9 @@ async function convertElyra(
     content: doc.getSource()
   });
   doc.setSource(dumps(document));
+  const isOpen = (id: string) => isOpenGroup(session.document, id);
+  const boxes = [...session.boxes].filter(([id]) => !isOpen(id));
+  move(doc, spreadOut(new Map(boxes)));
   doc.dirty = true;
 }
 

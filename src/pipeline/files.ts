@@ -2,7 +2,7 @@ import { PathExt } from '@jupyterlab/coreutils';
 import type { Contents } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
 
-import type { ConvectApi, IDiscovery } from '../api';
+import type { IConvectApi, IDiscovery } from '../api';
 import { Coalesced } from '../ui/coalesce';
 import type { Found } from './ports';
 import { Store } from './store';
@@ -23,7 +23,7 @@ interface IFileNow {
  */
 export class FileFacts implements IDisposable {
   constructor(
-    private readonly api: Pick<ConvectApi, 'post'>,
+    private readonly api: Pick<IConvectApi, 'discoverChanged'>,
     private readonly contents: Pick<
       Contents.IManager,
       'fileChanged' | 'localPath'
@@ -75,7 +75,7 @@ export class FileFacts implements IDisposable {
       );
       let files: { [place: string]: IFileNow };
       try {
-        ({ files } = await this.api.post<{ files: typeof files }>('discover', {
+        ({ files } = await this.api.discoverChanged({
           files: Object.fromEntries(
             [...places].map(([path, place]) => [
               place,

@@ -6,16 +6,18 @@ import type {
   IDocument,
   IGroupNode,
   INotebookNode,
+  IPipelineNode,
   IScriptNode,
   Json,
   Node,
   Place
 } from './schema';
 import { referencesIn } from './expressions';
+import { isObject } from './serialize';
 
 /** A node that runs: everything but a group. */
 export type StepNode =
-  INotebookNode | IScriptNode | ICommandNode | IComponentNode;
+  INotebookNode | IScriptNode | ICommandNode | IComponentNode | IPipelineNode;
 
 /** One node depends on another: in order only, or because it takes a value or a file. */
 export interface IEdge {
@@ -25,7 +27,7 @@ export interface IEdge {
   target: string;
   /** The output, or the file among the declared ones, that is taken. */
   output?: string;
-  /** The property that takes it: `['parameters', 'rows']`, `['env', 'A']`, … */
+  /** The property that takes it: `['parameters', 'rows']`, `['when']`, `['for_each', 'in']`, … */
   path?: string[];
 }
 
@@ -40,7 +42,17 @@ export interface IBox extends IPoint {
 }
 
 /** The properties whose values may hold expressions. */
-const WIRED = ['parameters', 'inputs', 'env', 'command'] as const;
+export const EXPRESSIVE = [
+  'parameters',
+  'inputs',
+  'env',
+  'command',
+  'when',
+  'for_each'
+] as const;
+
+/** Those of them whose parts are ends of their own. */
+const PARTED = new Set(['parameters', 'inputs', 'env', 'for_each']);
 
 const edgesOfNode = new WeakMap<object, Map<string, IEdge[]>>();
 
@@ -149,10 +161,7 @@ function edgesInto(target: string, node: Node): IEdge[] {
   if (known) {
     return known;
   }
-  const edges = [
-    ...(isGroup(node) ? [] : valueEdges(target, node)),
-    ...orderEdges(target, node)
-  ];
+  const edges = [...valueEdges(target, node), ...orderEdges(target, node)];
   edgesOfNode.set(node, new Map([[target, edges]]));
   return edges;
 }
@@ -167,21 +176,24 @@ function orderEdges(target: string, node: Node): IEdge[] {
   }));
 }
 
-function valueEdges(target: string, node: StepNode): IEdge[] {
+function valueEdges(target: string, node: Node): IEdge[] {
   const edges = new Map<string, IEdge>();
-  for (const property of WIRED) {
-    const values = (node as unknown as { [key: string]: object | undefined })[
-      property
-    ];
-    const items: [string, unknown][] =
-      property === 'command' ? [['', values]] : Object.entries(values ?? {});
-    for (const [key, value] of items) {
-      for (const reference of referencesIn(value)) {
+  for (const property of EXPRESSIVE) {
+    const value = (node as unknown as { [key: string]: unknown })[property];
+    const items: [string[], unknown][] =
+      PARTED.has(property) && isObject(value)
+        ? Object.entries(value).map(([key, item]) => [[property, key], item])
+        : [[[property], value]];
+    for (const [path, item] of items) {
+      for (const reference of referencesIn(item)) {
         if (reference.kind === 'output') {
-          const path = key ? [property, key] : [property];
           const { node: source, output } = reference;
           const id = `${source}.${output}>${target}.${path.join('.')}`;
           edges.set(id, { id, kind: 'value', source, target, output, path });
+        } else if (reference.kind === 'state') {
+          const { node: source } = reference;
+          const id = `${source}>${target}.${path.join('.')}`;
+          edges.set(id, { id, kind: 'value', source, target, path });
         }
       }
     }
@@ -197,9 +209,20 @@ export function isStep(node: Node | undefined): node is StepNode {
   return node !== undefined && node.kind !== 'group';
 }
 
-/** Whether an order can begin and end here: so far, only at what runs by itself. */
-export function hasEnds(node: Node | undefined): boolean {
-  return isStep(node);
+/** Whether it is decided while a run goes on if, or how often, it runs. */
+export function hasRule(node: Node): boolean {
+  const { run_if = 'succeeded', disabled } = node;
+  const isAsked = 'when' in node || 'for_each' in node;
+  return isAsked || run_if !== 'succeeded' || disabled === true;
+}
+
+/** Whether it, or a group around it, is left out of runs. */
+export function isDisabled(document: IDocument, id: string): boolean {
+  const outer = parentsOf(document).get(id);
+  return (
+    document.nodes[id]?.disabled === true ||
+    (outer !== undefined && isDisabled(document, outer))
+  );
 }
 
 /** The node whose properties and commands a node on the canvas stands for. */
@@ -212,84 +235,6 @@ export function ownerOf(id: string): string {
 export function nameOf(document: IDocument, id: string): string {
   const node = document.nodes[id];
   return (typeof node?.name === 'string' && node.name) || id;
-}
-
-/**
- * The way from `target` to `source`, if there is one: with an edge from
- * `source` to `target` it would be a cycle.
- */
-export function pathBetween(
-  edges: readonly IEdge[],
-  target: string,
-  source: string
-): string[] | null {
-  if (source === target) {
-    return [source];
-  }
-  const next = neighbours(edges).down;
-  const cameFrom = new Map<string, string>([[target, '']]);
-  const open = [target];
-  for (const id of open) {
-    for (const after of next.get(id) ?? []) {
-      if (cameFrom.has(after)) {
-        continue;
-      }
-      cameFrom.set(after, id);
-      if (after === source) {
-        const path = [source];
-        while (path[0] !== target) {
-          path.unshift(cameFrom.get(path[0])!);
-        }
-        return path;
-      }
-      open.push(after);
-    }
-  }
-  return null;
-}
-
-type Next = ReadonlyMap<string, readonly string[]>;
-
-const nextOf = new WeakMap<readonly IEdge[], { up: Next; down: Next }>();
-
-/** The neighbours of each node in both directions, found once for a list of edges. */
-function neighbours(edges: readonly IEdge[]): { up: Next; down: Next } {
-  const known = nextOf.get(edges);
-  if (known) {
-    return known;
-  }
-  const collect = (from: 'source' | 'target', to: 'source' | 'target') => {
-    const next = new Map<string, string[]>();
-    for (const edge of edges) {
-      const found = next.get(edge[from]);
-      if (found) {
-        found.push(edge[to]);
-      } else {
-        next.set(edge[from], [edge[to]]);
-      }
-    }
-    return next;
-  };
-  const made = {
-    up: collect('target', 'source'),
-    down: collect('source', 'target')
-  };
-  nextOf.set(edges, made);
-  return made;
-}
-
-/** All that runs before (`up`) or after (`down`) these nodes, and they themselves. */
-export function reachable(
-  edges: readonly IEdge[],
-  ids: Iterable<string>,
-  direction: 'up' | 'down'
-): Set<string> {
-  const next = neighbours(edges)[direction];
-  const found = new Set(ids);
-  for (const id of found) {
-    next.get(id)?.forEach(other => found.add(other));
-  }
-  return found;
 }
 
 const parentsIn = new WeakMap<object, ReadonlyMap<string, string>>();

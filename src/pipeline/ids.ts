@@ -25,6 +25,7 @@ export namespace EditorCommands {
   export const group = 'convect:pipeline-group';
   export const ungroup = 'convect:pipeline-ungroup';
   export const leaveGroup = 'convect:pipeline-leave-group';
+  export const disable = 'convect:pipeline-disable';
   export const fold = 'convect:pipeline-fold';
   export const connect = 'convect:pipeline-connect';
   export const enter = 'convect:pipeline-enter';
@@ -39,6 +40,7 @@ export namespace EditorCommands {
   export const stop = 'convect:pipeline-stop';
   export const openStep = 'convect:pipeline-open-step';
   export const exportPicture = 'convect:pipeline-export-picture';
+  export const exportToKfp = 'convect:pipeline-export-to-kfp';
 }
 
 export const FACTORY = 'Pipeline Editor';
@@ -48,15 +50,18 @@ export const SUFFIX = '.pipeline';
 /** What the component catalog puts on its drags: `IComponentDrop` as JSON. */
 export const COMPONENT = 'application/x-convect-component';
 
-const KINDS: { [suffix: string]: 'notebook' | 'script' } = {
+type FileKind = 'notebook' | 'script' | 'pipeline';
+
+const KINDS: { [suffix: string]: FileKind } = {
   '.ipynb': 'notebook',
   '.py': 'script',
   '.r': 'script',
-  '.sh': 'script'
+  '.sh': 'script',
+  [SUFFIX]: 'pipeline'
 };
 
 /** What sort of node a file makes, if any. */
-export function kindOf(path: string): 'notebook' | 'script' | undefined {
+export function kindOf(path: string): FileKind | undefined {
   return KINDS[PathExt.extname(path).toLowerCase()];
 }
 

@@ -1,12 +1,13 @@
 import { focusLater, target as targetOf } from './actions';
 import { connect } from './edits';
-import { isStep, nameOf, pathBetween, foldedInto } from './graph';
+import { nameOf, foldedInto } from './graph';
+import { orderRefusal } from './order';
 import type { Session } from './session';
 
 /** Start a connection from the focused node; `enter` on another one makes it. */
 export function startConnecting(session: Session): void {
   const id = targetOf(session);
-  if (id !== undefined && isStep(session.document.nodes[id])) {
+  if (id !== undefined && id in session.document.nodes) {
     session.state.update({ connecting: id });
     session.announce(
       session.trans.__(
@@ -39,16 +40,9 @@ function endConnecting(
   if (target === undefined || target === source) {
     return;
   }
-  const cycle = pathBetween(session.edges, target, source);
-  if (!isStep(document.nodes[target])) {
-    session.announce(trans.__('Only nodes can be connected.'));
-  } else if (cycle) {
-    session.announce(
-      trans.__(
-        'This would be a cycle: %1.',
-        [...cycle, target].map(id => nameOf(document, id)).join(' → ')
-      )
-    );
+  const refused = orderRefusal(document, session.edges, source, target, trans);
+  if (refused !== null) {
+    session.announce(refused);
   } else {
     connect(session.doc, source, target);
     session.state.update({ connecting: null });

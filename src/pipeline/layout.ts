@@ -1,7 +1,9 @@
 import { Graph, layout } from '@dagrejs/dagre';
 
+import { groupTop } from './boxes';
 import type { IBox, IEdge, IPoint } from './graph';
-import { foldedInto, isFolded, isGroup, parentsOf } from './graph';
+import { foldedInto, isFolded, isGroup, isOpenGroup, parentsOf } from './graph';
+import { rulesOf } from './rules';
 import type { IDocument } from './schema';
 
 /**
@@ -19,9 +21,16 @@ export function layOut(
   const hidden = foldedInto(document);
   const parents = parentsOf(document);
   const graph = new Graph({ compound: true });
+  // Dagre knows nothing of the header of an open group, with its rules.
+  const frames = Math.max(
+    0,
+    ...[...boxes.keys()]
+      .filter(id => isOpenGroup(document, id))
+      .map(id => groupTop(rulesOf(document.nodes[id]).length))
+  );
   graph.setGraph({
     rankdir: 'LR',
-    nodesep: 40,
+    nodesep: 40 + frames,
     ranksep: 80,
     // The default takes seconds for a thousand nodes.
     ranker: boxes.size > 300 ? 'longest-path' : 'network-simplex'
@@ -35,6 +44,17 @@ export function layOut(
   const isOpen = (id: string) => {
     const node = document.nodes[id];
     return isGroup(node) && !isFolded(document, id);
+  };
+  const boxesIn = (id: string): string[] => {
+    const node = document.nodes[id];
+    if (!isPart(id)) {
+      return [];
+    }
+    return isGroup(node) && isOpen(id)
+      ? node.members
+          .filter(member => parents.get(member) === id)
+          .flatMap(boxesIn)
+      : [id];
   };
   const ids = [...boxes.keys()].filter(isPart);
   for (const id of ids) {
@@ -50,8 +70,13 @@ export function layOut(
   for (const edge of edges) {
     const from = hidden.get(edge.source) ?? edge.source;
     const to = hidden.get(edge.target) ?? edge.target;
-    if (from !== to && isPart(from) && isPart(to)) {
-      graph.setEdge(from, to);
+    // An open group has no place of its own: what is in it comes before or after.
+    for (const source of boxesIn(from)) {
+      for (const target of boxesIn(to)) {
+        if (source !== target) {
+          graph.setEdge(source, target);
+        }
+      }
     }
   }
   layout(graph);

@@ -1,7 +1,10 @@
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 
+import { emptyDocument } from './create';
 import { pickFiles } from './form/pick';
+import { kindOf, SUFFIX } from './ids';
+import { dumps } from './serialize';
 import type { Session } from './session';
 
 /** A new notebook, empty but for a cell that says what it takes. */
@@ -57,12 +60,16 @@ export async function mendMissingFile(
 }
 
 async function makeFile(session: Session, path: string): Promise<void> {
-  const isNotebook = PathExt.extname(path) === '.ipynb';
+  const isNotebook = kindOf(path) === 'notebook';
+  const content =
+    kindOf(path) === 'pipeline'
+      ? dumps(emptyDocument(PathExt.basename(path, SUFFIX)))
+      : '';
   await session.contents.save(
     path,
     isNotebook
       ? { type: 'notebook', format: 'json', content: NOTEBOOK }
-      : { type: 'file', format: 'text', content: '' }
+      : { type: 'file', format: 'text', content }
   );
   session.docManager.openOrReveal(path);
 }

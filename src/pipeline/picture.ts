@@ -1,12 +1,18 @@
-import { PathExt } from '@jupyterlab/coreutils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { LabIcon } from '@jupyterlab/ui-components';
 
+import type { State } from '../api';
+import { isBad, isLive, stateLabel } from '../ui/states';
+import { badgeRows, innerCorner, ORDER_OFFSET, portOffset } from './boxes';
 import { around } from './arrange';
 import type { IBox, IEdge, IPoint } from './graph';
 import { foldedInto, isInside, parentsOf } from './graph';
+import { download } from './download';
+import { iconOf } from './nodeicon';
+import { ruleBadge } from './rules';
 import type { IDocument } from './schema';
 import type { Session } from './session';
 import type { INodeView } from './views';
-import { badgeRows, innerCorner, ORDER_OFFSET, portOffset } from './views';
 
 /** Colours of a picture; those of the theme it was taken in. */
 export interface IPalette {
@@ -20,6 +26,7 @@ export interface IPalette {
   note: string;
   group: string;
   accents: { [kind: string]: string };
+  stateOf: (state: State) => string;
   font: string;
 }
 
@@ -28,6 +35,7 @@ export interface IScene {
   views: ReadonlyMap<string, INodeView>;
   boxes: ReadonlyMap<string, IBox>;
   edges: readonly IEdge[];
+  trans: TranslationBundle;
 }
 
 const MARGIN = 40;
@@ -58,7 +66,8 @@ export function toSvg(scene: IScene, palette: IPalette): string {
       .map(([id, box]) => {
         const view = scene.views.get(id);
         return view
-          ? cardPart(view, box, palette) + innerPart(view, box, palette)
+          ? cardPart(view, box, scene, palette) +
+              innerPart(view, box, scene, palette)
           : notePart(scene.document.comments?.[id]?.text ?? '', box, palette);
       })
   ];
@@ -122,7 +131,12 @@ function wirePart(
 }
 
 /** What is in an unfolded graph component. */
-function innerPart(view: INodeView, outer: IBox, palette: IPalette): string {
+function innerPart(
+  view: INodeView,
+  outer: IBox,
+  scene: IScene,
+  palette: IPalette
+): string {
   if (!view.inner) {
     return '';
   }
@@ -153,8 +167,8 @@ function innerPart(view: INodeView, outer: IBox, palette: IPalette): string {
   return [
     ...[...boxes].map(
       ([id, box]) =>
-        cardPart(views.get(id)!, place(box), palette) +
-        innerPart(views.get(id)!, place(box), palette)
+        cardPart(views.get(id)!, place(box), scene, palette) +
+        innerPart(views.get(id)!, place(box), scene, palette)
     ),
     ...edges.map(edge =>
       wirePart(
@@ -176,7 +190,12 @@ function offset(
     : ORDER_OFFSET;
 }
 
-function cardPart(view: INodeView, box: IBox, palette: IPalette): string {
+function cardPart(
+  view: INodeView,
+  box: IBox,
+  { trans }: IScene,
+  palette: IPalette
+): string {
   const { x, y, width, height } = box;
   const accent = palette.accents[view.kind] ?? palette.border;
   const ports = [
@@ -189,20 +208,44 @@ function cardPart(view: INodeView, box: IBox, palette: IPalette): string {
         `<text x="${x + width - 10}" y="${y + portOffset(view, index) + 4}" font-size="11" text-anchor="end" fill="${palette.faint}">${fit(port.name, 16)}</text>`
     )
   ];
-  const badges = badgeRows(view).map(
-    (row, index) =>
-      `<text x="${x + 14}" y="${y + 61 + index * 24}" font-size="10" fill="${palette.text}">${fit(row.map(badge => badge.text).join(' · '), 38)}</text>`
+  const rows = [
+    ...view.rules.map(rule => ruleBadge(rule, trans)),
+    ...badgeRows(view).map(row => row.map(badge => badge.text).join(' · '))
+  ].map(
+    (text, index) =>
+      `<text x="${x + 14}" y="${y + 61 + index * 24}" font-size="10" fill="${palette.text}">${fit(text, 38)}</text>`
   );
   return [
     `<g>`,
     `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="6" fill="${palette.card}" stroke="${palette.border}"/>`,
     `<rect x="${x}" y="${y}" width="4" height="${height}" rx="2" fill="${accent}"/>`,
-    `<text x="${x + 14}" y="${y + 20}" font-weight="600" fill="${palette.text}">${fit(view.name, 26)}</text>`,
-    `<text x="${x + 14}" y="${y + 37}" font-size="11" fill="${palette.faint}">${fit(view.subtitle, 34)}</text>`,
-    ...badges,
+    iconPart(iconOf(view), x + 12, y + 14),
+    `<text x="${x + 38}" y="${y + 20}" font-weight="600" fill="${palette.text}">${fit(view.name, 22)}</text>`,
+    `<text x="${x + 38}" y="${y + 37}" font-size="11" fill="${palette.faint}">${fit(view.subtitle, 28)}</text>`,
+    ...rows,
     ...ports,
+    ...(view.step ? [statePart(view.step.state, box, trans, palette)] : []),
     `</g>`
   ].join('');
+}
+
+function iconPart({ svgstr }: LabIcon, x: number, y: number): string {
+  const place = `x="${x}" y="${y}" width="20" height="20"`;
+  return svgstr.slice(svgstr.indexOf('<svg')).replace(/<svg[^>]*>/, tag => {
+    const [box] = /viewBox="[^"]*"/.exec(tag) ?? [''];
+    return `<svg ${place} ${box}>`;
+  });
+}
+
+/** What became of it in the run that is shown. */
+function statePart(
+  state: State,
+  { x, y, height }: IBox,
+  trans: TranslationBundle,
+  palette: IPalette
+): string {
+  const colour = palette.stateOf(state);
+  return `<circle cx="${x + 18}" cy="${y + height - 11}" r="4" fill="${colour}"/><text x="${x + 28}" y="${y + height - 7}" font-size="11" fill="${colour}">${fit(stateLabel(trans, state), 24)}</text>`;
 }
 
 function groupPart(view: INodeView, box: IBox, palette: IPalette): string {
@@ -210,7 +253,7 @@ function groupPart(view: INodeView, box: IBox, palette: IPalette): string {
 }
 
 function notePart(text: string, box: IBox, palette: IPalette): string {
-  const lines = text
+  const lines = plainText(text)
     .split('\n')
     .slice(0, Math.max(1, Math.floor(box.height / 17)))
     .map(
@@ -218,6 +261,16 @@ function notePart(text: string, box: IBox, palette: IPalette): string {
         `<text x="${box.x + 10}" y="${box.y + 20 + index * 17}" fill="${palette.text}">${fit(line, Math.floor(box.width / 7))}</text>`
     );
   return `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="4" fill="${palette.note}" stroke="${palette.border}"/>${lines.join('')}`;
+}
+
+/** Markdown without its marks; a picture has one kind of letters. */
+function plainText(markdown: string): string {
+  return markdown
+    .replace(/^\s{0,3}(#{1,6}|>)\s+/gm, '')
+    .replace(/^(\s*)[-*+]\s+/gm, '$1• ')
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/(\*\*|__|`|\$\$?)(.+?)\1/g, '$2')
+    .replace(/(^|\W)[*_](\S[^*_]*)[*_](?=\W|$)/g, '$1$2');
 }
 
 function fit(text: string, length: number): string {
@@ -242,18 +295,14 @@ export async function exportPicture(
       document: session.document,
       views: session.views,
       boxes: session.boxes,
-      edges: session.edges
+      edges: session.edges,
+      trans: session.trans
     },
     currentPalette()
   );
   const blob = new Blob([svg], { type: 'image/svg+xml' });
   const picture = format === 'svg' ? blob : await rasterise(blob);
-  const stem = PathExt.basename(session.context.localPath, '.pipeline');
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(picture);
-  link.download = `${stem}.${format}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  download(session, picture, format);
 }
 
 /** Twice the size, for screens with many dots; less where that is too much. */
@@ -302,6 +351,14 @@ function currentPalette(): IPalette {
       command: get('ui-font-color3'),
       group: get('ui-font-color3')
     },
+    stateOf: state =>
+      isBad(state)
+        ? get('error-color1')
+        : isLive(state)
+          ? get('brand-color1')
+          : state === 'succeeded' || state === 'cached'
+            ? get('success-color1')
+            : get('ui-font-color2'),
     font: get('ui-font-family') || 'sans-serif'
   };
 }

@@ -4,7 +4,8 @@ import * as React from 'react';
 
 import type { IPlan, IPlanStep } from '../api';
 import type { IPlanView, IPlanViewFactory } from '../tokens';
-import type { IDocument, Json, Node } from './schema';
+import type { IPlanState } from './canvas/PlanCanvas';
+import type { IDocument, IGroupNode, Json, Node } from './schema';
 import { VERSION } from './schema';
 import { Store } from './store';
 
@@ -17,7 +18,11 @@ export class PlanViewFactory implements IPlanViewFactory {
     options: { onSelect: (step: string) => void }
   ): Promise<IPlanView> {
     const { PlanCanvas } = await import('./canvas');
-    const state = new Store({ steps: {}, selected: null as string | null });
+    const state = new Store<IPlanState>({
+      steps: {},
+      groups: {},
+      selected: null
+    });
     const widget = ReactWidget.create(
       <PlanCanvas
         document={documentOf(plan)}
@@ -29,7 +34,8 @@ export class PlanViewFactory implements IPlanViewFactory {
     widget.addClass('jp-Pipeline-planView');
     return {
       widget,
-      update: (steps, selected) => state.update({ steps, selected })
+      update: ({ steps, groups = {} }, selected) =>
+        state.update({ steps, groups, selected })
     };
   }
 }
@@ -38,6 +44,20 @@ export class PlanViewFactory implements IPlanViewFactory {
 export function documentOf(plan: IPlan): IDocument {
   const nodes: { [id: string]: Node } = {};
   const components: { [digest: string]: { [key: string]: Json } } = {};
+  const groups = plan.groups ?? [];
+  for (const { id, name, after, ...rest } of groups) {
+    const members = [...groups, ...plan.steps]
+      .filter(({ group }) => group === id)
+      .map(member => member.id);
+    const rules = rulesIn(rest);
+    nodes[id] = {
+      kind: 'group',
+      name,
+      members,
+      after: after ?? [],
+      ...rules
+    };
+  }
   for (const step of plan.steps) {
     nodes[step.id] = nodeOf(step);
     if (step.component) {
@@ -57,8 +77,40 @@ function nodeOf(step: IPlanStep): Node {
     ...(command?.length ? { command } : {}),
     ...(component ? { component, source: '' } : {}),
     after: after ?? [],
+    ...rulesIn(step),
     ...(parameters ? { parameters } : {}),
     ...(image ? { image } : {}),
     ...(resources ? { resources } : {})
   } as Node;
+}
+
+/** What a plan makes of a node that is disabled. */
+const DISABLED = '${{ false }}';
+
+/** The rules of a step or group of a plan, as a document has them. */
+function rulesIn({
+  when,
+  for_each,
+  run_if
+}: Pick<IPlanStep, 'when' | 'for_each' | 'run_if'>): Pick<
+  IGroupNode,
+  'when' | 'for_each' | 'run_if' | 'disabled'
+> {
+  return {
+    ...(when === DISABLED
+      ? { disabled: true }
+      : when === undefined || when === null
+        ? {}
+        : { when: String(when) }),
+    ...(for_each
+      ? {
+          for_each: {
+            name: for_each.name,
+            in: for_each.items as Json[] | string,
+            ...(for_each.parallel ? { parallel: for_each.parallel } : {})
+          }
+        }
+      : {}),
+    ...(run_if ? { run_if } : {})
+  };
 }

@@ -22,7 +22,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { MenuSvg } from '@jupyterlab/ui-components';
 
-import { CATEGORY, CommandIDs } from '../commands';
+import { CATEGORY, CommandIDs, takes } from '../commands';
 import { IConvectApi, IPlanViewFactory, IRunStore } from '../tokens';
 // Needed at once: files may be open when JupyterLab starts. The canvas is not.
 /* eslint-disable jupyter/prefer-lazy-imports */
@@ -32,11 +32,17 @@ import type { IEditorServices } from './factory';
 import { PipelineWidgetFactory } from './factory';
 import type { IDocument } from './schema';
 import { pipelineIcon } from './icons';
-import { EditorCommands, FACTORY, FILE_TYPE, isRunnable, SUFFIX } from './ids';
+import {
+  EditorCommands,
+  FACTORY,
+  FILE_TYPE,
+  isRunnable,
+  kindOf,
+  SUFFIX
+} from './ids';
 import { PipelineDoc } from './model';
 import { PlanViewFactory } from './planview';
 import type { IOpenPipeline } from './renames';
-import { followRenames } from './renames';
 import { addToolbarItems } from './toolbar';
 /* eslint-enable jupyter/prefer-lazy-imports */
 import type { PipelineWidget } from './widget';
@@ -166,17 +172,18 @@ const editor: JupyterFrontEndPlugin<void> = {
     if (toolbars) {
       addToolbarItems(toolbars, app.commands, trans);
     }
-    followRenames(
-      app.serviceManager.contents,
-      () => {
+    const { contents } = app.serviceManager;
+    contents.fileChanged.connect((_, change) => {
+      if (change.type === 'rename') {
         const open: IOpenPipeline[] = [];
         tracker.forEach(({ context, content }) =>
           open.push({ path: context.localPath, doc: content.session.doc })
         );
-        return open;
-      },
-      trans
-    );
+        void import('./renames').then(({ followRename }) =>
+          followRename(contents, change, open, trans)
+        );
+      }
+    });
     for (const key of ['undo', 'redo'] as const) {
       menu?.editMenu.undoers[key].add({
         id: EditorCommands[key],
@@ -222,24 +229,11 @@ const creation: JupyterFrontEndPlugin<void> = {
             : trans.__('Generic pipeline editor'),
       caption: trans.__('Make a pipeline of notebooks, scripts and components'),
       icon: args => (args.isPalette ? undefined : pipelineIcon),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            cwd: { type: 'string', description: trans.__('The folder') },
-            path: {
-              type: 'string',
-              description: trans.__(
-                'The file; one with a new name unless given'
-              )
-            },
-            document: {
-              type: 'string',
-              description: trans.__('What to begin with, as JSON')
-            }
-          }
-        }
-      },
+      describedBy: takes({
+        cwd: trans.__('The folder'),
+        path: trans.__('The file; one with a new name unless given'),
+        document: trans.__('What to begin with, as JSON')
+      }),
       execute: async ({ cwd, path, document }) => {
         const { createPipeline, emptyDocument, writePipeline } =
           await import('./create');
@@ -261,10 +255,13 @@ const creation: JupyterFrontEndPlugin<void> = {
         );
       },
       icon: pipelineIcon,
-      describedBy: { args: { type: 'object', properties: {} } },
+      describedBy: takes(),
       isVisible: () => {
         const items = [...(currentBrowser()?.selectedItems() ?? [])];
-        return items.length > 0 && items.every(item => isRunnable(item.path));
+        return (
+          items.every(item => isRunnable(item.path)) &&
+          items.some(item => kindOf(item.path) !== 'pipeline')
+        );
       },
       execute: async () => {
         const { chainOf, createPipeline } = await import('./create');

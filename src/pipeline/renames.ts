@@ -41,24 +41,18 @@ export function movedPaths(
   return changes;
 }
 
-/** Offer to follow when a file that pipelines use is renamed. */
-export function followRenames(
+/** Offer to follow when the file that was renamed is one that pipelines use. */
+export async function followRename(
   contents: Contents.IManager,
-  open: () => IOpenPipeline[],
+  { oldValue, newValue }: Contents.IChangedArgs,
+  open: IOpenPipeline[],
   trans: TranslationBundle
-): void {
-  contents.fileChanged.connect((_, change) => {
-    const [from, to] = [change.oldValue?.path, change.newValue?.path];
-    const isFolder = change.newValue?.type === 'directory';
-    if (
-      change.type === 'rename' &&
-      from &&
-      to &&
-      (isFolder || isRunnable(from))
-    ) {
-      offer(contents, open(), from, to, trans).catch(tell);
-    }
-  });
+): Promise<void> {
+  const [from, to] = [oldValue?.path, newValue?.path];
+  const isFolder = newValue?.type === 'directory';
+  if (from && to && (isFolder || isRunnable(from))) {
+    await offer(contents, open, from, to, trans).catch(tell);
+  }
 }
 
 function tell(error: unknown): void {

@@ -14,7 +14,6 @@ import { CommandIDs } from '../commands';
 import type { Begun } from '../runs/dialog';
 import { target, targets } from './actions';
 import type { IEditorCommand } from './commands';
-import { isStep } from './graph';
 import { EditorCommands as ids } from './ids';
 import type { Json } from './schema';
 import type { Session } from './session';
@@ -32,10 +31,8 @@ export function runCommands(
     from: trans.__('Run from Here'),
     upto: trans.__('Run up to Here')
   };
-  const isOnStep = (session: Session) => {
-    const id = target(session);
-    return id !== undefined && isStep(session.document.nodes[id]);
-  };
+  const isOnNode = (session: Session) =>
+    (target(session) ?? '') in session.document.nodes;
   return {
     [ids.run]: {
       label: args => labels[(args.mode as Mode) ?? 'all'],
@@ -52,8 +49,9 @@ export function runCommands(
     },
     [ids.openStep]: {
       label: trans.__('Open Log and Results'),
-      isVisible: session => session.runs.store.value.run !== null,
-      isEnabled: isOnStep,
+      isVisible: session =>
+        session.runs.store.value.run !== null && isOnNode(session),
+      isEnabled: isOnNode,
       execute: session => session.openStep(target(session)!)
     },
     [ids.openFile]: {
@@ -93,6 +91,14 @@ export function runCommands(
       execute: async (session, args) => {
         const { exportPicture } = await import('./picture');
         await exportPicture(session, args.format === 'png' ? 'png' : 'svg');
+      }
+    },
+    [ids.exportToKfp]: {
+      label: trans.__('Export to Kubeflow Pipelines'),
+      icon: fileIcon,
+      execute: async session => {
+        const { exportToKfp } = await import('./download');
+        await exportToKfp(session);
       }
     }
   };

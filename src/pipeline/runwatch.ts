@@ -2,9 +2,8 @@ import type { IDisposable } from '@lumino/disposable';
 
 import type { IRunSummary, IRunView, IStep } from '../api';
 import { FilteredRuns } from '../runs/filtered';
-import type { WatchedRun } from '../runs/store';
 import { isLive } from '../ui/states';
-import type { IRunStore } from '../tokens';
+import type { IRunStore, IWatchedRun } from '../tokens';
 import { Store } from './store';
 
 /** How many more of the earlier runs are listed at a time. */
@@ -68,6 +67,15 @@ export class RunWatch implements IDisposable {
     return run !== null && isLive(run.state);
   }
 
+  /** The editor has come into sight, or out of it: then nothing is asked for it. */
+  setShown(isShown: boolean): void {
+    if (isShown !== this._isShown) {
+      this._isShown = isShown;
+      this._list.isPaused = !isShown;
+      this._run?.look(isShown);
+    }
+  }
+
   /** Ask again, as the file may have another name. */
   refresh(): void {
     this._list.setFilter({ path: this.path() });
@@ -84,7 +92,7 @@ export class RunWatch implements IDisposable {
     this.leave();
     this.store.update({ run: null, steps: null });
     if (id !== null) {
-      this._run = this.runs.watch(id);
+      this._run = this.runs.watch(id, this._isShown);
       this._run.changed.connect(this.onRun, this);
       this._shown = this.runs.shows(id, this.isVisible);
       this.onRun();
@@ -93,7 +101,7 @@ export class RunWatch implements IDisposable {
 
   private leave(): void {
     this._run?.changed.disconnect(this.onRun, this);
-    this._run?.release();
+    this._run?.release(this._isShown);
     this._run = null;
     this._shown?.dispose();
   }
@@ -139,8 +147,9 @@ export class RunWatch implements IDisposable {
 
   private _after = '';
   private _isFollowing = true;
+  private _isShown = true;
   private _limit = PAGE;
   private _list: FilteredRuns;
-  private _run: WatchedRun | null = null;
+  private _run: IWatchedRun | null = null;
   private _shown: IDisposable | null = null;
 }

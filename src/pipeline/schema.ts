@@ -54,10 +54,22 @@ export interface ISettings {
   cache?: boolean;
   /** `source`: the folder of the node's file, in the run's own view of the project. `isolated`: an empty folder with only the declared files. `shared`: the folder itself, together with other runs. Else a folder of the project, relative to the pipeline's. */
   working_folder?: string;
+  /** Run a script or a command as several processes that work together. */
+  distributed?: IDistributed;
   /** Details of the pod, where the runtime has pods. */
   kubernetes?: IKubernetes;
   /** What other programs keep here. It is never read and never lost. */
   extra?: { [key: string]: Json };
+}
+
+/** Once per item of a list. */
+export interface IForEach {
+  /** Inside, the item is `${{ each.name }}`; a field of an item that is an object is `${{ each.name.field }}`. */
+  name: string;
+  /** The items: a list, or an expression that gives one, such as `${{ parameters.regions }}` or `${{ nodes.prepare.outputs.regions }}`. */
+  in: Json[] | string;
+  /** How many items run at the same time. As many as there is room for when it is missing. */
+  parallel?: number;
 }
 
 /** Executes a notebook, in any language that has a kernel. */
@@ -70,8 +82,16 @@ export interface INotebookNode extends ISettings {
   description?: string;
   /** Relative to the pipeline's folder. */
   path: string;
-  /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
+  /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
+  /** A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it. */
+  when?: string;
+  /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
+  for_each?: IForEach;
+  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  run_if?: 'succeeded' | 'failed' | 'always';
+  /** Leave it out of every run: it is skipped, and so is what needs it. */
+  disabled?: boolean;
 }
 
 /** Executes a script: `.py`, `.R` or `.sh`. */
@@ -84,8 +104,16 @@ export interface IScriptNode extends ISettings {
   description?: string;
   /** Relative to the pipeline's folder. */
   path: string;
-  /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
+  /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
+  /** A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it. */
+  when?: string;
+  /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
+  for_each?: IForEach;
+  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  run_if?: 'succeeded' | 'failed' | 'always';
+  /** Leave it out of every run: it is skipped, and so is what needs it. */
+  disabled?: boolean;
 }
 
 /** Executes a program with arguments. There is no shell in between. */
@@ -98,8 +126,16 @@ export interface ICommandNode extends ISettings {
   description?: string;
   /** The program and its arguments, which may hold expressions. */
   command: string[];
-  /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
+  /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
+  /** A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it. */
+  when?: string;
+  /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
+  for_each?: IForEach;
+  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  run_if?: 'succeeded' | 'failed' | 'always';
+  /** Leave it out of every run: it is skipped, and so is what needs it. */
+  disabled?: boolean;
 }
 
 /** Executes a ready-made component, whose definition is in the file. */
@@ -116,11 +152,45 @@ export interface IComponentNode extends ISettings {
   source?: string;
   /** A value, an expression, or `{"file": path}` for the content of a file, for each input. */
   inputs?: { [key: string]: Json };
-  /** Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves. */
+  /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
+  /** A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it. */
+  when?: string;
+  /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
+  for_each?: IForEach;
+  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  run_if?: 'succeeded' | 'failed' | 'always';
+  /** Leave it out of every run: it is skipped, and so is what needs it. */
+  disabled?: boolean;
 }
 
-/** A part of the graph that can be folded. It has no meaning for a run. */
+/** Runs another pipeline as a part of this one, with its parameters in and its outputs out. */
+export interface IPipelineNode {
+  /** What sort of node it is. */
+  kind: 'pipeline';
+  /** What people see. The id when it is missing. */
+  name?: string;
+  /** What it does, in markdown. */
+  description?: string;
+  /** Relative to the pipeline's folder. */
+  path: string;
+  /** Values for the parameters of the pipeline: each is a value or one expression. */
+  parameters?: { [key: string]: Json };
+  /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
+  after?: string[];
+  /** A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it. */
+  when?: string;
+  /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
+  for_each?: IForEach;
+  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  run_if?: 'succeeded' | 'failed' | 'always';
+  /** Leave it out of every run: it is skipped, and so is what needs it. */
+  disabled?: boolean;
+  /** What other programs keep here. It is never read and never lost. */
+  extra?: { [key: string]: Json };
+}
+
+/** Nodes that belong together. With a rule they run, or are skipped, as a whole. */
 export interface IGroupNode {
   /** What sort of node it is. */
   kind: 'group';
@@ -130,6 +200,16 @@ export interface IGroupNode {
   description?: string;
   /** Ids of the nodes and groups in it. */
   members: string[];
+  /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
+  after?: string[];
+  /** A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it. */
+  when?: string;
+  /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
+  for_each?: IForEach;
+  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  run_if?: 'succeeded' | 'failed' | 'always';
+  /** Leave it out of every run: it is skipped, and so is what needs it. */
+  disabled?: boolean;
   /** What other programs keep here. It is never read and never lost. */
   extra?: { [key: string]: Json };
 }
@@ -194,6 +274,19 @@ export interface IRetries {
   factor?: number;
 }
 
+export interface IDistributed {
+  /** How many machines. The resources are those of each. */
+  nodes?: number;
+  /** A number, `gpu` for one per GPU that the node asks for, or `cpu` for one per CPU. */
+  processes?: number | 'gpu' | 'cpu';
+  /** What starts the processes: `torchrun`, `mpi` (mpirun), or `plain`, which only sets the environment variables (`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and so on). */
+  launcher?: 'plain' | 'torchrun' | 'mpi';
+  /** How often all processes start again, in the same folder, after one of them failed. */
+  restarts?: number;
+  /** The rank whose values and metrics are those of the step. */
+  outputs_from?: number;
+}
+
 export interface IKubernetes {
   /** Labels that the machine must have. */
   node_selector?: { [key: string]: string };
@@ -256,6 +349,8 @@ export interface IDocument {
   defaults?: ISettings;
   /** The nodes by id. Ids are letters, digits, `_` and `-`, of any language. */
   nodes: { [key: string]: Node };
+  /** Values that the pipeline gives to one that has it as a node: an expression for each, used there as `${{ nodes.ID.outputs.name }}`. */
+  outputs?: { [key: string]: string };
   /** The definition of each component that a node uses, by digest, so that the file works when its source is gone. */
   components?: { [key: string]: { [key: string]: Json } };
   /** Notes on the canvas, by id. */
@@ -267,7 +362,12 @@ export interface IDocument {
 }
 
 export type Node =
-  INotebookNode | IScriptNode | ICommandNode | IComponentNode | IGroupNode;
+  | INotebookNode
+  | IScriptNode
+  | ICommandNode
+  | IComponentNode
+  | IPipelineNode
+  | IGroupNode;
 
 export type Quantity = number | string;
 
@@ -315,6 +415,9 @@ const SETTINGS = {
   timeout: {},
   cache: {},
   working_folder: {},
+  distributed: {
+    $ref: '#/$defs/distributed'
+  },
   kubernetes: {
     $ref: '#/$defs/kubernetes'
   },
@@ -346,6 +449,9 @@ export const SHAPE = {
       additionalProperties: {
         $ref: '#/$defs/node'
       }
+    },
+    outputs: {
+      type: 'object'
     },
     components: {
       type: 'object',
@@ -407,9 +513,20 @@ export const SHAPE = {
           $ref: '#/$defs/component'
         },
         {
+          $ref: '#/$defs/pipeline'
+        },
+        {
           $ref: '#/$defs/group'
         }
       ]
+    },
+    loop: {
+      type: 'object',
+      properties: {
+        name: {},
+        in: {},
+        parallel: {}
+      }
     },
     notebook: {
       type: 'object',
@@ -421,6 +538,12 @@ export const SHAPE = {
         description: {},
         path: {},
         after: {},
+        when: {},
+        for_each: {
+          $ref: '#/$defs/loop'
+        },
+        run_if: {},
+        disabled: {},
         ...SETTINGS
       }
     },
@@ -434,6 +557,12 @@ export const SHAPE = {
         description: {},
         path: {},
         after: {},
+        when: {},
+        for_each: {
+          $ref: '#/$defs/loop'
+        },
+        run_if: {},
+        disabled: {},
         ...SETTINGS
       }
     },
@@ -447,6 +576,12 @@ export const SHAPE = {
         description: {},
         command: {},
         after: {},
+        when: {},
+        for_each: {
+          $ref: '#/$defs/loop'
+        },
+        run_if: {},
+        disabled: {},
         ...SETTINGS
       }
     },
@@ -464,7 +599,37 @@ export const SHAPE = {
           type: 'object'
         },
         after: {},
+        when: {},
+        for_each: {
+          $ref: '#/$defs/loop'
+        },
+        run_if: {},
+        disabled: {},
         ...SETTINGS
+      }
+    },
+    pipeline: {
+      type: 'object',
+      properties: {
+        kind: {
+          const: 'pipeline'
+        },
+        name: {},
+        description: {},
+        path: {},
+        parameters: {
+          type: 'object'
+        },
+        after: {},
+        when: {},
+        for_each: {
+          $ref: '#/$defs/loop'
+        },
+        run_if: {},
+        disabled: {},
+        extra: {
+          $ref: '#/$defs/free'
+        }
       }
     },
     group: {
@@ -476,6 +641,13 @@ export const SHAPE = {
         name: {},
         description: {},
         members: {},
+        after: {},
+        when: {},
+        for_each: {
+          $ref: '#/$defs/loop'
+        },
+        run_if: {},
+        disabled: {},
         extra: {
           $ref: '#/$defs/free'
         }
@@ -555,6 +727,16 @@ export const SHAPE = {
         count: {},
         delay: {},
         factor: {}
+      }
+    },
+    distributed: {
+      type: 'object',
+      properties: {
+        nodes: {},
+        processes: {},
+        launcher: {},
+        restarts: {},
+        outputs_from: {}
       }
     },
     kubernetes: {

@@ -7,8 +7,10 @@ import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-import type { ConvectApi, IDiscovery } from '../api';
+import type { IConvectApi, IDiscovery } from '../api';
 import type { IRunStore } from '../tokens';
+import { isBad } from '../ui/states';
+import { boxesOf } from './boxes';
 import { Checker } from './checker';
 import type { PipelineModel } from './documentmodel';
 import { FileFacts, resolvePath } from './files';
@@ -16,12 +18,13 @@ import type { IBox, IEdge, IPoint } from './graph';
 import { edgesOf, isGroup, membersOf } from './graph';
 import type { IPipelineChange, PipelineDoc } from './model';
 import type { IDocument } from './schema';
+import { orderOf, reachable } from './order';
 import { OutsideWatch } from './outside';
 import { hasFacts } from './ports';
 import { RunWatch } from './runwatch';
 import { Store } from './store';
 import type { INodeView, Unfold } from './views';
-import { boxesOf, loudest, partsOf, ViewMaker } from './views';
+import { loudest, partsOf, ViewMaker } from './views';
 
 export interface IViewport extends IPoint {
   zoom: number;
@@ -68,7 +71,7 @@ export interface ISessionState {
 }
 
 export interface ISessionOptions {
-  api: ConvectApi;
+  api: IConvectApi;
   runs: IRunStore;
   docManager: IDocumentManager;
   contents: Contents.IManager;
@@ -130,7 +133,7 @@ export class Session implements IDisposable {
 
   /** Marks the elements of this editor among those of others. */
   readonly id = UUID.uuid4();
-  readonly api: ConvectApi;
+  readonly api: IConvectApi;
   readonly docManager: IDocumentManager;
   readonly contents: Contents.IManager;
   readonly context: DocumentRegistry.IContext<PipelineModel>;
@@ -172,6 +175,7 @@ export class Session implements IDisposable {
 
   set isShown(value: boolean) {
     this._isShown = value;
+    this.runs.setShown(value);
     if (value) {
       this._outside.request();
     }
@@ -234,12 +238,18 @@ export class Session implements IDisposable {
     return this._edges;
   }
 
+  /** What begins or ends after a node begins, itself included; see `orderOf`. */
+  after(id: string): ReadonlySet<string> {
+    return reachable(orderOf(this.document, this.edges), [id], 'down');
+  }
+
   get views(): ReadonlyMap<string, INodeView> {
     const key = [
       this.document,
       this.files.store.value.found,
       this.checker.store.value.problems,
       this.runs.store.value.steps,
+      this.runs.store.value.run?.groups,
       this.state.value.unfolded,
       this.unfold
     ];
@@ -249,6 +259,7 @@ export class Session implements IDisposable {
         found: this.files.store.value.found,
         problems: this.checker.store.value.problems,
         steps: this.runs.store.value.steps,
+        groups: this.runs.store.value.run?.groups,
         unfolded: this.state.value.unfolded,
         unfold: this.unfold
       });
@@ -339,7 +350,10 @@ export class Session implements IDisposable {
     }
   }
 
-  /** Show what a step did; of several that are one node, the one to look at first. */
+  /**
+   * Show what a step did; of several that are one node, the one to look at first: one that
+   * failed, or else the group or loop that they are.
+   */
   openStep(id: string): void {
     const { run, steps } = this.runs.store.value;
     if (run !== null) {
@@ -348,7 +362,9 @@ export class Session implements IDisposable {
       const step = loudest(
         ids.flatMap(part => Object.values(partsOf(part, steps ?? {})))
       );
-      this._openStep(run.id, step?.id ?? id);
+      const isGroupOfRun = run.groups !== undefined && id in run.groups;
+      const isWhole = isGroupOfRun && !(step && isBad(step.state));
+      this._openStep(run.id, isWhole ? id : (step?.id ?? id));
     }
   }
 

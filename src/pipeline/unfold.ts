@@ -1,10 +1,11 @@
+import { boxesOf } from './boxes';
 import type { IEdge } from './graph';
 import { layOut } from './layout';
 import type { IDocument, Json, Node } from './schema';
 import { VERSION } from './schema';
 import { isObject } from './serialize';
 import type { IInner, IInnerEdge, INodeView, ISurroundings } from './views';
-import { boxesOf, ViewMaker } from './views';
+import { ViewMaker } from './views';
 
 const MARGIN = 20;
 

@@ -1,19 +1,13 @@
-import type { IProblem, IStep, State } from '../api';
-import type { IBox, IEdge, IPoint, StepNode } from './graph';
-import {
-  foldedInto,
-  isFolded,
-  isGroup,
-  membersOf,
-  nameOf,
-  parentsOf,
-  pointOf,
-  sizeOf
-} from './graph';
-import { around } from './arrange';
+import type { IGroup, IProblem, IStep, State } from '../api';
+import { stepOf } from '../api/types';
+import { isLive } from '../ui/states';
+import type { IBox, IEdge, StepNode } from './graph';
+import { isDisabled, isFolded, isGroup, membersOf, nameOf } from './graph';
 import type { Found, IPort } from './ports';
 import { portsOf } from './ports';
 import type { IDocument, IResources, Json } from './schema';
+import type { IItems, Rule } from './rules';
+import { rulesOf } from './rules';
 import { isObject } from './serialize';
 
 export interface IBadge {
@@ -31,12 +25,18 @@ export interface INodeView {
   /** The file, the command or the component. */
   subtitle: string;
   badges: IBadge[];
+  /** What decides if, or how often, it runs. */
+  rules: Rule[];
+  /** How far its loop is in the run that is shown. */
+  items?: IItems;
   inputs: IPort[];
   outputs: IPort[];
   problems: readonly IProblem[];
   step?: IStep;
   /** A file or a component definition that is not there. */
   isMissing: boolean;
+  /** It, or a group around it, is left out of runs. */
+  isDisabled: boolean;
   /** A group, or a graph component, that shows as one box. */
   isFolded: boolean;
   /** How many nodes are in a group, or tasks in a graph component. */
@@ -71,6 +71,8 @@ export interface ISurroundings {
   problems: readonly IProblem[];
   /** The steps of the run that is shown, if one is. */
   steps: Readonly<Record<string, IStep>> | null;
+  /** Its groups with a rule, its loops, and the pipelines in it. */
+  groups?: Readonly<Record<string, IGroup>> | null;
   /** The graph components that are shown with what is in them. */
   unfolded?: ReadonlySet<string>;
   /** It comes with the canvas. */
@@ -82,161 +84,6 @@ export type Unfold = (
   definition: { [key: string]: Json },
   around: ISurroundings
 ) => IInner;
-
-export const WIDTH = 200;
-const HEADER = 48;
-const ROW = 20;
-const BADGES = 24;
-const FOOTER = 22;
-const PADDING = 6;
-/** Beside what is in a graph component, where the names of its ends are. */
-const SIDE = 110;
-
-/** The size of a node; the style sheet has the same numbers. */
-export function viewSize(view: INodeView): { width: number; height: number } {
-  if (view.kind === 'group') {
-    return { width: WIDTH, height: HEADER + (view.step ? FOOTER : 0) };
-  }
-  const rows = Math.max(view.inputs.length, view.outputs.length);
-  const ports = rows ? rows * ROW + PADDING : 0;
-  return {
-    width: view.inner ? view.inner.width + 2 * SIDE : WIDTH,
-    height:
-      HEADER +
-      badgeRows(view).length * BADGES +
-      Math.max(ports, view.inner?.height ?? 0) +
-      (view.step ? FOOTER : 0)
-  };
-}
-
-/** The largest letters in which a name fills a box, for looking at it from far away. */
-export function farFontSize(
-  name: string,
-  { width, height }: { width: number; height: number }
-): number {
-  // Of letters that are wide the line breaks sooner, and Chinese ones are twice as wide.
-  const wide = name.match(/[\u3000-\uffff]/g)?.length ?? 0;
-  const units = 0.6 * (name.length - wide) + wide;
-  for (let lines = 1; ; lines++) {
-    const fit = Math.min(
-      ((width - 24) * lines) / Math.max(units, 1),
-      (height - 6) / (lines * 1.1)
-    );
-    const next = Math.min(
-      ((width - 24) * (lines + 1)) / Math.max(units, 1),
-      (height - 6) / ((lines + 1) * 1.1)
-    );
-    if (next <= fit) {
-      return Math.floor(fit);
-    }
-  }
-}
-
-/** Where, in its node, the area of what is in a graph component begins. */
-export function innerCorner(view: INodeView): IPoint {
-  return { x: SIDE, y: HEADER + badgeRows(view).length * BADGES };
-}
-
-/** What it needs in one row, and the image, which is often long, in another. */
-export function badgeRows({ badges }: INodeView): IBadge[][] {
-  return [
-    badges.filter(badge => badge.kind !== 'image'),
-    badges.filter(badge => badge.kind === 'image')
-  ].filter(row => row.length > 0);
-}
-
-/** How far down a node its ports are; the first one, and the next ones. */
-export function portOffset(view: INodeView, index: number): number {
-  const above = HEADER + badgeRows(view).length * BADGES;
-  return above + PADDING / 2 + ROW * (index + 0.5);
-}
-
-/** How far down a node the ends of its order are. */
-export const ORDER_OFFSET = HEADER / 2;
-
-/** Between nodes that nobody has placed. */
-const BELOW = 60;
-
-export const GROUP_MARGIN = { x: 20, top: 40, bottom: 20 };
-
-/** The box of everything on the canvas: nodes, open groups, and notes. */
-export function boxesOf(
-  document: IDocument,
-  views: ReadonlyMap<string, INodeView>
-): Map<string, IBox> {
-  const boxes = new Map<string, IBox>();
-  const unplaced: string[] = [];
-  for (const [id, node] of Object.entries(document.nodes)) {
-    const view = views.get(id);
-    if (view && (!isGroup(node) || view.isFolded)) {
-      const at = pointOf(document.layout?.[id]);
-      if (at) {
-        boxes.set(id, { ...at, ...viewSize(view) });
-      } else {
-        unplaced.push(id);
-      }
-    }
-  }
-  placeBelow(document, views, boxes, unplaced);
-  for (const id of Object.keys(document.comments ?? {})) {
-    const place = document.layout?.[id];
-    const size = sizeOf(place) ?? { width: 200, height: 100 };
-    boxes.set(id, { ...(pointOf(place) ?? { x: 0, y: -140 }), ...size });
-  }
-  const hidden = foldedInto(document);
-  for (const [id, node] of Object.entries(document.nodes)) {
-    if (isGroup(node) && !isFolded(document, id)) {
-      const members = membersOf(document, id)
-        .filter(member => !hidden.has(member))
-        .map(member => boxes.get(member))
-        .filter(box => box !== undefined);
-      const at = pointOf(document.layout?.[id]) ?? { x: 0, y: 0 };
-      boxes.set(id, groupBox(members, at));
-    }
-  }
-  return boxes;
-}
-
-/**
- * Nodes that nobody has placed go below all others, those of a group next to
- * each other, so that no frame lies around what is not in it.
- */
-function placeBelow(
-  document: IDocument,
-  views: ReadonlyMap<string, INodeView>,
-  boxes: Map<string, IBox>,
-  ids: readonly string[]
-): void {
-  const parents = parentsOf(document);
-  const placed = around([...boxes.values()]);
-  let y = placed ? placed.y + placed.height + BELOW : 0;
-  let last: string | undefined;
-  const home = (id: string) => parents.get(id) ?? '';
-  for (const id of [...ids].sort((a, b) => (home(a) < home(b) ? -1 : 1))) {
-    if (last !== undefined && last !== home(id)) {
-      y += GROUP_MARGIN.top + GROUP_MARGIN.bottom;
-    }
-    last = home(id);
-    const size = viewSize(views.get(id)!);
-    boxes.set(id, { x: placed?.x ?? 0, y, ...size });
-    y += size.height + BELOW;
-  }
-}
-
-/** The frame of an open group around its members. */
-export function groupBox(members: readonly IBox[], at: IPoint): IBox {
-  const inner = around(members);
-  if (!inner) {
-    return { ...at, width: WIDTH, height: 100 };
-  }
-  const { x, top, bottom } = GROUP_MARGIN;
-  return {
-    x: inner.x - x,
-    y: inner.y - top,
-    width: inner.width + 2 * x,
-    height: inner.height + top + bottom
-  };
-}
 
 /** Makes views, and gives the same object again while nothing in it changes. */
 export class ViewMaker {
@@ -257,6 +104,7 @@ export class ViewMaker {
       const list = outgoing.get(edge.source) ?? [];
       outgoing.set(edge.source, [...list, edge]);
     }
+    const inLoops = stepsInLoops(around.steps);
     const views = new Map<string, INodeView>();
     const before = this._made;
     this._made = new Map();
@@ -271,14 +119,22 @@ export class ViewMaker {
         path === undefined ? undefined : around.found.get(path),
         definition,
         isGraph(definition) ? around.steps : around.steps?.[id],
+        around.groups?.[id],
+        inLoops
+          .get(id)
+          ?.map(({ id, state }) => `${id} ${state}`)
+          .join(),
+        JSON.stringify(countsOf([id], around.groups)?.counts),
         isGraph(definition) && around.unfold,
         isGraph(definition) && around.unfolded,
         isFolded(document, id),
+        isDisabled(document, id),
         (outgoing.get(id) ?? [])
           .map(edge => `${edge.kind} ${edge.output}`)
           .join(),
         isGroup(node) ? around.problems : JSON.stringify(own),
-        isGroup(node) ? around.steps : null
+        isGroup(node) ? around.steps : null,
+        isGroup(node) ? around.groups : null
       ];
       const made = before.get(id);
       const view =
@@ -323,24 +179,124 @@ function groupView(
     name: nameOf(document, id),
     subtitle: '',
     badges: [],
+    rules: rulesOf(document.nodes[id]),
+    items: itemsOf(around.groups?.[id]),
     inputs: [],
     outputs: [],
     problems: [
       ...problems,
       ...around.problems.filter(problem => inner.has(problem.node ?? ''))
     ],
-    step: around.steps
-      ? summaryOf(
-          id,
-          members.flatMap(member =>
-            Object.values(partsOf(member, around.steps!))
+    step:
+      stepOfGroup(around.groups?.[id]) ??
+      (around.steps
+        ? stepOfItems(
+            id,
+            members,
+            members.flatMap(member =>
+              Object.values(partsOf(member, around.steps!))
+            ),
+            around.groups
           )
-        )
-      : undefined,
+        : undefined),
     isMissing: false,
+    isDisabled: isDisabled(document, id),
     isFolded: isFolded(document, id),
     count: members.filter(member => !isGroup(document.nodes[member])).length
   };
+}
+
+/** A group of a run as the one step that stands for it. */
+function stepOfGroup(group: IGroup | undefined): IStep | undefined {
+  if (!group) {
+    return undefined;
+  }
+  const { id, state, reason, started, ended } = group;
+  const items = itemsOf(group);
+  return stepOf({
+    id,
+    state,
+    reason,
+    started,
+    ended,
+    progress: items
+      ? { cell: items.done, cells: items.total, elapsed: 0, expected: null }
+      : null
+  });
+}
+
+/** The steps of a run that are there once per item, by the node that they are. */
+function stepsInLoops(steps: ISurroundings['steps']): Map<string, IStep[]> {
+  const found = new Map<string, IStep[]>();
+  for (const step of Object.values(steps ?? {})) {
+    if (step.item?.length && step.node !== undefined) {
+      const list = found.get(step.node) ?? [];
+      list.push(step);
+      found.set(step.node, list);
+    }
+  }
+  return found;
+}
+
+/** How many steps that nodes in loops have become are in each state, and the loop around them. */
+function countsOf(
+  nodes: readonly string[],
+  groups: ISurroundings['groups']
+): { counts: Partial<Record<State, number>>; loop: IGroup } | undefined {
+  const counts: Partial<Record<State, number>> = {};
+  let loop: IGroup | undefined;
+  for (const group of Object.values(groups ?? {})) {
+    for (const node of nodes) {
+      for (const [state, count] of Object.entries(
+        group.members?.[node] ?? {}
+      )) {
+        counts[state as State] = (counts[state as State] ?? 0) + count;
+        loop = group;
+      }
+    }
+  }
+  return loop && { counts, loop };
+}
+
+/** The steps that nodes in loops have become, as one; a run may show only some of them. */
+function stepOfItems(
+  id: string,
+  nodes: readonly string[],
+  shown: readonly IStep[],
+  groups: ISurroundings['groups']
+): IStep | undefined {
+  const summary = summaryOf(id, shown);
+  const found = countsOf(nodes, groups);
+  if (!found) {
+    return summary;
+  }
+  const { counts, loop } = found;
+  const state = LOUDEST.find(each => counts[each]) ?? loop.state;
+  const sum = (states: readonly State[]) =>
+    states.reduce((all, each) => all + (counts[each] ?? 0), 0);
+  const total = sum(LOUDEST);
+  const live = sum(LOUDEST.filter(isLive));
+  return stepOf({
+    id,
+    state,
+    reason: shown.find(step => step.state === state)?.reason ?? null,
+    started: summary?.started ?? loop.started,
+    ended: live > 0 ? null : (summary?.ended ?? loop.ended),
+    progress: { cell: total - live, cells: total, elapsed: 0, expected: null }
+  });
+}
+
+/** How far the items of a loop are, once there are any. */
+export function itemsOf(group: IGroup | undefined): IItems | undefined {
+  if (!group || group.items === null) {
+    return undefined;
+  }
+  const { items: total, counts } = group;
+  const live = Object.entries(counts).filter(([state]) =>
+    isLive(state as State)
+  );
+  const left = live.reduce((sum, [, count]) => sum + count, 0);
+  return { total, counts, done: total - left };
 }
 
 /** The states that show first when several steps are one box. */
@@ -373,18 +329,14 @@ function summaryOf(id: string, steps: readonly IStep[]): IStep | undefined {
   const done = steps.filter(step => step.ended).length;
   const started = steps.flatMap(step => step.started ?? []);
   const ended = steps.flatMap(step => step.ended ?? []);
-  return {
+  return stepOf({
     id,
     state,
     reason,
-    started: started.length ? Math.min(...started) : undefined,
-    ended: ended.length === steps.length ? Math.max(...ended) : undefined,
-    attempts: [],
-    parameters: {},
-    outputs: {},
-    metrics: {},
-    progress: { cell: done, cells: steps.length, elapsed: 0 }
-  };
+    started: started.length ? Math.min(...started) : null,
+    ended: ended.length === steps.length ? Math.max(...ended) : null,
+    progress: { cell: done, cells: steps.length, elapsed: 0, expected: null }
+  });
 }
 
 function stepView(
@@ -403,13 +355,24 @@ function stepView(
     name: nameOf(document, id),
     subtitle: subtitleOf(node),
     badges: badgesOf(document, node),
+    rules: rulesOf(node),
+    items: itemsOf(around.groups?.[id]),
     ...portsOf(id, node, found, definition, edges),
     problems,
-    step: around.steps?.[id],
+    step:
+      stepOfGroup(around.groups?.[id]) ??
+      around.steps?.[id] ??
+      stepOfItems(
+        id,
+        [id],
+        stepsInLoops(around.steps).get(id) ?? [],
+        around.groups
+      ),
     isMissing:
       node.kind === 'component'
         ? definition === undefined
         : found !== undefined && 'error' in found && found.isMissing,
+    isDisabled: isDisabled(document, id),
     isFolded: false,
     count: 1,
     ...(isGraph(definition) ? graphParts(id, definition, around) : {})
@@ -447,8 +410,8 @@ export function partsOf(
   steps: Readonly<Record<string, IStep>>
 ): Record<string, IStep> {
   return Object.fromEntries(
-    Object.entries(steps).filter(
-      ([step]) => step === id || step.startsWith(`${id}.`)
+    Object.entries(steps).filter(([step, { node = step }]) =>
+      [step, node].some(name => name === id || name.startsWith(`${id}.`))
     )
   );
 }
@@ -457,6 +420,7 @@ function subtitleOf(node: StepNode): string {
   switch (node.kind) {
     case 'notebook':
     case 'script':
+    case 'pipeline':
       return node.path ?? '';
     case 'command':
       return Array.isArray(node.command) ? node.command.join(' ') : '';
@@ -467,6 +431,9 @@ function subtitleOf(node: StepNode): string {
 
 function badgesOf(document: IDocument, node: StepNode): IBadge[] {
   const badges: IBadge[] = [];
+  if (node.kind === 'pipeline') {
+    return badges;
+  }
   const own: IResources = node.resources ?? {};
   const inherited: IResources = document.defaults?.resources ?? {};
   const add = (kind: IBadge['kind'], mine: unknown, theirs: unknown) => {

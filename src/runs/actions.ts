@@ -20,12 +20,13 @@ import {
 } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
-import type { ISelection, Version } from '../api';
+import type { IRunSummary, ISelection, Version } from '../api';
 import { sentenceOf } from '../api';
-import { CommandIDs } from '../commands';
+import { CommandIDs, several, takes } from '../commands';
+import { pinIcon } from '../icons';
 import { IConvectApi, IRunStore, IRunsOpener } from '../tokens';
 import { isLive as isLiveState } from '../ui/states';
-import { runsMeant } from './context';
+import { PIN, runsMeant, stepMeant } from './context';
 import { linkToRun } from './links';
 
 export const actions: JupyterFrontEndPlugin<void> = {
@@ -43,10 +44,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
     const { commands } = app;
-    const run = {
-      type: 'string' as const,
-      description: trans.__('The id of the run; the one under the pointer')
-    };
+    const run = trans.__('The id of the run; the one under the pointer');
 
     /** Do it and say in one sentence when it could not be done. */
     const attempt = async <T>(work: () => Promise<T>): Promise<T | null> => {
@@ -69,71 +67,76 @@ export const actions: JupyterFrontEndPlugin<void> = {
         return told;
       }
       // What is wrong with the run is said when it is run again.
-      const changes = await api.changes(id).catch(() => []);
-      if (changes.length === 0) {
+      const { changes } = await api.changes(id).catch(() => ({ changes: [] }));
+      // Not where only outputs and metadata of a notebook differ.
+      const edited = changes.filter(item => item.before !== item.after);
+      if (edited.length === 0) {
         return 'today';
       }
       const { askVersion } = await import('./again');
-      return askVersion(changes, trans);
+      return askVersion(edited, trans);
     };
 
     const isLive = (id: string) => runs.isLive(id);
 
+    /** What a command is about: with `of: step`, the step whose menu is open. */
+    const meant = (
+      args: ReadonlyPartialJSONObject
+    ): { runs: string[]; step?: string; node?: string } => {
+      const found = args.of === 'step' ? stepMeant(app) : null;
+      const { step, node } = found ?? args;
+      return {
+        runs: found ? [found.run] : runsMeant(app, args),
+        step: step ? String(step) : undefined,
+        node: node ? String(node) : undefined
+      };
+    };
+
     commands.addCommand(CommandIDs.stopRun, {
-      label: trans.__('Stop'),
+      label: args =>
+        args.of === 'step' ? trans.__('Stop This Step') : trans.__('Stop'),
       icon: stopIcon,
-      isEnabled: args => runsMeant(app, args).some(isLive),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            run,
-            step: { type: 'string', description: trans.__('Only this step') }
-          }
-        }
-      },
+      isEnabled: args => meant(args).runs.some(isLive),
+      describedBy: takes({
+        run,
+        step: trans.__('Only this step'),
+        of: trans.__('step for the one whose menu is open')
+      }),
       execute: async args => {
-        for (const id of runsMeant(app, args)) {
-          const step = args.step ? String(args.step) : undefined;
-          await attempt(() => api.stopRun(id, step));
+        const { runs: ids, step } = meant(args);
+        for (const id of ids) {
+          await attempt(() => api.stopRun(id, step ? { step } : {}));
         }
       }
     });
 
     commands.addCommand(CommandIDs.rerun, {
-      label: trans.__('Run Again'),
+      label: args =>
+        args.of !== 'step'
+          ? trans.__('Run Again')
+          : args.mode === 'only'
+            ? trans.__('Run Only This Step Again')
+            : trans.__('Run Again from Here'),
       icon: refreshIcon,
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            run,
-            mode: {
-              type: 'string',
-              description: trans.__('all, failed, from, only or upto')
-            },
-            node: {
-              type: 'string',
-              description: trans.__('The step that the mode is about')
-            },
-            version: {
-              type: 'string',
-              description: trans.__(
-                'today or run: which files; asked when they have changed'
-              )
-            }
-          }
-        }
-      },
+      isEnabled: args => args.of !== 'step' || !meant(args).runs.some(isLive),
+      describedBy: takes({
+        run,
+        mode: trans.__('all, failed, from, only or upto'),
+        node: trans.__('The step that the mode is about'),
+        of: trans.__('step for the one whose menu is open'),
+        version: trans.__(
+          'today or run: which files; asked when they have changed'
+        )
+      }),
       execute: async args => {
-        const selection = {
-          mode: (args.mode ?? 'all') as ISelection['mode'],
-          node: args.node ? String(args.node) : null
-        };
-        for (const id of runsMeant(app, args)) {
+        const { runs: ids, node = null } = meant(args);
+        const mode = (args.mode ?? 'all') as ISelection['mode'];
+        const selection = { mode, node };
+        for (const id of ids) {
           const version = await versionOf(id, args.version);
           const begun =
-            version && (await attempt(() => api.rerun(id, selection, version)));
+            version &&
+            (await attempt(() => api.rerun(id, { ...selection, version })));
           if (begun) {
             await opener.openRun(begun.id);
           }
@@ -144,7 +147,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.editRun, {
       label: trans.__('Name, Labels and Note…'),
       icon: editIcon,
-      describedBy: { args: { type: 'object', properties: { run } } },
+      describedBy: takes({ run }),
       execute: async args => {
         const [id] = runsMeant(app, args);
         const known = id && (await attempt(() => api.run(id)));
@@ -160,21 +163,37 @@ export const actions: JupyterFrontEndPlugin<void> = {
       }
     });
 
+    const isPinned = (id: string) => PIN in (runs.summary(id)?.labels ?? {});
+    commands.addCommand(CommandIDs.pinRun, {
+      label: args =>
+        runsMeant(app, args).every(isPinned)
+          ? trans.__('Unpin')
+          : trans.__('Pin'),
+      icon: pinIcon,
+      describedBy: takes({ run }),
+      execute: async args => {
+        const ids = runsMeant(app, args);
+        const pins = !ids.every(isPinned);
+        for (const id of ids) {
+          const known = runs.summary(id) ?? (await attempt(() => api.run(id)));
+          const labels: IRunSummary['labels'] = { ...known?.labels, [PIN]: '' };
+          if (!pins) {
+            delete labels[PIN];
+          }
+          const changed =
+            known && (await attempt(() => api.updateRun(id, { labels })));
+          if (changed) {
+            runs.take([changed]);
+          }
+        }
+      }
+    });
+
     const sweepMeant = (args: ReadonlyPartialJSONObject) =>
       args.sweep
         ? String(args.sweep)
         : app.contextMenuHitTest(node => !!node.dataset.sweep)?.dataset.sweep;
-    const sweepArgs = {
-      args: {
-        type: 'object' as const,
-        properties: {
-          sweep: {
-            type: 'string' as const,
-            description: trans.__('The id of the sweep')
-          }
-        }
-      }
-    };
+    const sweepArgs = takes({ sweep: trans.__('The id of the sweep') });
     const isSweepLive = (args: ReadonlyPartialJSONObject) => {
       const id = sweepMeant(args);
       const sweep = runs.sweeps?.find(each => each.id === id);
@@ -216,7 +235,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
       label: trans.__('Put Files into the Project…'),
       icon: folderIcon,
       isEnabled: args => !runsMeant(app, args).some(isLive),
-      describedBy: { args: { type: 'object', properties: { run } } },
+      describedBy: takes({ run }),
       execute: async args => {
         const { putFiles } = await import('./putting');
         for (const id of runsMeant(app, args)) {
@@ -229,19 +248,10 @@ export const actions: JupyterFrontEndPlugin<void> = {
       label: trans.__('Delete'),
       icon: deleteIcon,
       isEnabled: args => !runsMeant(app, args).every(isLive),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            run,
-            runs: {
-              type: 'array',
-              items: { type: 'string' },
-              description: trans.__('The ids of several runs')
-            }
-          }
-        }
-      },
+      describedBy: takes({
+        run,
+        runs: several(trans.__('The ids of several runs'))
+      }),
       execute: async args => {
         const ids = runsMeant(app, args);
         if (ids.length === 0) {
@@ -268,7 +278,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.copyLink, {
       label: trans.__('Copy Link'),
       icon: linkIcon,
-      describedBy: { args: { type: 'object', properties: { run } } },
+      describedBy: takes({ run }),
       execute: args => {
         for (const id of runsMeant(app, args)) {
           Clipboard.copyToSystem(linkToRun(api.settings.baseUrl, id));
@@ -282,10 +292,10 @@ export const actions: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.downloadRun, {
       label: trans.__('Download Everything'),
       icon: downloadIcon,
-      describedBy: { args: { type: 'object', properties: { run } } },
+      describedBy: takes({ run }),
       execute: args => {
         for (const id of runsMeant(app, args)) {
-          window.open(api.archiveUrl(id));
+          window.open(api.url('archive', id));
         }
       }
     });

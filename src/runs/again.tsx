@@ -25,7 +25,7 @@ export async function askVersion(
     focusNodeSelector: 'input:checked'
   });
   dialog.addClass('jp-Convect-dialog');
-  dialog.addClass('jp-ConvectRuns-again');
+  dialog.addClass('jp-Convect-again');
   const answer = await dialog.launch();
   return answer.button.accept ? answer.value : null;
 }
@@ -83,7 +83,7 @@ export function VersionForm(props: {
       </p>
       <div role="radiogroup" aria-label={trans.__('Version')}>
         {versions.map(([version, label]) => (
-          <label key={version} className="jp-ConvectRuns-version">
+          <label key={version} className="jp-Convect-version">
             <input
               type="radio"
               name="version"
@@ -122,7 +122,7 @@ function Difference({ change }: { change: ISourceChange }): JSX.Element {
   const { before, after } = change;
   if (before === null || after === null) {
     return (
-      <div className="jp-ConvectRuns-hint">
+      <div className="jp-Convect-hint">
         {after === null
           ? trans.__('The file is not there any more.')
           : trans.__('The version of that run is not there any more.')}
@@ -131,7 +131,7 @@ function Difference({ change }: { change: ISourceChange }): JSX.Element {
   }
   return (
     <>
-      <div className="jp-ConvectRuns-sides">
+      <div className="jp-Convect-sides">
         <span>{trans.__('The version of that run')}</span>
         <span>{trans.__('Today’s files')}</span>
       </div>

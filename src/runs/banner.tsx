@@ -1,16 +1,19 @@
 import * as React from 'react';
 
 import type { ITrouble } from '../api';
-import { translated, useModel, useTrans } from '../ui';
-import type { RunStore } from './store';
+import { ConvectError, sentenceOf } from '../api';
+import type { IRunStore } from '../tokens';
+import { formatExact, translated, useModel, useTrans } from '../ui';
 
 /** Says so while the server does not answer, or something of it does not work. */
-export function ServerBanner(props: { runs: RunStore }): JSX.Element {
-  const { isUnreachable, troubles } = useModel(props.runs);
+export function ServerBanner(props: { runs: IRunStore }): JSX.Element {
+  const { trouble, troubles } = useModel(props.runs);
   const trans = useTrans();
-  return isUnreachable ? (
-    <div className="jp-ConvectRuns-banner" role="status">
-      {trans.__('The server does not answer. Trying again…')}
+  return trouble !== null ? (
+    <div className="jp-Convect-message" data-severity="warning" role="status">
+      {trouble instanceof ConvectError && trouble.isLoggedOut
+        ? sentenceOf(trouble)
+        : trans.__('The server does not answer. Trying again…')}
     </div>
   ) : (
     <>
@@ -23,10 +26,11 @@ export function ServerBanner(props: { runs: RunStore }): JSX.Element {
 
 function TroubleBanner(props: ITrouble): JSX.Element {
   const trans = useTrans();
-  const since = new Date(props.since * 1000).toLocaleString();
+  const since = formatExact(props.since);
   return (
     <div
-      className="jp-ConvectRuns-banner"
+      className="jp-Convect-message"
+      data-severity="warning"
       role="status"
       title={trans._n(
         'Since %2, after %1 try',

@@ -4,7 +4,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IRunSummary } from '../api';
-import { FormDialog } from '../ui';
+import { FormDialog, TextField } from '../ui';
 
 /** What people call a run and write about it. */
 export interface IRunWords {
@@ -57,56 +57,41 @@ class WordsBody extends ReactWidget implements Dialog.IBodyWidget<IRunWords> {
   ) {
     super();
     this.addClass('jp-Convect-dialogBody');
-    this._labels = labelsText(before.labels);
-    this._name = before.name;
-    this._note = before.note;
+    const { name, labels, note } = before;
+    this._texts = { name, labels: labelsText(labels), note };
   }
 
   getValue(): IRunWords {
+    const { name, labels, note } = this._texts;
     return {
-      name: this._name.trim() || this.before.name,
-      labels: labelsOf(this._labels),
-      note: this._note
+      name: name.trim() || this.before.name,
+      labels: labelsOf(labels),
+      note
     };
   }
 
   protected override render(): JSX.Element {
     const { trans } = this;
+    const field = (name: keyof WordsBody['_texts']) => ({
+      value: this._texts[name],
+      onChange: (text: string) => {
+        this._texts = { ...this._texts, [name]: text };
+        this.update();
+      }
+    });
     return (
-      <div className="jp-ConvectRuns-words">
-        <label>
-          {trans.__('Name')}
-          <input
-            className="jp-mod-styled"
-            defaultValue={this._name}
-            maxLength={200}
-            onChange={event => (this._name = event.target.value)}
-          />
-        </label>
-        <label>
-          {trans.__('Labels, one in each line')}
-          <textarea
-            className="jp-mod-styled"
-            rows={3}
-            placeholder={trans.__('key=value')}
-            defaultValue={this._labels}
-            onChange={event => (this._labels = event.target.value)}
-          />
-        </label>
-        <label>
-          {trans.__('Note')}
-          <textarea
-            className="jp-mod-styled"
-            rows={5}
-            defaultValue={this._note}
-            onChange={event => (this._note = event.target.value)}
-          />
-        </label>
+      <div className="jp-Convect-form">
+        <TextField label={trans.__('Name')} {...field('name')} />
+        <TextField
+          label={trans.__('Labels, one in each line')}
+          lines={3}
+          example={trans.__('key=value')}
+          {...field('labels')}
+        />
+        <TextField label={trans.__('Note')} lines={5} {...field('note')} />
       </div>
     );
   }
 
-  private _labels: string;
-  private _name: string;
-  private _note: string;
+  private _texts: { name: string; labels: string; note: string };
 }

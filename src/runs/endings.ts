@@ -3,9 +3,9 @@ import { Signal } from '@lumino/signaling';
 
 import type { IRunSummary, IRunView, ISweepSummary, State } from '../api';
 import { localTime } from '../api/clock';
+import type { IRunChange, IRunStore } from '../tokens';
 import { isBad, isLive } from '../ui/states';
 import { plain } from './page/plain';
-import type { IRunChange, RunStore } from './store';
 
 /** Something that was going on has ended. */
 export type Ending = {
@@ -33,10 +33,11 @@ const LAST_BYTES = 4096;
 
 /**
  * Tells the end of everything that ends while this page is open, wherever it was started
- * and however short it was. The runs of a sweep are told together, when the sweep ends.
+ * and however short it was. The runs of a sweep are told together, when the sweep ends; of the
+ * calls of an endpoint only those that did not succeed are told.
  */
 export class Endings {
-  constructor(private readonly runs: RunStore) {
+  constructor(private readonly runs: IRunStore) {
     runs.runsChanged.connect(this.onRuns, this);
     runs.sweepsChanged.connect(this.onSweeps, this);
   }
@@ -45,9 +46,15 @@ export class Endings {
     return this._ended;
   }
 
-  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
-    for (const { before, after } of changes) {
-      if (after && !after.sweep && this.isNews(after, before)) {
+  private onRuns(_: IRunStore, changes: readonly IRunChange[]): void {
+    for (const { id, before, after } of changes) {
+      if (!after) {
+        this._told.delete(id);
+      } else if (
+        !after.sweep &&
+        (!after.labels.endpoint || isBad(after.state)) &&
+        this.isNews(after, before)
+      ) {
         this._told.add(after.id);
         void this.tellRun(after);
       }
@@ -117,7 +124,9 @@ export class Endings {
     }
     const attempt = step.attempts.length;
     const key = { run: view.id, step: step.id, attempt };
-    const chunk = await this.runs.api.logEnd(key, LAST_BYTES).catch(() => null);
+    const chunk = await this.runs.api
+      .log(key, { last: LAST_BYTES })
+      .catch(() => null);
     const lines = (chunk?.text ?? '')
       .trimEnd()
       .split('\n')

@@ -1,7 +1,8 @@
 import type { IRunPage, IRunSummary, State } from '../api';
+import type { Counts, IRunChange, IRunStore } from '../tokens';
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
-import type { Counts, IRunChange, RunStore } from './store';
+import { PIN } from './context';
 
 export const PAGE_SIZE = 100;
 
@@ -13,6 +14,7 @@ export interface IRunFilter {
   path: string;
   /** The id of a sweep, or `none` to leave out the runs of sweeps. */
   sweep: string;
+  isPinned: boolean;
 }
 
 export const NO_FILTER: IRunFilter = {
@@ -20,7 +22,8 @@ export const NO_FILTER: IRunFilter = {
   states: [],
   runtime: '',
   path: '',
-  sweep: ''
+  sweep: '',
+  isPinned: false
 };
 
 /**
@@ -30,7 +33,7 @@ export const NO_FILTER: IRunFilter = {
  */
 export class FilteredRuns extends Observable {
   constructor(
-    private readonly store: RunStore,
+    private readonly store: IRunStore,
     filter: Partial<IRunFilter> = {}
   ) {
     super();
@@ -69,8 +72,9 @@ export class FilteredRuns extends Observable {
 
   /** How many there are of each state, whatever states the filter asks for. */
   get counts(): Counts {
-    const { text, runtime, path } = this._filter;
-    return text || runtime || path ? this._counts : this.store.counts;
+    const { text, runtime, path, isPinned } = this._filter;
+    const isPart = text || runtime || path || isPinned;
+    return isPart ? this._counts : this.store.counts;
   }
 
   /** True once the server has answered. */
@@ -151,7 +155,7 @@ export class FilteredRuns extends Observable {
     super.dispose();
   }
 
-  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
+  private onRuns(_: IRunStore, changes: readonly IRunChange[]): void {
     if (!this._isReady) {
       return;
     }
@@ -171,9 +175,10 @@ export class FilteredRuns extends Observable {
   }
 
   /** The filter lets it through, the text aside. */
-  private lets({ state, runtime, path, sweep }: IRunSummary): boolean {
+  private lets({ state, runtime, path, sweep, labels }: IRunSummary): boolean {
     const { states, runtime: where, path: file, sweep: of } = this._filter;
     return (
+      (!this._filter.isPinned || PIN in labels) &&
       (states.length === 0 || states.includes(state)) &&
       (!where || where === runtime) &&
       (!file || file === path) &&
@@ -236,7 +241,7 @@ export class FilteredRuns extends Observable {
     const question = this._question;
     for (const page of this.missing()) {
       const [epoch, edits] = [this._epoch, this._edits];
-      const { text, states, runtime, path, sweep } = this._filter;
+      const { text, states, runtime, path, sweep, isPinned } = this._filter;
       try {
         const answer = await this.store.api.listRuns({
           text,
@@ -244,6 +249,7 @@ export class FilteredRuns extends Observable {
           runtime,
           path,
           sweep,
+          label: isPinned ? [`${PIN}=`] : [],
           limit: PAGE_SIZE,
           offset: page * PAGE_SIZE
         });

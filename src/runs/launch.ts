@@ -17,11 +17,12 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { duplicateIcon } from '@jupyterlab/ui-components';
 
 import type { ISelection } from '../api';
-import { CATEGORY, CommandIDs } from '../commands';
+import { CATEGORY, CommandIDs, several, takes } from '../commands';
 import { convectIcon } from '../icons';
 import { IConvectApi, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
-import { preferencesOf, translateLaunchSettings } from './preferences';
+import { preferencesOf, preferenceWords } from './preferences';
+import { nameSettings } from './settings';
 
 export const launch: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:launch',
@@ -55,7 +56,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
 
     const settings = registry?.load(launch.id).then(
       loaded => {
-        translateLaunchSettings(loaded, trans);
+        nameSettings(loaded, preferenceWords(trans));
         return loaded;
       },
       () => null
@@ -89,35 +90,17 @@ export const launch: JupyterFrontEndPlugin<void> = {
       label: trans.__('Run as Pipeline…'),
       caption: trans.__('Run it somewhere else, without changing it'),
       icon: convectIcon,
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            path: {
-              type: 'string',
-              description: trans.__('A notebook, script or pipeline')
-            },
-            paths: {
-              type: 'array',
-              items: { type: 'string' },
-              description: trans.__('Several notebooks and scripts')
-            },
-            mode: {
-              type: 'string',
-              enum: ['only', 'from', 'upto'],
-              description: trans.__('Which part of the pipeline')
-            },
-            node: {
-              type: 'string',
-              description: trans.__('The node that the part is about')
-            },
-            of: {
-              type: 'string',
-              description: trans.__('The run that the rest is taken from')
-            }
-          }
-        }
-      },
+      describedBy: takes({
+        path: trans.__('A notebook, script or pipeline'),
+        paths: several(trans.__('Several notebooks and scripts')),
+        mode: {
+          type: 'string',
+          enum: ['only', 'from', 'upto'],
+          description: trans.__('Which part of the pipeline')
+        },
+        node: trans.__('The node that the part is about'),
+        of: trans.__('The run that the rest is taken from')
+      }),
       execute: async args => {
         const files = meant(args);
         const { launchFiles, launchPart } = await import('./launching');
@@ -133,19 +116,9 @@ export const launch: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.cloneRun, {
       label: trans.__('Change and Run Again…'),
       icon: duplicateIcon,
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            run: {
-              type: 'string',
-              description: trans.__(
-                'The id of the run; the one under the pointer'
-              )
-            }
-          }
-        }
-      },
+      describedBy: takes({
+        run: trans.__('The id of the run; the one under the pointer')
+      }),
       execute: async args => {
         const [id] = runsMeant(app, args);
         if (id) {

@@ -7,7 +7,7 @@ import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
-import type { ConvectApi, IRequest, ISelection } from '../api';
+import type { IConvectApi, IRequest, ISelection } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { IRunsOpener } from '../tokens';
@@ -30,7 +30,7 @@ const MEMORY = 'jupyterlab-convect:choice';
 /** What asking for a run needs of JupyterLab. */
 export interface ILaunchContext {
   app: JupyterFrontEnd;
-  api: ConvectApi;
+  api: IConvectApi;
   opener: IRunsOpener;
   documents: IDocumentManager;
   state: IStateDB | null;
@@ -192,24 +192,34 @@ async function subjectAt(
     return { path, document: null, title };
   }
   const document = pipelineInEditor(context.documents, path);
-  const isInEditor = document !== null;
-  const content = document ?? (await pipelineAt(context, path));
-  return { path, document, content, isInEditor, title };
+  if (document) {
+    return { path, document, content: document, isInEditor: true, title };
+  }
+  const text = await textAt(context.app.serviceManager.contents, path);
+  if (isElyra(text)) {
+    const document = await converted(context.api, path);
+    return { path, document, content: document, isInEditor: false, title };
+  }
+  const content = pipelineIn(text);
+  return { path, document: null, content, isInEditor: false, title };
 }
 
-/** The pipeline of a file; null when it is none that can be read here. */
-async function pipelineAt(
-  { app }: ILaunchContext,
-  path: string
-): Promise<JSONObject | null> {
-  const { contents } = app.serviceManager;
-  try {
-    const file = await contents.get(path, { type: 'file', format: 'text' });
-    return pipelineIn(file.content);
-  } catch {
-    // What is wrong with it is said when it is asked for its parameters.
-    return null;
-  }
+/** What is wrong with a file that cannot be read is said when it is asked for its parameters. */
+async function textAt(contents: Contents.IManager, path: string) {
+  const file = await contents
+    .get(path, { type: 'file', format: 'text' })
+    .catch(() => null);
+  return String(file?.content ?? '');
+}
+
+/** A pipeline of Elyra runs as what it is converted to; the file stays as it is. */
+export function isElyra(text: string): boolean {
+  const content = objectIn(text);
+  return content !== null && !('convect' in content) && 'pipelines' in content;
+}
+
+async function converted(api: IConvectApi, path: string): Promise<JSONObject> {
+  return (await api.importPipeline({ path })).document;
 }
 
 /** The files that are open and have changed, and how to save them. */
@@ -246,9 +256,14 @@ export function pipelineInEditor(
 }
 
 function pipelineIn(text: string): JSONObject | null {
+  const content = objectIn(text);
+  return content && 'convect' in content ? content : null;
+}
+
+function objectIn(text: string): JSONObject | null {
   try {
     const content: unknown = JSON.parse(text);
-    return isObject(content) && 'convect' in content ? content : null;
+    return isObject(content) ? content : null;
   } catch {
     return null;
   }
@@ -308,7 +323,7 @@ async function subjectOf(
   const path = request.path ?? null;
   const content =
     path && isPipeline(path) && !request.document
-      ? await pipelineAt(context, path)
+      ? pipelineIn(await textAt(context.app.serviceManager.contents, path))
       : null;
   return {
     path,

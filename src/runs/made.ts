@@ -1,9 +1,10 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { IMadeFile, IMadeFiles, IStep, State } from '../api';
+import type { IMadeFile, IMadeFiles, State } from '../api';
 import { translated } from '../ui/sentences';
 
-type Steps = Readonly<Record<string, Pick<IStep, 'state'>>>;
+/** What a run did to a file. */
+export type IFileChange = Pick<IMadeFile, 'path' | 'change'>;
 
 /** The most names in one sentence. */
 const MOST_NAMES = 3;
@@ -11,22 +12,18 @@ const MOST_NAMES = 3;
 /** Tells what became of each file of a run; of thousands, too. */
 export function fatesOf(
   made: IMadeFiles,
-  steps: Steps,
   trans: TranslationBundle
 ): (file: IMadeFile) => string {
-  const last = lastMade(made, steps);
   const put = new Set(made.put);
-  return file => {
-    const { path, change, kept } = file;
+  return ({ path, change, kept, state, replaced_by: by }) => {
     if (change === null) {
       return kept ? trans.__('Kept with the run') : notKept(trans);
     }
-    if (!isGood(steps[file.step]?.state)) {
+    if (!isGood(state)) {
       return trans.__('Kept with the run: the step did not succeed');
     }
-    const final = last.get(path);
-    if (final && final !== file) {
-      return trans.__('Replaced by %1', final.step);
+    if (by !== null) {
+      return trans.__('Replaced by %1', by);
     }
     const isDeleted = change === 'deleted';
     if (put.has(path)) {
@@ -53,24 +50,12 @@ function notKept(trans: TranslationBundle): string {
   return trans.__('Too large to be kept');
 }
 
-/** What putting the files of a run into the project is about: each path as the last step left it. */
-export function filesToPut(made: IMadeFiles, steps: Steps): IMadeFile[] {
-  return [...lastMade(made, steps).values()].filter(
-    ({ change, kept }) => kept || change === 'deleted'
-  );
-}
-
 /** What came of putting them there, in a sentence or two. */
 export function outcomeOfPutting(
   made: IMadeFiles,
   trans: TranslationBundle
 ): string {
-  const deleted = new Set(
-    made.files
-      .filter(({ change }) => change === 'deleted')
-      .map(({ path }) => path)
-  );
-  const gone = made.put.filter(path => deleted.has(path)).length;
+  const gone = made.deleted;
   const there = made.put.length - gone;
   const kept = Object.entries(made.kept);
   const sentences = [
@@ -100,12 +85,11 @@ export function notPut(
 }
 
 /** The files that were not put over what somebody has changed, made or deleted since. */
-export function spared(made: IMadeFiles): IMadeFile[] {
-  const paths = Object.entries(made.kept)
+export function spared(made: IMadeFiles): IFileChange[] {
+  const changes = new Map(made.files.map(({ path, change }) => [path, change]));
+  return Object.entries(made.kept)
     .filter(([, why]) => why.endsWith('after the run was submitted'))
-    .map(([path]) => path);
-  const byPath = new Map(made.files.map(file => [file.path, file]));
-  return paths.flatMap(path => byPath.get(path) ?? []);
+    .map(([path]) => ({ path, change: changes.get(path) ?? 'changed' }));
 }
 
 function keptSentences(
@@ -134,17 +118,6 @@ function keptSentences(
     : named;
 }
 
-/** Each path that good steps made, as the last of them left it. */
-function lastMade(made: IMadeFiles, steps: Steps): Map<string, IMadeFile> {
-  return new Map(
-    made.files
-      .filter(
-        ({ change, step }) => change !== null && isGood(steps[step]?.state)
-      )
-      .map(file => [file.path, file])
-  );
-}
-
-function isGood(state: State | undefined): boolean {
+function isGood(state: State): boolean {
   return state === 'succeeded' || state === 'cached';
 }

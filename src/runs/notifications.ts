@@ -8,7 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { IRunStore, IRunsOpener } from '../tokens';
 import type { Ending } from './endings';
 import { Endings } from './endings';
-import { SETTINGS, translateSettings } from './settings';
+import { nameSettings } from './settings';
 
 export const notifications: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:notifications',
@@ -26,10 +26,23 @@ export const notifications: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
     let inLab = true;
     let inBrowser = false;
-    registry?.load(SETTINGS).then(
+    registry?.load(notifications.id).then(
       settings => {
+        nameSettings(settings, {
+          title: trans.__('Notifications of Runs'),
+          description: trans.__('How it is said that a run has ended.'),
+          properties: {
+            notifyInLab: [
+              trans.__('Say in JupyterLab when a run ends'),
+              trans.__('With what failed and the last lines of its log.')
+            ],
+            notifyInBrowser: [
+              trans.__('Say it as a notification of the browser, too'),
+              trans.__('The browser asks whether it may.')
+            ]
+          }
+        });
         const read = () => {
-          translateSettings(settings, trans);
           inLab = settings.get('notifyInLab').composite !== false;
           inBrowser = settings.get('notifyInBrowser').composite === true;
           if (inBrowser && window.Notification?.permission === 'default') {

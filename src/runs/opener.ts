@@ -7,13 +7,13 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
-import { CommandIDs } from '../commands';
+import { CommandIDs, several, takes } from '../commands';
 import type { IBegun } from '../tokens';
 import { IPlanViewFactory, IRunStore, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
-import { LINK, SWEEP_LINK } from './links';
-import { beside, PageKind } from './pagekind';
-import { SETTINGS } from './settings';
+import { LINK, linkToRun, linkToSweep, SWEEP_LINK } from './links';
+import { beside, PageKind } from '../ui/pagekind';
+import { nameSettings } from './settings';
 
 export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
   id: 'jupyterlab-convect:opener',
@@ -40,14 +40,25 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
     const { commands, shell } = app;
     const options = { commands, trans };
-    const runPages = new PageKind(shell, 'run', async id => {
-      const { RunModel, RunPage } = await import('./page');
-      return new RunPage(new RunModel(runs, id), { ...options, planViews });
-    });
-    const sweepPages = new PageKind(shell, 'sweep', async id => {
-      const { SweepModel, SweepPage } = await import('./sweep');
-      return new SweepPage(new SweepModel(runs, id), options);
-    });
+    const { baseUrl } = runs.api.settings;
+    const runPages = new PageKind(
+      shell,
+      'run',
+      async id => {
+        const { RunModel, RunPage } = await import('./page');
+        return new RunPage(new RunModel(runs, id), { ...options, planViews });
+      },
+      id => linkToRun(baseUrl, id)
+    );
+    const sweepPages = new PageKind(
+      shell,
+      'sweep',
+      async id => {
+        const { SweepModel, SweepPage } = await import('./sweep');
+        return new SweepPage(new SweepModel(runs, id), options);
+      },
+      id => linkToSweep(baseUrl, id)
+    );
     const comparePages = new PageKind(shell, 'compare', async ids => {
       const { CompareModel, ComparePage } = await import('./compare');
       const model = new CompareModel(runs, ids.split(','));
@@ -60,10 +71,25 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
       );
     });
 
-    const opensOnRun = async (): Promise<boolean> => {
-      const settings = await registry?.load(SETTINGS).catch(() => null);
-      return settings?.get('openOnRun').composite !== false;
-    };
+    const loading = registry?.load(opener.id).catch(() => null);
+    void loading?.then(settings => {
+      if (settings) {
+        nameSettings(settings, {
+          title: trans.__('Pages of Runs'),
+          description: trans.__('How the pages of runs are opened.'),
+          properties: {
+            openOnRun: [
+              trans.__('Show a run when it begins'),
+              trans.__(
+                'Its page opens beside the notebook. A pipeline shows it in its editor.'
+              )
+            ]
+          }
+        });
+      }
+    });
+    const opensOnRun = async (): Promise<boolean> =>
+      (await loading)?.get('openOnRun').composite !== false;
     const place = () => {
       const pages: Widget[] = [];
       runPages.tracker.forEach(page => pages.push(page));
@@ -97,7 +123,7 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
       openRun: async (id, at) => {
         const page = await runPages.open(id);
         if (at) {
-          page.model.look(at);
+          page?.model.look(at);
         }
       },
       openSweep: async id => {
@@ -110,15 +136,10 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
 
     commands.addCommand(CommandIDs.openRun, {
       label: trans.__('Open Run'),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            run: { type: 'string', description: trans.__('The id of the run') },
-            step: { type: 'string', description: trans.__('A step of it') }
-          }
-        }
-      },
+      describedBy: takes({
+        run: trans.__('The id of the run'),
+        step: trans.__('A step of it')
+      }),
       execute: async args => {
         const at = args.step ? { step: String(args.step) } : undefined;
         for (const run of runsMeant(app, args)) {
@@ -128,17 +149,7 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
     });
     commands.addCommand(CommandIDs.openSweep, {
       label: trans.__('Open Sweep'),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            sweep: {
-              type: 'string',
-              description: trans.__('The id of the sweep')
-            }
-          }
-        }
-      },
+      describedBy: takes({ sweep: trans.__('The id of the sweep') }),
       execute: async args => {
         const node = app.contextMenuHitTest(each => !!each.dataset.sweep);
         const sweep = args.sweep ?? node?.dataset.sweep;
@@ -149,18 +160,7 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
     });
     commands.addCommand(CommandIDs.compareRuns, {
       label: trans.__('Compare Runs'),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            runs: {
-              type: 'array',
-              items: { type: 'string' },
-              description: trans.__('The ids of the runs')
-            }
-          }
-        }
-      },
+      describedBy: takes({ runs: several(trans.__('The ids of the runs')) }),
       execute: args => service.compare(runsMeant(app, args))
     });
 
@@ -185,17 +185,7 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
     if (router) {
       commands.addCommand(CommandIDs.followLink, {
         label: trans.__('Open Linked Run'),
-        describedBy: {
-          args: {
-            type: 'object',
-            properties: {
-              search: {
-                type: 'string',
-                description: trans.__('The query of the address')
-              }
-            }
-          }
-        },
+        describedBy: takes({ search: trans.__('The query of the address') }),
         execute: async ({ search }) => {
           const query = new URLSearchParams(String(search ?? ''));
           const [run, sweep] = [query.get(LINK), query.get(SWEEP_LINK)];

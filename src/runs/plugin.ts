@@ -5,13 +5,15 @@ import type {
 import { ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { ILauncher } from '@jupyterlab/launcher';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { CATEGORY, CommandIDs } from '../commands';
+import { CATEGORY, CommandIDs, takes } from '../commands';
 import { convectIcon } from '../icons';
 import { IConvectApi, IRunStore } from '../tokens';
-import { RunStore } from './store';
 import { RunsPanel } from './panel';
+import { nameSettings } from './settings';
+import { RunStore } from './store';
 
 export const runStore: JupyterFrontEndPlugin<IRunStore> = {
   id: 'jupyterlab-convect:run-store',
@@ -28,20 +30,41 @@ export const panel: JupyterFrontEndPlugin<void> = {
   description: 'Lists the runs of every runtime in the left side bar.',
   autoStart: true,
   requires: [IRunStore],
-  optional: [ICommandPalette, ILauncher, ILayoutRestorer, ITranslator],
+  optional: [
+    ICommandPalette,
+    ILauncher,
+    ILayoutRestorer,
+    ISettingRegistry,
+    ITranslator
+  ],
   activate: (
     app: JupyterFrontEnd,
     runs: IRunStore,
     palette: ICommandPalette | null,
     launcher: ILauncher | null,
     restorer: ILayoutRestorer | null,
+    registry: ISettingRegistry | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
-    if (translator && !translator.languageCode.startsWith('en')) {
-      void import('../ui/answers').then(({ speak }) => speak(trans));
-    }
     const widget = new RunsPanel(runs, app.commands, trans);
+    if (translator && !translator.languageCode.startsWith('en')) {
+      void Promise.all([
+        import('../ui/sentences'),
+        import('../ui/sentences.json')
+      ]).then(([{ learn }, table]) => {
+        learn(table, trans);
+        widget.update();
+      });
+    }
+    registry?.load(panel.id).then(
+      async settings => {
+        const { prune, retentionWords } = await import('./retention');
+        nameSettings(settings, retentionWords(trans));
+        await prune(runs.api, settings.composite);
+      },
+      () => undefined
+    );
     widget.id = 'jp-convect-runs';
     widget.title.icon = convectIcon;
     app.shell.add(widget, 'left', { rank: 300, type: 'Convect' });
@@ -62,7 +85,7 @@ export const panel: JupyterFrontEndPlugin<void> = {
       label: trans.__('Show Runs'),
       caption: trans.__('Show the runs of every runtime'),
       icon: convectIcon,
-      describedBy: { args: { type: 'object', properties: {} } },
+      describedBy: takes(),
       execute: () => app.shell.activateById(widget.id)
     });
     palette?.addItem({ command: CommandIDs.showRuns, category: CATEGORY });

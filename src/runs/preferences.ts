@@ -1,6 +1,7 @@
-import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
+
+import type { ISettingsWords } from './settings';
 
 /** What the form begins with where nothing is remembered. */
 export interface IPreferences {
@@ -29,34 +30,27 @@ export function preferencesOf(values: ReadonlyPartialJSONObject): IPreferences {
   return { runtime: typeof runtime === 'string' ? runtime : '', settings };
 }
 
-/**
- * Say the words of the settings in the language of the page. JupyterLab itself
- * takes them only from its own language packs.
- */
-export function translateLaunchSettings(
-  { schema }: ISettingRegistry.ISettings,
-  trans: TranslationBundle
-): void {
-  const words: Record<string, [title: string, description: string]> = {
-    runtime: [
-      trans.__('Where to run'),
-      trans.__(
-        'local, kubernetes or another runtime; empty for what the server says.'
-      )
-    ],
-    image: [
-      trans.__('Image'),
-      trans.__('The container image, where runs have one.')
-    ],
-    cpu: [trans.__('CPU'), trans.__('Cores for each node: 2 or 500m.')],
-    memory: [trans.__('Memory'), trans.__('Memory for each node: 2Gi.')],
-    gpu: [trans.__('GPUs'), trans.__('GPUs for each node.')]
+/** What the settings are called. */
+export function preferenceWords(trans: TranslationBundle): ISettingsWords {
+  return {
+    title: trans.__('Run as Pipeline'),
+    description: trans.__(
+      'What the form behind “Run as pipeline” begins with.'
+    ),
+    properties: {
+      runtime: [
+        trans.__('Where to run'),
+        trans.__(
+          'local, kubernetes or another runtime; empty for what the server says.'
+        )
+      ],
+      image: [
+        trans.__('Image'),
+        trans.__('The container image, where runs have one.')
+      ],
+      cpu: [trans.__('CPU'), trans.__('Cores for each node: 2 or 500m.')],
+      memory: [trans.__('Memory'), trans.__('Memory for each node: 2Gi.')],
+      gpu: [trans.__('GPUs'), trans.__('GPUs for each node.')]
+    }
   };
-  schema.title = trans.__('Run as Pipeline');
-  schema.description = trans.__(
-    'What the form behind “Run as pipeline” begins with.'
-  );
-  for (const [name, [title, description]] of Object.entries(words)) {
-    Object.assign(schema.properties?.[name] ?? {}, { title, description });
-  }
 }

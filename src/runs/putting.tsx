@@ -4,29 +4,35 @@ import * as React from 'react';
 
 import '../../style/page.css';
 
-import type { ConvectApi, IMadeFile, IMadeFiles } from '../api';
+import type { IConvectApi, IMadeFiles } from '../api';
 import { sentenceOf } from '../api';
 import { translated } from '../ui';
-import { filesToPut, outcomeOfPutting, spared } from './made';
+import type { IFileChange } from './made';
+import { outcomeOfPutting, spared } from './made';
 
 const MOST_SHOWN = 12;
 
 /** Put the files of a run into the project, once it is clear what that will do. */
 export async function putFiles(
-  api: ConvectApi,
+  api: IConvectApi,
   run: string,
   trans: TranslationBundle
 ): Promise<void> {
-  const [view, made] = await Promise.all([api.run(run), api.made(run)]);
-  const files = filesToPut(made, view.steps);
-  if (files.length === 0) {
+  const asked = { to_put: true, limit: MOST_SHOWN };
+  const [view, made] = await Promise.all([api.run(run), api.made(run, asked)]);
+  if (made.to_put === 0) {
     Notification.info(trans.__('This run made no files.'), { autoClose: 5000 });
     return;
   }
   const isWanted = await agrees({
     title: trans.__('Put the files of %1 into the project?', view.name),
     body: (
-      <WhatItDoes files={files} project={made.project} trans={trans}>
+      <WhatItDoes
+        files={made.files}
+        count={made.to_put}
+        project={made.project}
+        trans={trans}
+      >
         {trans.__(
           'A file that changed after the run was submitted stays as it is.'
         )}
@@ -50,7 +56,7 @@ async function agrees(
 
 /** Say what came of it; what was spared can still be replaced. */
 function tell(
-  api: ConvectApi,
+  api: IConvectApi,
   run: string,
   made: IMadeFiles,
   trans: TranslationBundle
@@ -76,15 +82,21 @@ function tell(
 
 /** Put also those files that would replace what somebody has changed since. */
 async function replaceFiles(
-  api: ConvectApi,
+  api: IConvectApi,
   run: string,
   made: IMadeFiles,
   trans: TranslationBundle
 ): Promise<void> {
+  const files = spared(made);
   const isWanted = await agrees({
     title: trans.__('Replace what is in the project?'),
     body: (
-      <WhatItDoes files={spared(made)} project={made.project} trans={trans}>
+      <WhatItDoes
+        files={files}
+        count={files.length}
+        project={made.project}
+        trans={trans}
+      >
         {trans.__('What these files contain now is lost.')}
       </WhatItDoes>
     ),
@@ -100,32 +112,32 @@ async function replaceFiles(
 }
 
 function WhatItDoes(props: {
-  files: readonly IMadeFile[];
+  files: readonly IFileChange[];
+  /** How many there are; not all of them need to be in `files`. */
+  count: number;
   project: string | null;
   trans: TranslationBundle;
   children: string;
 }): JSX.Element {
-  const { files, project, trans, children } = props;
+  const { files, count, project, trans, children } = props;
   const shown = files.slice(0, MOST_SHOWN);
   return (
-    <div className="jp-ConvectRuns-putting">
+    <div className="jp-Convect-putting">
       {project && <code>{project}</code>}
       <ul>
         {shown.map(({ path, change }) => (
           <li key={path}>
-            <span className="jp-ConvectRuns-tag">
-              {changeLabel(change, trans)}
-            </span>
+            <span className="jp-Convect-tag">{changeLabel(change, trans)}</span>
             {path}
           </li>
         ))}
       </ul>
-      {files.length > shown.length && (
+      {count > shown.length && (
         <p>
           {trans._n(
             'and %1 more file',
             'and %1 more files',
-            files.length - shown.length
+            count - shown.length
           )}
         </p>
       )}
@@ -136,7 +148,7 @@ function WhatItDoes(props: {
 
 /** What a run did to a file. */
 export function changeLabel(
-  change: IMadeFile['change'],
+  change: IFileChange['change'],
   trans: TranslationBundle
 ): string {
   switch (change) {

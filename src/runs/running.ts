@@ -27,7 +27,7 @@ export const running: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
-    const attempt = (work: Promise<void>) => {
+    const attempt = (work: Promise<unknown>) => {
       work.catch(error =>
         Notification.error(sentenceOf(error), { autoClose: 8000 })
       );

@@ -6,20 +6,19 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 import type {
-  ConvectApi,
+  IConvectApi,
   IRunEvent,
   IRunQuery,
   IRunSummary,
-  IRunView,
-  IStep,
   ISweepSummary,
-  ITrouble,
-  State
+  ITrouble
 } from '../api';
-import { ConvectError, RUN_EVENT, SWEEP_EVENT } from '../api';
+import { RUN_EVENT, SWEEP_EVENT } from '../api';
+import type { Counts, IRunChange, IRunStore } from '../tokens';
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
 import { isLive, LIVE } from '../ui/states';
+import { WatchedRun } from './watched';
 
 /** How many live runs the slow question asks for. */
 const LIVE_LIMIT = 100;
@@ -30,15 +29,6 @@ const KEPT = 5000;
 /** The longest page of a list. */
 const PAGE_LIMIT = 1000;
 
-/** What became of a run: null where it was not known before, or is gone now. */
-export interface IRunChange {
-  id: string;
-  before: IRunSummary | null;
-  after: IRunSummary | null;
-}
-
-export type Counts = Partial<Record<State, number>>;
-
 /**
  * The one copy of every run that somebody looks at, over all runtimes.
  *
@@ -46,9 +36,9 @@ export type Counts = Partial<Record<State, number>>;
  * open: a run that is watched as a whole, all others together, by name. What is
  * older than what is known is ignored. A slow question heals what was missed.
  */
-export class RunStore extends Observable {
+export class RunStore extends Observable implements IRunStore {
   constructor(
-    readonly api: ConvectApi,
+    readonly api: IConvectApi,
     events: Event.IManager,
     standby: Poll.Standby = 'when-hidden'
   ) {
@@ -66,10 +56,8 @@ export class RunStore extends Observable {
     this._poll.ticked.connect(this.onTick, this);
   }
 
-  /** When this page began to listen, by the clock of the browser, in milliseconds. */
   readonly began = Date.now();
 
-  /** What is known of a run. */
   summary(id: string): IRunSummary | undefined {
     return this._runs.get(id);
   }
@@ -79,7 +67,6 @@ export class RunStore extends Observable {
     return run !== undefined && isLive(run.state);
   }
 
-  /** Runs that have not ended, the newest first; when there are very many, not all of them. */
   get live(): readonly IRunSummary[] {
     return (this._live ??= [...this._runs.values()]
       .filter(run => isLive(run.state))
@@ -90,53 +77,54 @@ export class RunStore extends Observable {
     return LIVE.reduce((sum, state) => sum + (this._counts[state] ?? 0), 0);
   }
 
-  /** How many runs there are of each state, those of sweeps too. */
   get counts(): Counts {
     return this._counts;
   }
 
-  /** The newest first; null until somebody has asked for them. */
   get sweeps(): readonly ISweepSummary[] | null {
     return this._sweeps;
   }
 
-  /** The server did not answer when it was last asked. */
-  get isUnreachable(): boolean {
-    return this._isUnreachable;
+  get trouble(): unknown {
+    return this._trouble;
   }
 
-  /** What of the server does not work now. */
+  get isUnreachable(): boolean {
+    return this._trouble !== null;
+  }
+
   get troubles(): readonly ITrouble[] {
     return this._troubles;
   }
 
-  /** More is known of some runs, or they are gone. */
   get runsChanged(): ISignal<this, readonly IRunChange[]> {
     return this._runsChanged;
   }
 
-  /** More is known of the sweeps. */
   get sweepsChanged(): ISignal<this, void> {
     return this._sweepsChanged;
   }
 
-  /** Time to ask again for everything that is shown, lest an event was missed. */
   get healing(): ISignal<this, void> {
     return this._healing;
   }
 
-  /** Keep a run up to date until what is returned is released, as often as it was asked for. */
-  watch(id: string): WatchedRun {
+  watch(id: string, isLooking = true): WatchedRun {
     let watched = this._watched.get(id);
     if (!watched) {
       watched = new WatchedRun(this, id, () => this._watched.delete(id));
       this._watched.set(id, watched);
     }
-    watched.hold();
+    watched.hold(isLooking);
     return watched;
   }
 
-  /** Take over what somebody was told of runs, with the counts of all runs if they came with it. */
+  learn(id: string): void {
+    if (!this._runs.has(id)) {
+      this.ask(id, 0);
+    }
+  }
+
   take(runs: readonly IRunSummary[], counts?: Counts): void {
     const changes: IRunChange[] = [];
     for (const after of runs) {
@@ -150,17 +138,14 @@ export class RunStore extends Observable {
     this.tell(changes);
   }
 
-  /** Ask for the list of sweeps. */
   refreshSweeps(): void {
     this._askSweeps.request();
   }
 
-  /** Ask for what is going on now. */
   refresh(): void {
     this.loadLive().catch(() => undefined);
   }
 
-  /** All runs that a query finds, however many they are. */
   async all(query: IRunQuery): Promise<IRunSummary[]> {
     const found: IRunSummary[] = [];
     for (;;) {
@@ -176,7 +161,6 @@ export class RunStore extends Observable {
     }
   }
 
-  /** Stop everything that goes on; a sweep as a whole, so that it makes no more runs. */
   async stopAll(): Promise<void> {
     const runs = await this.all({ state: [...LIVE] });
     const sweeps = new Set(runs.flatMap(({ sweep }) => sweep ?? []));
@@ -188,14 +172,12 @@ export class RunStore extends Observable {
     }
   }
 
-  /** Say that a run, or a sweep, is shown somewhere while `isVisible` says so. */
   shows(id: string, isVisible: () => boolean): IDisposable {
     const shown = { id, isVisible };
     this._shown.add(shown);
     return new DisposableDelegate(() => this._shown.delete(shown));
   }
 
-  /** Somebody who looks at the page sees this run, or sweep. */
   isOnScreen(id: string): boolean {
     return [...this._shown].some(each => each.id === id && each.isVisible());
   }
@@ -225,9 +207,10 @@ export class RunStore extends Observable {
     const watched = this._watched.get(run);
     if (state === 'deleted') {
       this.forget([run]);
-    } else if (watched) {
-      watched.hear(seq);
-    } else if (!known || known.seq < seq) {
+      return;
+    }
+    watched?.hear(seq);
+    if (!watched?.isLookedAt && (!known || known.seq < seq)) {
       this.ask(run, seq);
     }
   }
@@ -269,15 +252,13 @@ export class RunStore extends Observable {
         state: [...LIVE],
         limit: LIVE_LIMIT
       });
-      this._isUnreachable = false;
+      this._trouble = null;
       this.lookForEnded(page.runs, page.total);
       this.take(page.runs, page.counts);
       this.touch();
     } catch (error) {
-      if (!this._isUnreachable) {
-        this._isUnreachable = true;
-        this.touch();
-      }
+      this._trouble = error;
+      this.touch();
       throw error;
     }
   }
@@ -287,7 +268,8 @@ export class RunStore extends Observable {
     const found = new Set(runs.map(({ id }) => id));
     const oldest = runs.length < total ? runs[runs.length - 1].id : '';
     for (const { id } of this.live) {
-      if (id > oldest && !found.has(id) && !this._watched.has(id)) {
+      const isAsked = this._watched.get(id)?.isLookedAt;
+      if (id > oldest && !found.has(id) && !isAsked) {
         this.ask(id, Infinity);
       }
     }
@@ -295,7 +277,7 @@ export class RunStore extends Observable {
 
   private async loadSweeps(): Promise<void> {
     try {
-      this._sweeps = await this.api.sweeps();
+      this._sweeps = (await this.api.listSweeps({ limit: 1000 })).sweeps;
       this._sweepsChanged.emit();
       this.touch();
     } catch {
@@ -348,7 +330,6 @@ export class RunStore extends Observable {
   private _askSweeps: Coalesced;
   private _counts: Counts = {};
   private _healing = new Signal<this, void>(this);
-  private _isUnreachable = false;
   private _live: IRunSummary[] | null = null;
   private _poll: Poll;
   private _runs = new Map<string, IRunSummary>();
@@ -359,99 +340,9 @@ export class RunStore extends Observable {
   private _stream: Event.Stream;
   private _sweeps: ISweepSummary[] | null = null;
   private _sweepsChanged = new Signal<this, void>(this);
+  private _trouble: unknown = null;
   private _troubles: ITrouble[] = [];
   private _watched = new Map<string, WatchedRun>();
-}
-
-/** One run with its plan and its steps, for all who look at it. */
-export class WatchedRun extends Observable {
-  constructor(
-    private readonly store: RunStore,
-    readonly id: string,
-    private readonly onLeft: () => void
-  ) {
-    super();
-    this._load = new Coalesced(() => this.load(), 250);
-    store.healing.connect(this.onHealing, this);
-    this._load.request();
-  }
-
-  /** Null until the server has answered. */
-  get view(): IRunView | null {
-    return this._view;
-  }
-
-  get error(): unknown {
-    return this._error;
-  }
-
-  get isDeleted(): boolean {
-    return this._isDeleted;
-  }
-
-  hold(): void {
-    this._holders += 1;
-  }
-
-  /** Call it once for each `watch`. */
-  release(): void {
-    this._holders -= 1;
-    if (this._holders === 0) {
-      this.onLeft();
-      this.dispose();
-    }
-  }
-
-  /** The run has changed as often as this. */
-  hear(seq: number): void {
-    this._heard = Math.max(this._heard, seq);
-    this._load.request();
-  }
-
-  lose(): void {
-    this._isDeleted = true;
-    this.touch();
-  }
-
-  override dispose(): void {
-    this.store.healing.disconnect(this.onHealing, this);
-    this._load.dispose();
-    super.dispose();
-  }
-
-  private onHealing(): void {
-    if (!this._view || isLive(this._view.state) || this._error) {
-      this.hear(Infinity);
-    }
-  }
-
-  private async load(): Promise<void> {
-    const before = this._view;
-    if (before && before.seq >= this._heard && !this._error) {
-      return;
-    }
-    this._heard = 0;
-    try {
-      const view = await this.store.api.run(this.id);
-      this._error = null;
-      this._isDeleted = false;
-      if (!before || view.seq >= before.seq) {
-        this._view = before ? unchangedKept(before, view) : view;
-        this.store.take([view]);
-      }
-    } catch (error) {
-      this._error = error;
-      this._isDeleted ||= error instanceof ConvectError && error.isMissing;
-    }
-    this.touch();
-  }
-
-  private _error: unknown = null;
-  private _heard = 0;
-  private _holders = 0;
-  private _isDeleted = false;
-  private _load: Coalesced;
-  private _view: IRunView | null = null;
 }
 
 /** The counts after changes that came without them: those of runs that were known, or go on. */
@@ -479,20 +370,4 @@ function isNewer(before: IRunSummary, after: IRunSummary): boolean {
         after.reason !== before.reason ||
         after.progress !== before.progress))
   );
-}
-
-/** What did not change stays the same object, so that nothing of it is drawn again. */
-function unchangedKept(before: IRunView, after: IRunView): IRunView {
-  const isSamePlan = before.plan.steps.length === after.plan.steps.length;
-  const steps = Object.entries(after.steps).map(
-    ([id, step]): [string, IStep] =>
-      JSON.stringify(before.steps[id]) === JSON.stringify(step)
-        ? [id, before.steps[id]]
-        : [id, step]
-  );
-  return {
-    ...after,
-    plan: isSamePlan ? before.plan : after.plan,
-    steps: Object.fromEntries(steps)
-  };
 }

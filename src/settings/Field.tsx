@@ -4,11 +4,12 @@ import * as React from 'react';
 
 import { isObject } from '../ui';
 import { useForm, words } from './context';
-import type { IFieldSchema, IFormField } from './fields';
+import type { IFieldSchema } from './fields';
 import { fieldsOf, follow, writeValue } from './fields';
 import { AmountField, GpuField, RetriesField } from './amounts';
 import { ObjectList, PairList, StringList } from './lists';
-import { Row } from './Row';
+import type { IFieldProps } from './Row';
+import { Row, useRow } from './Row';
 import type { IInputProps } from './values';
 import {
   BooleanInput,
@@ -21,14 +22,6 @@ import {
   PlainInput,
   QuantityInput
 } from './values';
-
-export interface IFieldProps {
-  field: IFormField;
-  path: readonly string[];
-  value: Json | undefined;
-  /** What the pipeline's defaults say. */
-  inherited?: Json;
-}
 
 /** The right field for a property of the format. */
 export function Field(props: IFieldProps): JSX.Element {
@@ -45,6 +38,7 @@ export function Field(props: IFieldProps): JSX.Element {
     case 'quantity':
       return <Labelled {...props} as={QuantityInput} />;
     case 'resources':
+    case 'distributed':
     case 'kubernetes':
       return <Nested {...props} />;
   }
@@ -53,6 +47,7 @@ export function Field(props: IFieldProps): JSX.Element {
       return <GpuField {...props} />;
     case 'retries':
       return <RetriesField {...props} />;
+    case 'processes':
     case 'timeout':
       return <Labelled {...props} as={QuantityInput} />;
   }
@@ -90,12 +85,7 @@ function Labelled(
   const { set, trans, isMixed } = useForm();
   const { schema } = props.field;
   return (
-    <Row
-      label={words(trans, schema.title ?? props.field.name)}
-      help={schema.description && words(trans, schema.description)}
-      path={props.path}
-      isSet={props.value !== undefined}
-    >
+    <Row {...useRow(props)}>
       <Input
         {...rest}
         placeholder={
@@ -143,19 +133,12 @@ function Nested(props: IFieldProps): JSX.Element {
 }
 
 function PairsField(props: IFieldProps): JSX.Element {
-  const { set, trans, env } = useForm();
-  const { schema } = props.field;
-  const label = words(trans, schema.title ?? props.field.name);
+  const { set, env } = useForm();
+  const row = useRow(props);
   return (
-    <Row
-      label={label}
-      help={schema.description && words(trans, schema.description)}
-      path={props.path}
-      isSet={props.value !== undefined}
-      isGroup
-    >
+    <Row {...row} isGroup>
       <PairList
-        label={label}
+        label={row.label}
         values={texts(props.value)}
         inherited={texts(props.inherited)}
         suggestions={props.field.name === 'env' ? env : undefined}
@@ -174,23 +157,17 @@ function texts(value: Json | undefined): { [key: string]: string } {
 }
 
 function ListField(props: IFieldProps): JSX.Element {
-  const { set, trans } = useForm();
-  const { schema, name } = props.field;
-  const label = words(trans, schema.title ?? name);
+  const { set } = useForm();
+  const { schema } = props.field;
+  const row = useRow(props);
   const items: IFieldSchema = follow(schema.items ?? {});
   const values = Array.isArray(props.value) ? props.value : [];
   const inherited = Array.isArray(props.inherited) ? props.inherited : [];
   return (
-    <Row
-      label={label}
-      help={schema.description && words(trans, schema.description)}
-      path={props.path}
-      isSet={props.value !== undefined}
-      isGroup
-    >
+    <Row {...row} isGroup>
       {items.type === 'object' ? (
         <ObjectList
-          title={label}
+          title={row.label}
           values={values.filter(isObject)}
           empty={Object.fromEntries(
             (items.required ?? []).map(key => [key, ''])
@@ -202,7 +179,7 @@ function ListField(props: IFieldProps): JSX.Element {
         />
       ) : (
         <StringList
-          label={label}
+          label={row.label}
           values={values.map(writeValue)}
           inherited={inherited.map(writeValue)}
           isGlobs={schema['x-form']?.widget === 'globs'}

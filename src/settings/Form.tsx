@@ -1,7 +1,6 @@
 import type { JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
-import '../../style/common.css';
 import '../../style/form.css';
 
 import { isObject, ReadOnly, Section, TranslationProvider } from '../ui';
@@ -27,7 +26,7 @@ export function FormProvider(props: {
 }
 
 /** Parts that are folded until somebody opens them, or something is set in them. */
-const QUIET = new Set(['data', 'behaviour', 'kubernetes']);
+const QUIET = new Set(['flow', 'data', 'behaviour', 'kubernetes']);
 
 /** The form of a definition, part by part. */
 export function Form(props: {
@@ -50,16 +49,18 @@ export function Form(props: {
     (props.isShown?.(name) ?? true);
   const { trans, openSections, isFolded, problems } = useForm();
   const [, redraw] = React.useReducer((turn: number) => turn + 1, 0);
+  const groups = groupsOf(props.definition, isShown);
   return (
     <>
-      {groupsOf(props.definition, isShown).map(({ name, title, fields }) => {
+      {groups.map(({ name, title, fields }) => {
         const count = fields.filter(field => isSet(value[field.name])).length;
         const isWrong = fields.some(field =>
           problemsAt(problems, [...path, field.name]).some(
             ({ severity }) => severity === 'error'
           )
         );
-        const isLoud = !isFolded && !QUIET.has(name);
+        // A short form has nothing to fold.
+        const isLoud = !isFolded && (groups.length < 3 || !QUIET.has(name));
         return (
           <Section
             key={name}

@@ -1,7 +1,17 @@
+import type { JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
 import { Field, translated } from '../ui';
-import { problemsAt, useForm } from './context';
+import { problemsAt, useForm, words } from './context';
+import type { IFormField } from './fields';
+
+export interface IFieldProps {
+  field: IFormField;
+  path: readonly string[];
+  value: Json | undefined;
+  /** What the pipeline's defaults say. */
+  inherited?: Json;
+}
 
 export interface IRowProps {
   label: string;
@@ -52,4 +62,21 @@ export function Row(props: IRowProps): JSX.Element {
       {props.children}
     </Field>
   );
+}
+
+/** What the schema calls a field and says about it, in the language of the page. */
+export function useRow({ field, path, value }: IFieldProps): {
+  label: string;
+  help: string | undefined;
+  path: readonly string[];
+  isSet: boolean;
+} {
+  const { trans } = useForm();
+  const { title, description } = field.schema;
+  return {
+    label: words(trans, title ?? field.name),
+    help: description && words(trans, description),
+    path,
+    isSet: value !== undefined
+  };
 }

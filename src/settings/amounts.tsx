@@ -2,10 +2,10 @@ import type { JSONObject, JSONValue as Json } from '@lumino/coreutils';
 import * as React from 'react';
 
 import { isObject, TextInput } from '../ui';
-import { useForm, words } from './context';
-import type { IFieldProps } from './Field';
+import { useForm } from './context';
+import type { IFieldProps } from './Row';
 import { definitionOf, readQuantity, writeValue } from './fields';
-import { Row } from './Row';
+import { Row, useRow } from './Row';
 
 /** An object without what is unset; its one main value alone where that says all. */
 function compact(
@@ -40,18 +40,11 @@ interface IPart {
 function Parts(
   props: IFieldProps & { main: string; parts: readonly IPart[] }
 ): JSX.Element {
-  const { set, trans, isMixed } = useForm();
-  const { schema } = props.field;
+  const { set, isMixed } = useForm();
   const value = expand(props.value, props.main);
   const inherited = expand(props.inherited, props.main);
   return (
-    <Row
-      label={words(trans, schema.title ?? props.field.name)}
-      help={schema.description && words(trans, schema.description)}
-      path={props.path}
-      isSet={props.value !== undefined}
-      isGroup
-    >
+    <Row {...useRow(props)} isGroup>
       <div className="jp-Convect-parts">
         {props.parts.map(part => (
           <label

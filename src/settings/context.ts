@@ -3,7 +3,7 @@ import type { JSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IProblem } from '../api';
-import type { IFieldProps } from './Field';
+import type { IFieldProps } from './Row';
 
 /** How a person chooses files. */
 export interface IPickOptions {

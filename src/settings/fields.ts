@@ -70,10 +70,12 @@ export function fieldsOf(schema: IFieldSchema): IFormField[] {
 const ORDER: readonly GroupName[] = [
   'general',
   'parameters',
+  'flow',
   'resources',
   'environment',
   'data',
   'behaviour',
+  'distributed',
   'kubernetes'
 ];
 

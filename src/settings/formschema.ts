@@ -13,6 +13,8 @@ export const GROUPS = {
   parameters: 'Parameters',
   data: 'Data',
   behaviour: 'Behaviour',
+  flow: 'When and how often',
+  distributed: 'Distributed training',
   kubernetes: 'Kubernetes'
 } as const;
 
@@ -202,6 +204,15 @@ const SETTINGS = {
       widget: 'folder'
     }
   },
+  distributed: {
+    title: 'Distributed training',
+    description:
+      'Run a script or a command as several processes that work together.',
+    $ref: '#/$defs/distributed',
+    'x-form': {
+      group: 'distributed'
+    }
+  },
   kubernetes: {
     title: 'Kubernetes',
     description: 'Details of the pod, where the runtime has pods.',
@@ -267,6 +278,16 @@ export const SCHEMA = {
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/node'
+      }
+    },
+    outputs: {
+      title: 'Outputs',
+      description:
+        'Values that the pipeline gives to one that has it as a node: an expression for each, used there as `${{ nodes.ID.outputs.name }}`.',
+      type: 'object',
+      additionalProperties: {
+        type: 'string',
+        minLength: 1
       }
     },
     components: {
@@ -372,9 +393,49 @@ export const SCHEMA = {
           $ref: '#/$defs/component'
         },
         {
+          $ref: '#/$defs/pipeline'
+        },
+        {
           $ref: '#/$defs/group'
         }
       ]
+    },
+    loop: {
+      title: 'For each',
+      description: 'Once per item of a list.',
+      type: 'object',
+      properties: {
+        name: {
+          title: 'Name of the item',
+          description:
+            'Inside, the item is `${{ each.name }}`; a field of an item that is an object is `${{ each.name.field }}`.',
+          type: 'string',
+          minLength: 1
+        },
+        in: {
+          title: 'List',
+          description:
+            'The items: a list, or an expression that gives one, such as `${{ parameters.regions }}` or `${{ nodes.prepare.outputs.regions }}`.',
+          oneOf: [
+            {
+              type: 'array',
+              items: {}
+            },
+            {
+              type: 'string'
+            }
+          ]
+        },
+        parallel: {
+          title: 'At a time',
+          description:
+            'How many items run at the same time. As many as there is room for when it is missing.',
+          type: 'integer',
+          minimum: 1
+        }
+      },
+      required: ['name', 'in'],
+      additionalProperties: false
     },
     notebook: {
       title: 'Notebook',
@@ -416,7 +477,7 @@ export const SCHEMA = {
         after: {
           title: 'After',
           description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
+            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
           type: 'array',
           items: {
             type: 'string'
@@ -425,6 +486,49 @@ export const SCHEMA = {
           'x-form': {
             group: 'general',
             widget: 'nodes'
+          }
+        },
+        when: {
+          title: 'When',
+          description:
+            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'flow',
+            widget: 'condition',
+            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
+          }
+        },
+        for_each: {
+          title: 'For each',
+          description:
+            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+          $ref: '#/$defs/loop',
+          'x-form': {
+            group: 'flow',
+            widget: 'loop'
+          }
+        },
+        run_if: {
+          title: 'Run if',
+          description:
+            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+          enum: ['succeeded', 'failed', 'always'],
+          default: 'succeeded',
+          'x-form': {
+            group: 'flow',
+            widget: 'run_if'
+          }
+        },
+        disabled: {
+          title: 'Disabled',
+          description:
+            'Leave it out of every run: it is skipped, and so is what needs it.',
+          type: 'boolean',
+          default: false,
+          'x-form': {
+            group: 'flow'
           }
         },
         ...SETTINGS
@@ -472,7 +576,7 @@ export const SCHEMA = {
         after: {
           title: 'After',
           description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
+            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
           type: 'array',
           items: {
             type: 'string'
@@ -481,6 +585,49 @@ export const SCHEMA = {
           'x-form': {
             group: 'general',
             widget: 'nodes'
+          }
+        },
+        when: {
+          title: 'When',
+          description:
+            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'flow',
+            widget: 'condition',
+            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
+          }
+        },
+        for_each: {
+          title: 'For each',
+          description:
+            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+          $ref: '#/$defs/loop',
+          'x-form': {
+            group: 'flow',
+            widget: 'loop'
+          }
+        },
+        run_if: {
+          title: 'Run if',
+          description:
+            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+          enum: ['succeeded', 'failed', 'always'],
+          default: 'succeeded',
+          'x-form': {
+            group: 'flow',
+            widget: 'run_if'
+          }
+        },
+        disabled: {
+          title: 'Disabled',
+          description:
+            'Leave it out of every run: it is skipped, and so is what needs it.',
+          type: 'boolean',
+          default: false,
+          'x-form': {
+            group: 'flow'
           }
         },
         ...SETTINGS
@@ -533,7 +680,7 @@ export const SCHEMA = {
         after: {
           title: 'After',
           description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
+            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
           type: 'array',
           items: {
             type: 'string'
@@ -542,6 +689,49 @@ export const SCHEMA = {
           'x-form': {
             group: 'general',
             widget: 'nodes'
+          }
+        },
+        when: {
+          title: 'When',
+          description:
+            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'flow',
+            widget: 'condition',
+            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
+          }
+        },
+        for_each: {
+          title: 'For each',
+          description:
+            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+          $ref: '#/$defs/loop',
+          'x-form': {
+            group: 'flow',
+            widget: 'loop'
+          }
+        },
+        run_if: {
+          title: 'Run if',
+          description:
+            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+          enum: ['succeeded', 'failed', 'always'],
+          default: 'succeeded',
+          'x-form': {
+            group: 'flow',
+            widget: 'run_if'
+          }
+        },
+        disabled: {
+          title: 'Disabled',
+          description:
+            'Leave it out of every run: it is skipped, and so is what needs it.',
+          type: 'boolean',
+          default: false,
+          'x-form': {
+            group: 'flow'
           }
         },
         ...SETTINGS
@@ -605,7 +795,7 @@ export const SCHEMA = {
         after: {
           title: 'After',
           description:
-            'Ids of the nodes that have to succeed first. Nodes that an expression names are added by themselves.',
+            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
           type: 'array',
           items: {
             type: 'string'
@@ -616,15 +806,171 @@ export const SCHEMA = {
             widget: 'nodes'
           }
         },
+        when: {
+          title: 'When',
+          description:
+            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'flow',
+            widget: 'condition',
+            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
+          }
+        },
+        for_each: {
+          title: 'For each',
+          description:
+            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+          $ref: '#/$defs/loop',
+          'x-form': {
+            group: 'flow',
+            widget: 'loop'
+          }
+        },
+        run_if: {
+          title: 'Run if',
+          description:
+            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+          enum: ['succeeded', 'failed', 'always'],
+          default: 'succeeded',
+          'x-form': {
+            group: 'flow',
+            widget: 'run_if'
+          }
+        },
+        disabled: {
+          title: 'Disabled',
+          description:
+            'Leave it out of every run: it is skipped, and so is what needs it.',
+          type: 'boolean',
+          default: false,
+          'x-form': {
+            group: 'flow'
+          }
+        },
         ...SETTINGS
       },
       required: ['kind', 'component'],
       additionalProperties: false
     },
+    pipeline: {
+      title: 'Pipeline',
+      description:
+        'Runs another pipeline as a part of this one, with its parameters in and its outputs out.',
+      type: 'object',
+      properties: {
+        kind: {
+          title: 'Kind',
+          description: 'What sort of node it is.',
+          const: 'pipeline'
+        },
+        name: {
+          title: 'Name',
+          description: 'What people see. The id when it is missing.',
+          type: 'string',
+          'x-form': {
+            group: 'general'
+          }
+        },
+        description: {
+          title: 'Description',
+          description: 'What it does, in markdown.',
+          type: 'string',
+          'x-form': {
+            group: 'general',
+            widget: 'markdown'
+          }
+        },
+        path: {
+          title: 'Pipeline',
+          description: "Relative to the pipeline's folder.",
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'general',
+            widget: 'file'
+          }
+        },
+        parameters: {
+          title: 'Parameters',
+          description:
+            'Values for the parameters of the pipeline: each is a value or one expression.',
+          type: 'object',
+          additionalProperties: true,
+          'x-form': {
+            group: 'parameters',
+            widget: 'parameters'
+          }
+        },
+        after: {
+          title: 'After',
+          description:
+            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
+          type: 'array',
+          items: {
+            type: 'string'
+          },
+          uniqueItems: true,
+          'x-form': {
+            group: 'general',
+            widget: 'nodes'
+          }
+        },
+        when: {
+          title: 'When',
+          description:
+            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'flow',
+            widget: 'condition',
+            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
+          }
+        },
+        for_each: {
+          title: 'For each',
+          description:
+            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+          $ref: '#/$defs/loop',
+          'x-form': {
+            group: 'flow',
+            widget: 'loop'
+          }
+        },
+        run_if: {
+          title: 'Run if',
+          description:
+            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+          enum: ['succeeded', 'failed', 'always'],
+          default: 'succeeded',
+          'x-form': {
+            group: 'flow',
+            widget: 'run_if'
+          }
+        },
+        disabled: {
+          title: 'Disabled',
+          description:
+            'Leave it out of every run: it is skipped, and so is what needs it.',
+          type: 'boolean',
+          default: false,
+          'x-form': {
+            group: 'flow'
+          }
+        },
+        extra: {
+          $ref: '#/$defs/free'
+        }
+      },
+      required: ['kind', 'path'],
+      additionalProperties: false
+    },
     group: {
       title: 'Group',
       description:
-        'A part of the graph that can be folded. It has no meaning for a run.',
+        'Nodes that belong together. With a rule they run, or are skipped, as a whole.',
       type: 'object',
       properties: {
         kind: {
@@ -657,6 +1003,63 @@ export const SCHEMA = {
             type: 'string'
           },
           uniqueItems: true
+        },
+        after: {
+          title: 'After',
+          description:
+            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
+          type: 'array',
+          items: {
+            type: 'string'
+          },
+          uniqueItems: true,
+          'x-form': {
+            group: 'general',
+            widget: 'nodes'
+          }
+        },
+        when: {
+          title: 'When',
+          description:
+            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+          type: 'string',
+          minLength: 1,
+          'x-form': {
+            group: 'flow',
+            widget: 'condition',
+            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
+          }
+        },
+        for_each: {
+          title: 'For each',
+          description:
+            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+          $ref: '#/$defs/loop',
+          'x-form': {
+            group: 'flow',
+            widget: 'loop'
+          }
+        },
+        run_if: {
+          title: 'Run if',
+          description:
+            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+          enum: ['succeeded', 'failed', 'always'],
+          default: 'succeeded',
+          'x-form': {
+            group: 'flow',
+            widget: 'run_if'
+          }
+        },
+        disabled: {
+          title: 'Disabled',
+          description:
+            'Leave it out of every run: it is skipped, and so is what needs it.',
+          type: 'boolean',
+          default: false,
+          'x-form': {
+            group: 'flow'
+          }
         },
         extra: {
           $ref: '#/$defs/free'
@@ -865,6 +1268,59 @@ export const SCHEMA = {
           type: 'number',
           minimum: 1,
           default: 2
+        }
+      },
+      additionalProperties: false
+    },
+    distributed: {
+      title: 'Distributed training',
+      type: 'object',
+      properties: {
+        nodes: {
+          title: 'Nodes',
+          description: 'How many machines. The resources are those of each.',
+          type: 'integer',
+          minimum: 1,
+          default: 1
+        },
+        processes: {
+          title: 'Processes per node',
+          description:
+            'A number, `gpu` for one per GPU that the node asks for, or `cpu` for one per CPU.',
+          oneOf: [
+            {
+              type: 'integer',
+              minimum: 1
+            },
+            {
+              type: 'string',
+              enum: ['gpu', 'cpu']
+            }
+          ],
+          default: 1
+        },
+        launcher: {
+          title: 'Launcher',
+          description:
+            'What starts the processes: `torchrun`, `mpi` (mpirun), or `plain`, which only sets the environment variables (`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and so on).',
+          enum: ['plain', 'torchrun', 'mpi'],
+          default: 'plain'
+        },
+        restarts: {
+          title: 'Restarts',
+          description:
+            'How often all processes start again, in the same folder, after one of them failed.',
+          type: 'integer',
+          minimum: 0,
+          default: 0
+        },
+        outputs_from: {
+          title: 'Outputs from',
+          description:
+            'The rank whose values and metrics are those of the step.',
+          type: 'integer',
+          minimum: 0,
+          default: 0
         }
       },
       additionalProperties: false

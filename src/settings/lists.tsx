@@ -30,7 +30,7 @@ export function StringList(props: {
     }
   };
   return (
-    <div className="jp-Convect-list">
+    <div>
       {(props.inherited ?? []).map(value => (
         <div key={value} className="jp-Convect-inherited">
           {value}
@@ -117,7 +117,7 @@ export function PairList(props: {
     ([key]) => !(key in values)
   );
   return (
-    <div className="jp-Convect-list">
+    <div>
       {inherited.map(([key, value]) => (
         <div key={key} className="jp-Convect-inherited">
           {key}={value}
@@ -178,7 +178,7 @@ export function ObjectList(props: {
   const write = (next: { [key: string]: Json }[]) =>
     props.onChange(next.length ? next : undefined);
   return (
-    <div className="jp-Convect-list">
+    <div>
       {values.map((value, index) => (
         <fieldset key={index} className="jp-Convect-object">
           <RemoveButton

@@ -4,7 +4,7 @@ import * as React from 'react';
 
 import { BrowseButton, IconButton, Select, TextArea, TextInput } from '../ui';
 import { useForm } from './context';
-import type { IFieldProps } from './Field';
+import type { IFieldProps } from './Row';
 import { readQuantity, writeValue } from './fields';
 
 /** A field of one value, inside its row. */

@@ -1,6 +1,5 @@
 import { Dialog } from '@jupyterlab/apputils';
 
-import '../../style/common.css';
 import '../../style/form.css';
 
 /**

@@ -47,7 +47,8 @@ export function Field(
     [id, note, said, invalid]
   );
   const text = {
-    title: title ? `${label}\n${title}` : undefined,
+    // A tooltip is plain text.
+    title: title ? `${label}\n${title.replaceAll('`', '')}` : undefined,
     className: props.isSet ? 'jp-mod-set' : undefined,
     children: (
       <>

@@ -5,24 +5,49 @@ import type { ReadonlyJSONObject, ReadonlyJSONValue } from '@lumino/coreutils';
 import { localTime } from '../api/clock';
 import { digitsOf, isNotFinite } from '../api/numbers';
 
-/** `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. */
+type TimeUnit = 'day' | 'hour' | 'minute' | 'second';
+
+const SYMBOLS: Record<TimeUnit, string> = {
+  day: 'd',
+  hour: 'h',
+  minute: 'min',
+  second: 's'
+};
+
+/** `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`; as the language of the page has it. */
 export function formatDuration(seconds: number): string {
   if (seconds < 10) {
-    return `${Math.max(0, seconds).toFixed(1)} s`;
+    return withUnit(Math.max(0, seconds).toFixed(1), 'second');
   }
   if (seconds < 59.5) {
-    return `${Math.round(seconds)} s`;
+    return withUnit(String(Math.round(seconds)), 'second');
   }
   const whole = Math.round(seconds);
-  const pairs: [number, string, number, string][] = [
-    [86400, 'd', 3600, 'h'],
-    [3600, 'h', 60, 'min'],
-    [60, 'min', 1, 's']
+  const pairs: [number, TimeUnit, number, TimeUnit][] = [
+    [86400, 'day', 3600, 'hour'],
+    [3600, 'hour', 60, 'minute'],
+    [60, 'minute', 1, 'second']
   ];
-  const [large, largeName, small, smallName] =
+  const [large, largeUnit, small, smallUnit] =
     pairs.find(([size]) => whole >= size) ?? pairs[2];
-  const rest = Math.floor((whole % large) / small);
-  return `${Math.floor(whole / large)} ${largeName} ${String(rest).padStart(2, '0')} ${smallName}`;
+  const rest = String(Math.floor((whole % large) / small)).padStart(2, '0');
+  const most = withUnit(String(Math.floor(whole / large)), largeUnit);
+  return `${most} ${withUnit(rest, smallUnit)}`;
+}
+
+/** The symbols of the SI in English, elsewhere the words that people read. */
+function withUnit(digits: string, unit: TimeUnit): string {
+  if (language().startsWith('en')) {
+    return `${digits} ${SYMBOLS[unit]}`;
+  }
+  const [whole, fraction = ''] = digits.split('.');
+  return new Intl.NumberFormat(language(), {
+    style: 'unit',
+    unit,
+    unitDisplay: 'short',
+    minimumIntegerDigits: whole.length,
+    minimumFractionDigits: fraction.length
+  }).format(Number(digits));
 }
 
 /** Seconds between two times, the second of which may be now. */
@@ -41,8 +66,18 @@ export function formatAgo(time: number): string {
 
 /** To the second, in the language of the page. */
 export function formatExact(time: number): string {
-  const language = document.documentElement.lang || 'en';
-  return new Date(time * 1000).toLocaleString(language);
+  return new Date(time * 1000).toLocaleString(language());
+}
+
+/** The time of day, to the second, in the language of the page. */
+export function formatClock(time: number): string {
+  return new Date(time * 1000).toLocaleTimeString(language(), {
+    hour12: false
+  });
+}
+
+function language(): string {
+  return document.documentElement.lang || 'en';
 }
 
 /** A number as people read it: no more than five digits that matter. */
@@ -117,6 +152,7 @@ export function goalLabel(select: string, trans: TranslationBundle): string {
     : trans.__('the highest %1', metric);
 }
 
+/** `1.2 MB`, in the digits of the language of the page. */
 export function formatSize(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let size = bytes;
@@ -125,7 +161,12 @@ export function formatSize(bytes: number): string {
     size /= 1000;
     unit += 1;
   }
-  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
+  const digits = unit === 0 || size >= 100 ? 0 : 1;
+  const amount = new Intl.NumberFormat(language(), {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits
+  }).format(size);
+  return `${amount} ${units[unit]}`;
 }
 
 /** `cpu 2, memory 4Gi, gpu 1 NVIDIA-A100`. */

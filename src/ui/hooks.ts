@@ -3,10 +3,10 @@ import { nullTranslator } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import { serverNow } from '../api/clock';
-import type { Observable } from './observable';
+import type { IObservable } from './observable';
 
 /** Render again whenever the model has changed. */
-export function useModel<T extends Observable>(model: T): T {
+export function useModel<T extends IObservable>(model: T): T {
   const subscribe = React.useCallback(
     (listener: () => void) => {
       model.changed.connect(listener);
@@ -28,6 +28,39 @@ export const TranslationProvider = TranslationContext.Provider;
 
 export function useTrans(): TranslationBundle {
   return React.useContext(TranslationContext);
+}
+
+/** What components of a page keep there, lest it goes with them. */
+export const KeptState = React.createContext<Map<string, unknown>>(new Map());
+
+/** State that is there again when the page is drawn anew, under a name of its own. */
+export function useKept<T>(name: string, initial: T): [T, (value: T) => void] {
+  const kept = React.useContext(KeptState);
+  const [value, setValue] = React.useState(
+    kept.has(name) ? (kept.get(name) as T) : initial
+  );
+  const set = React.useCallback(
+    (next: T) => {
+      kept.set(name, next);
+      setValue(next);
+    },
+    [kept, name]
+  );
+  return [value, set];
+}
+
+/** Where something that scrolls was, for when it is drawn anew. */
+export function useKeptScroll(name: string): React.RefCallback<HTMLElement> {
+  const kept = React.useContext(KeptState);
+  return React.useCallback(
+    (element: HTMLElement | null) => {
+      if (element) {
+        element.scrollTop = Number(kept.get(name) ?? 0);
+        element.onscroll = () => kept.set(name, element.scrollTop);
+      }
+    },
+    [kept, name]
+  );
 }
 
 const TICK = 1000;

@@ -223,3 +223,64 @@ export function AddButton(props: {
     </button>
   );
 }
+
+/** A button with an icon, a word, or both. */
+export function Action(props: {
+  label: string;
+  title?: string;
+  icon?: LabIcon;
+  wide?: boolean;
+  disabled?: boolean;
+  onClick: () => void;
+}): JSX.Element {
+  const { label, title, icon, wide, disabled, onClick } = props;
+  return (
+    <button
+      className="jp-Convect-action"
+      title={title ?? label}
+      aria-label={label}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      {icon && <icon.react tag="span" />}
+      {(wide || !icon) && <span>{label}</span>}
+    </button>
+  );
+}
+
+/** What to look for, in a list or a text. */
+export function SearchInput(
+  props: Omit<React.InputHTMLAttributes<HTMLInputElement>, 'onChange'> & {
+    label: string;
+    value: string;
+    onChange: (text: string) => void;
+  }
+): JSX.Element {
+  const { label, onChange, ...rest } = props;
+  return (
+    <input
+      placeholder={label}
+      aria-label={label}
+      {...rest}
+      className="jp-mod-styled jp-Convect-search"
+      type="search"
+      onChange={event => onChange(event.target.value)}
+    />
+  );
+}
+
+/** Why there is nothing to see, and what to do about it. */
+export function Empty(props: {
+  icon?: LabIcon;
+  title?: string;
+  children: React.ReactNode;
+}): JSX.Element {
+  const { icon: Icon, title, children } = props;
+  return (
+    <div className="jp-Convect-empty">
+      {Icon && <Icon.react tag="div" width="48px" height="48px" />}
+      {title && <h3>{title}</h3>}
+      <p>{children}</p>
+    </div>
+  );
+}

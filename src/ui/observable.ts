@@ -3,12 +3,17 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 /** State that components show: they read it again whenever it has changed. */
-export abstract class Observable implements IDisposable {
+export interface IObservable {
+  readonly changed: ISignal<unknown, void>;
+  /** Grows with every change. */
+  readonly version: number;
+}
+
+export abstract class Observable implements IObservable, IDisposable {
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  /** Grows with every change. */
   get version(): number {
     return this._version;
   }
@@ -36,4 +41,24 @@ export abstract class Observable implements IDisposable {
   private _changed = new Signal<this, void>(this);
   private _isDisposed = false;
   private _version = 0;
+}
+
+/** State of a page, which asks for nothing while nobody sees it. */
+export abstract class PageModel extends Observable {
+  get isShown(): boolean {
+    return this._isShown;
+  }
+
+  /** The page has come into sight, or out of it. */
+  setShown(isShown: boolean): void {
+    if (isShown !== this._isShown && !this.isDisposed) {
+      this._isShown = isShown;
+      this.onShown?.(isShown);
+      this.touch();
+    }
+  }
+
+  protected onShown?(isShown: boolean): void;
+
+  private _isShown = false;
 }

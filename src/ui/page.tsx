@@ -2,14 +2,14 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
-import '../../style/common.css';
 import '../../style/page.css';
 
 import { convectIcon } from '../icons';
-import { TranslationProvider } from './hooks';
-import type { Observable } from './observable';
+import { KeptState, TranslationProvider } from './hooks';
+import type { PageModel } from './observable';
 
 export type Execute = (command: string, args?: Record<string, unknown>) => void;
 
@@ -18,14 +18,19 @@ export interface IPageOptions {
   trans: TranslationBundle;
 }
 
-/** A page in the main area that shows a model, which goes with it. */
-export abstract class Page<T extends Observable> extends ReactWidget {
+/**
+ * A page in the main area that shows a model, which goes with it.
+ *
+ * Its content is taken down when its tab is moved, so what a person typed and where
+ * they were is kept here (`useKept`), and what was read is kept in the model.
+ */
+export abstract class Page<T extends PageModel> extends ReactWidget {
   constructor(
     readonly model: T,
     private readonly options: IPageOptions
   ) {
     super();
-    this.addClass('jp-ConvectRuns-page');
+    this.addClass('jp-Convect-page');
     this.title.icon = convectIcon;
     this.title.closable = true;
     model.changed.connect(this.rename, this);
@@ -36,6 +41,26 @@ export abstract class Page<T extends Observable> extends ReactWidget {
       this.model.dispose();
       super.dispose();
     }
+  }
+
+  protected override onAfterAttach(msg: Message): void {
+    super.onAfterAttach(msg);
+    this.model.setShown(this.isVisible);
+  }
+
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this.model.setShown(true);
+  }
+
+  protected override onAfterHide(msg: Message): void {
+    super.onAfterHide(msg);
+    this.model.setShown(false);
+  }
+
+  protected override onBeforeDetach(msg: Message): void {
+    this.model.setShown(false);
+    super.onBeforeDetach(msg);
   }
 
   /** What the tab says; null to leave it as it is. */
@@ -49,7 +74,9 @@ export abstract class Page<T extends Observable> extends ReactWidget {
       void commands.execute(command, args as ReadonlyPartialJSONObject);
     return (
       <TranslationProvider value={trans}>
-        {this.content(execute)}
+        <KeptState.Provider value={this._kept}>
+          {this.content(execute)}
+        </KeptState.Provider>
       </TranslationProvider>
     );
   }
@@ -57,4 +84,6 @@ export abstract class Page<T extends Observable> extends ReactWidget {
   private rename(): void {
     this.title.label = this.name ?? this.title.label;
   }
+
+  private _kept = new Map<string, unknown>();
 }

@@ -139,7 +139,7 @@ async function drag(
   const box = (await from.boundingBox())!;
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await page.mouse.down();
-  const image = page.locator('.jp-ConvectCatalog-dragImage');
+  const image = page.locator('.jp-Convect-dragImage');
   await expect(async () => {
     await page.mouse.move(to.x, to.y, { steps: 5 });
     await expect(image).toBeVisible({ timeout: 500 });
@@ -262,7 +262,7 @@ test('a component is found and added by keyboard alone, and its update is taken 
       Name: 'Changing',
       URLs: `${address}/count.yaml`
     });
-    const catalog = panel.locator('.jp-ConvectCatalog-catalog').filter({
+    const catalog = panel.locator('.jp-Convect-catalog').filter({
       hasText: 'Changing'
     });
     await expect(catalog).toContainText('1 component');

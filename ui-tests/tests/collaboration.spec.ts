@@ -95,6 +95,11 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     await expect(field(two, 'path').locator('input')).toHaveValue('train.ipynb');
     await expect.poll(onDisk).toBe(written);
 
+    // Each sees where the other points, and what the other has selected.
+    await one.locator('.react-flow__pane').hover({ position: { x: 200, y: 300 } });
+    await expect(two.locator('.jp-Pipeline-other')).toBeVisible();
+    await expect(two.locator('.jp-Pipeline-otherRing')).toHaveCount(1);
+
     await field(one, 'name').locator('input').fill('Fit');
     await expect(nameOf(two, 'train')).toHaveText('Fit');
     await field(two, 'parameters.rate').locator('input').fill('0.75');

@@ -106,7 +106,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   await expect(nodeOf(page, 'train').getByTitle('Memory: 64Mi')).toBeVisible();
 
   await page.getByRole('button', { name: 'Run Pipeline' }).click();
-  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const dialog = page.locator('.jp-Convect-runDialog');
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   for (const id of ['prepare', 'train', 'report']) {
     await expect(nodeOf(page, id).getByRole('img', { name: 'Succeeded' })).toBeVisible();

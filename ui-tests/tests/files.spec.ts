@@ -30,7 +30,7 @@ async function content(
 async function finished(page: IJupyterLabPageFixture): Promise<Locator> {
   const run = frontPage(page);
   await expect(
-    run.locator('.jp-ConvectRuns-title').getByText('Succeeded')
+    run.locator('.jp-Convect-title').getByText('Succeeded')
   ).toBeVisible();
   return run;
 }
@@ -45,7 +45,7 @@ test('what a run made is shown, opened and in the project; both versions run aga
   await expect(dialog).toContainText('Works in its own copy of');
   await pressRun(dialog);
   const panel = await showRuns(page);
-  await panel.getByRole('option', { name: 'writes' }).first().click();
+  await panel.getByRole('treeitem', { name: 'writes' }).first().click();
   let run = await finished(page);
   await run.getByRole('tab', { name: 'Files' }).click();
   const made = run.locator('[data-file$="model.txt"]');
@@ -67,14 +67,14 @@ test('what a run made is shown, opened and in the project; both versions run aga
     .toContain('and second');
 
   const again = async (version: string) => {
-    await panel.getByRole('option', { name: 'writes' }).last().click();
+    await panel.getByRole('treeitem', { name: 'writes' }).last().click();
     const heading = frontPage(page).getByRole('heading', { level: 2 });
     const first = (await heading.getAttribute('title')) ?? '';
     await frontPage(page)
       .getByRole('button', { name: 'Run again', exact: true })
       .click();
-    const question = page.locator('.jp-ConvectRuns-again');
-    await expect(question.locator('.jp-ConvectRuns-diff')).toContainText(
+    const question = page.locator('.jp-Convect-again');
+    await expect(question.locator('.jp-Convect-diff')).toContainText(
       'and second'
     );
     await expect(question.getByLabel('Today’s files')).toBeChecked();
@@ -117,7 +117,7 @@ test('the files of the best run of a sweep are put into the project', async ({
   await pressRun(dialog);
   const panel = await showRuns(page);
   await expect(panel.getByText('3 of 3 runs')).toBeVisible();
-  await panel.getByRole('option', { name: 'points' }).first().click();
+  await panel.getByRole('treeitem', { name: 'points' }).first().click();
   const sweep = frontPage(page);
   await expect(sweep.getByText('3 of 3 runs have ended')).toBeVisible();
   expect(await content(page, `${tmpPath}/model.txt`)).toBeNull();
@@ -131,7 +131,7 @@ test('the files of the best run of a sweep are put into the project', async ({
   ).toBeVisible();
   expect(await content(page, `${tmpPath}/model.txt`)).toBe('3');
 
-  const row = sweep.locator('.jp-ConvectRuns-grid-row', {
+  const row = sweep.locator('.jp-Convect-gridRow', {
     hasNotText: 'Best'
   });
   await row.first().click({ button: 'right' });

@@ -36,7 +36,7 @@ test('a notebook runs with nothing configured, and is not changed', async ({
   await pressRun(dialog);
 
   // Pressing Run shows the run, so nothing has to be said of it.
-  const row = panel.getByRole('option', { name: 'hello' });
+  const row = panel.getByRole('treeitem', { name: 'hello' });
   await expect(row.getByRole('img', { name: 'Succeeded' })).toBeVisible();
   const run = frontPage(page);
   await expect(run.getByText('Succeeded')).toBeVisible();
@@ -53,6 +53,8 @@ test('a notebook runs with nothing configured, and is not changed', async ({
   expect(await source()).toEqual(before);
 
   await executed.getByText('Compare with the source').click();
+  await expect(frontPage(page).getByText('The sources are the same.')).toBeVisible();
+  await frontPage(page).getByLabel('Outputs, too').check();
   await expect(frontPage(page).getByText('42')).toBeVisible();
 
   await row.click();
@@ -71,7 +73,7 @@ test('a notebook without kernel runs with the default one, unsaved changes with 
   const content = JSON.parse(notebook('print("bare")'));
   await upload(page, path, JSON.stringify({ ...content, metadata: {} }));
   void execute(page, 'convect:run-as-pipeline', { path });
-  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const dialog = page.locator('.jp-Convect-runDialog');
   await expect(dialog.getByLabel('Kernel')).toHaveValue('python3');
   await expect(dialog.getByText('The notebook names none.')).toBeVisible();
   await dialog.getByLabel('Kernel').fill('klingon');
@@ -90,7 +92,7 @@ test('a notebook without kernel runs with the default one, unsaved changes with 
   await dialog.getByLabel('Timeout').press('Enter');
   await dialog.waitFor({ state: 'detached' });
   const panel = await showRuns(page);
-  const row = panel.getByRole('option', { name: 'bare' });
+  const row = panel.getByRole('treeitem', { name: 'bare' });
   await expect(row.getByRole('img', { name: 'Succeeded' })).toBeVisible();
 
   const later = `${tmpPath}/later.ipynb`;
@@ -105,7 +107,7 @@ test('a notebook without kernel runs with the default one, unsaved changes with 
     again.getByLabel('Save the unsaved changes first')
   ).toBeChecked();
   await pressRun(again);
-  await panel.getByRole('option', { name: 'later' }).click();
+  await panel.getByRole('treeitem', { name: 'later' }).click();
   const run = frontPage(page);
   await run.getByRole('tab', { name: 'Log' }).click();
   await expect(run.getByText('after all')).toBeVisible();
@@ -143,7 +145,7 @@ test('parameters are typed, remembered and cloned', async ({
   await pressRun(dialog);
 
   const panel = await showRuns(page);
-  const row = panel.getByRole('option', { name: 'typed' }).first();
+  const row = panel.getByRole('treeitem', { name: 'typed' }).first();
   await expect(row.getByText('rows=41')).toBeVisible();
   await row.click();
   const run = frontPage(page);
@@ -197,11 +199,11 @@ test('a sweep of six shows its table and opens the best', async ({
 
   const panel = await showRuns(page);
   await expect(panel.getByText('6 of 6 runs')).toBeVisible();
-  await panel.getByRole('option', { name: 'sweep' }).first().click();
+  await panel.getByRole('treeitem', { name: 'sweep' }).first().click();
   const sweep = frontPage(page);
   await expect(sweep.getByText('6 of 6 runs have ended')).toBeVisible();
   await expect(sweep.locator('canvas').first()).toBeVisible();
-  const rows = sweep.locator('.jp-ConvectRuns-grid-row');
+  const rows = sweep.locator('.jp-Convect-gridRow');
   await expect(rows).toHaveCount(6);
   const best = rows.filter({ hasText: 'Best' });
   await expect(best).toContainText('6');
@@ -248,7 +250,7 @@ test('several files run together, and a log of 50 MB stays readable', async ({
     'for i in range(50000):\n    print(f"line {i:05d} " + "." * 988)\n'
   );
   await upload(page, `${tmpPath}/small.ipynb`, notebook({ source: 'words = "one"', tags: ['parameters'] }, 'print(words)'));
-  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const dialog = page.locator('.jp-Convect-runDialog');
   await page.sidebar.openTab('filebrowser');
   await page.filebrowser.openDirectory(tmpPath);
   const file = (name: string) =>
@@ -263,13 +265,13 @@ test('several files run together, and a log of 50 MB stays readable', async ({
   await pressRun(dialog);
 
   const panel = await showRuns(page);
-  await panel.getByRole('option', { name: 'big, small' }).click();
+  await panel.getByRole('treeitem', { name: 'big, small' }).click();
   const run = frontPage(page);
   await expect(run.getByText('Succeeded').first()).toBeVisible();
   await run.getByRole('option', { name: /^Succeeded big/ }).click();
   await run.getByRole('tab', { name: 'Log' }).click();
   await run.getByLabel('Search the log').fill('line 49999');
-  const hit = run.locator('.jp-ConvectRuns-log-line.jp-mod-current');
+  const hit = run.locator('.jp-Convect-logLine.jp-mod-current');
   await expect(hit).toContainText('line 49999');
   await expect(hit).toBeInViewport();
 });
@@ -287,7 +289,7 @@ test('the form loses neither the keyboard, nor lines, nor what a run was asked',
       'print(text)'
     )
   );
-  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const dialog = page.locator('.jp-Convect-runDialog');
   const button = dialog.getByRole('button', { name: 'Run', exact: true });
   await runAsPipeline(page, path);
   const text = dialog.getByLabel('text', { exact: true });

@@ -97,7 +97,7 @@ export async function runAsPipeline(
   path: string
 ): Promise<Locator> {
   await openFile(page, path);
-  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const dialog = page.locator('.jp-Convect-runDialog');
   await page
     .locator('.jp-NotebookPanel:visible')
     .getByText('Run as pipeline')
@@ -130,5 +130,5 @@ export async function forgetRuns(page: IJupyterLabPageFixture): Promise<void> {
 
 /** The page of a run or a sweep that is in front. */
 export function frontPage(page: IJupyterLabPageFixture): Locator {
-  return page.locator('.jp-ConvectRuns-page:visible');
+  return page.locator('.jp-Convect-page:visible');
 }

@@ -89,7 +89,7 @@ test('the server is killed in the middle, and the page heals', async ({
     const { id } = (await begun.json()) as { id: string };
 
     await page.goto(`${server.address}/lab?convect-run=${id}`);
-    const run = page.locator('.jp-ConvectRuns-page');
+    const run = page.locator('.jp-Convect-page');
     await expect(run.getByText('Running').first()).toBeVisible({
       timeout: 60000
     });

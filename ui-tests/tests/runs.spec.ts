@@ -70,8 +70,8 @@ test('a failing notebook says why and opens at its cell', async ({
     const settings = await window.galata.getPlugin(
       '@jupyterlab/apputils-extension:settings'
     );
-    await settings!.set('jupyterlab-convect:plugin', 'notifyInBrowser', true);
-    await settings!.set('jupyterlab-convect:plugin', 'openOnRun', false);
+    await settings!.set('jupyterlab-convect:notifications', 'notifyInBrowser', true);
+    await settings!.set('jupyterlab-convect:opener', 'openOnRun', false);
   });
   await pressRun(await runAsPipeline(page, path));
   // One notice: that of the start makes way for that of the end.
@@ -83,14 +83,14 @@ test('a failing notebook says why and opens at its cell', async ({
     await page.evaluate(() => (window as unknown as { shown: string[] }).shown)
   ).toEqual([expect.stringContaining('ValueError: no such customer')]);
   const panel = await showRuns(page);
-  const row = panel.getByRole('option', { name: 'failing' });
+  const row = panel.getByRole('treeitem', { name: 'failing' });
   await expect(row.getByRole('img', { name: 'Failed' })).toBeVisible();
   await row.click();
   const run = frontPage(page);
   await expect(run.getByRole('alert')).toContainText('no such customer');
   await run.getByTitle('onerror').getByText('from IPython').click();
   await expect(
-    run.locator('.jp-ConvectRuns-output').getByText('<img src=x')
+    run.locator('.jp-Convect-output').getByText('<img src=x')
   ).toBeVisible();
   await run.getByRole('button', { name: 'Executed notebook' }).click();
   const executed = page.locator('.jp-NotebookPanel:visible');
@@ -111,7 +111,7 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   await page.locator('.jp-Terminal:visible').click();
   await expect.poll(() => terminalText(page)).toMatch(/[$#] *$/);
   await page.keyboard.type('convect run long.ipynb\n');
-  const long = panel.getByRole('option', { name: 'long' });
+  const long = panel.getByRole('treeitem', { name: 'long' });
   await expect(long.getByRole('img', { name: 'Running' })).toBeVisible();
   await long.hover();
   await long.getByRole('button', { name: 'Stop long' }).click();
@@ -123,7 +123,7 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
     page.getByRole('alert').filter({ hasText: 'short failed.' })
   ).toContainText('ValueError: no luck');
   await expect(
-    panel.getByRole('option', { name: 'short' }).getByRole('img', { name: 'Failed' })
+    panel.getByRole('treeitem', { name: 'short' }).getByRole('img', { name: 'Failed' })
   ).toBeVisible();
 });
 
@@ -148,7 +148,7 @@ test('a run is named and noted, and its curves are drawn and compared', async ({
   await expect(run.getByText('team=churn')).toBeVisible();
   await expect(run.getByText('The first one.')).toBeVisible();
   const panel = await showRuns(page);
-  const row = panel.getByRole('option', { name: 'baseline' });
+  const row = panel.getByRole('treeitem', { name: 'baseline' });
   await expect(row).toBeVisible();
 
   await run.getByRole('tab', { name: 'Metrics' }).click();
@@ -174,7 +174,7 @@ test('a run is watched, stopped, run again and deleted', async ({
   );
   await pressRun(await runAsPipeline(page, path));
   const panel = await showRuns(page);
-  const row = panel.getByRole('option', { name: 'slow' }).first();
+  const row = panel.getByRole('treeitem', { name: 'slow' }).first();
   await expect(row.getByRole('img', { name: 'Running' })).toBeVisible();
   const id = (await row.getAttribute('data-run')) ?? '';
   await row.click();
@@ -218,7 +218,7 @@ test('a run is watched, stopped, run again and deleted', async ({
   await run.getByRole('button', { name: 'Run again', exact: true }).click();
   await showRuns(page);
   await expect(
-    panel.getByRole('option').getByRole('img', { name: 'Running' })
+    panel.getByRole('treeitem').getByRole('img', { name: 'Running' })
   ).toHaveCount(1);
   const again = frontPage(page);
   await page.sidebar.openTab('jp-running-sessions');
@@ -256,13 +256,13 @@ test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
     .locator('.jp-NotebookPanel:visible')
     .getByText('作为流水线运行')
     .click();
-  const dialog = page.locator('.jp-ConvectRuns-dialog');
+  const dialog = page.locator('.jp-Convect-runDialog');
   await dialog.getByRole('button', { name: '运行', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
   await page.sidebar.openTab('jp-convect-runs');
   const row = page
     .locator('#jp-convect-runs')
-    .getByRole('option', { name: '你好' });
+    .getByRole('treeitem', { name: '你好' });
   await expect(row.getByRole('img', { name: '成功' })).toBeVisible();
 
   // On the canvas, too: buttons, states, and what is wrong.
@@ -311,13 +311,13 @@ test('a pipeline that failed in part runs again from there', async ({
   void execute(page, 'convect:run-as-pipeline', {
     path: `${tmpPath}/partly.pipeline`
   });
-  await pressRun(page.locator('.jp-ConvectRuns-dialog'));
+  await pressRun(page.locator('.jp-Convect-runDialog'));
   const panel = await showRuns(page);
-  await panel.getByRole('option', { name: 'partly' }).click();
+  await panel.getByRole('treeitem', { name: 'partly' }).click();
   const run = frontPage(page);
   const step = (name: string) => run.locator(`[data-step="${name}"]`);
   await expect(step('third')).toContainText('Skipped because second failed.');
-  await expect(step('second').locator('.jp-ConvectRuns-bar')).toBeVisible();
+  await expect(step('second').locator('.jp-Convect-bar')).toBeVisible();
   await expect(run.locator('.react-flow__node')).toHaveCount(3);
   await expect(run.getByRole('alert')).toContainText('not yet');
   // The graph and the list look at the same step, whichever was clicked.
@@ -328,8 +328,8 @@ test('a pipeline that failed in part runs again from there', async ({
   await step('second').click();
 
   await second('print("now")');
-  await run.getByRole('button', { name: 'Failed only' }).click();
-  const question = page.locator('.jp-ConvectRuns-again');
+  await run.getByRole('button', { name: 'Run failed steps again' }).click();
+  const question = page.locator('.jp-Convect-again');
   await expect(question).toContainText('second.ipynb');
   await question.getByRole('button', { name: 'Run', exact: true }).click();
   const again = frontPage(page);
@@ -339,7 +339,9 @@ test('a pipeline that failed in part runs again from there', async ({
   await expect(state('first', 'Reused')).toBeVisible();
 
   await again.locator('[data-step="third"]').click();
-  await again.getByRole('button', { name: 'From third' }).click();
+  await again.getByRole('button', { name: 'Run again from third' }).waitFor();
+  await again.locator('[data-step="third"]').click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Run Again from Here' }).click();
   await expect(state('third', 'Succeeded')).toBeVisible();
   await expect(state('second', 'Reused')).toBeVisible();
 });
@@ -357,12 +359,12 @@ test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
   const done = panel.getByRole('img', { name: 'Succeeded' });
   await expect(done).toHaveCount(3);
   await expect(panel.getByText('Sweeps')).toBeHidden();
-  const list = panel.getByRole('listbox', { name: 'Runs' });
+  const list = panel.getByRole('tree', { name: 'Runs' });
   await panel.getByLabel('Search runs').focus();
   while (!(await list.evaluate(node => node === document.activeElement))) {
     await page.keyboard.press('Tab');
   }
-  const selected = panel.getByRole('option', { selected: true });
+  const selected = panel.getByRole('treeitem', { selected: true });
   await page.keyboard.press('Space');
   await page.keyboard.press('Shift+ArrowDown');
   await expect(selected).toHaveCount(2);
@@ -391,12 +393,44 @@ test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
   await page.keyboard.press('Delete');
   await page.locator('.jp-Dialog').getByText('Delete 1 run?').waitFor();
   await page.keyboard.press('Enter');
-  await expect(panel.getByRole('option', { name: 'three' })).toBeHidden();
-  await expect(panel.getByRole('option')).toHaveCount(2);
+  await expect(panel.getByRole('treeitem', { name: 'three' })).toBeHidden();
+  await expect(panel.getByRole('treeitem')).toHaveCount(2);
 
   await panel.getByRole('button', { name: 'Failed' }).press('Enter');
   await expect(panel.getByText('No run matches.')).toBeVisible();
   await panel.getByRole('button', { name: 'Failed' }).press('Enter');
   await panel.getByLabel('Search runs').fill('two');
-  await expect(panel.getByRole('option')).toHaveCount(1);
+  await expect(panel.getByRole('treeitem')).toHaveCount(1);
+});
+
+test('a page that is moved keeps its log, and its place in it', async ({ page, tmpPath }) => {
+  const path = `${tmpPath}/chatty.ipynb`;
+  const source = 'for i in range(3000):\n    print("line", i)';
+  await upload(page, path, notebook(source, 'import time; time.sleep(600)'));
+  await pressRun(await runAsPipeline(page, path));
+  const run = frontPage(page);
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await expect(run.getByText('line 2999')).toBeVisible();
+  await run.getByLabel('Search the log').fill('line 1500');
+  const hit = run.locator('.jp-Convect-logLine.jp-mod-current');
+  await expect(hit).toHaveText('line 1500');
+
+  const asked: string[] = [];
+  page.on('request', request => {
+    const [, what] = request.url().split('/jupyterlab-convect/api/v1/');
+    if (/\/(log|events)\b/.test(what ?? '')) {
+      asked.push(what);
+    }
+  });
+  // To the right of the notebook: JupyterLab takes the page down and puts it up again.
+  await page.evaluate(() => {
+    const { shell } = window.jupyterapp;
+    shell.add(shell.currentWidget!, 'main', { mode: 'split-bottom' });
+  });
+  await expect(run.getByLabel('Search the log')).toHaveValue('line 1500');
+  await expect(hit).toHaveText('line 1500');
+  expect(asked.filter(each => each.includes('last='))).toEqual([]);
+
+  await run.getByRole('button', { name: 'Stop', exact: true }).click();
+  await expect(run.getByText('Cancelled').first()).toBeVisible();
 });

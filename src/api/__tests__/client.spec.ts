@@ -1,29 +1,31 @@
 import type { JSONObject } from '@lumino/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import { ConvectApi, ConvectError, sentenceOf } from '..';
+import type { IConvectApi } from '..';
+import { ConvectError, createApi, fileOperation, sentenceOf } from '..';
 
 function apiThatAnswers(
   status: number,
   body: string,
-  seen: Request[] = []
-): ConvectApi {
-  return new ConvectApi(
+  seen: Request[] = [],
+  headers: Record<string, string> = {}
+): IConvectApi {
+  return createApi(
     ServerConnection.makeSettings({
       baseUrl: 'http://server/base/',
       fetch: async (input: RequestInfo | URL) => {
         seen.push(input as Request);
-        return new Response(body, { status });
+        return new Response(body, { status, headers });
       }
     })
   );
 }
 
-describe('ConvectApi', () => {
+describe('the client of the REST interface', () => {
   it('asks below the base address, repeats lists and leaves out what is empty', () => {
     const api = apiThatAnswers(200, '{}');
     expect(
-      api.url('runs', { state: ['failed', 'lost'], text: '', limit: 5 })
+      api.url('listRuns', { state: ['failed', 'lost'], text: '', limit: 5 })
     ).toBe(
       'http://server/base/jupyterlab-convect/api/v1/runs?state=failed&state=lost&limit=5'
     );
@@ -31,7 +33,7 @@ describe('ConvectApi', () => {
 
   it('escapes every part of a path, and keeps the folders of a file', () => {
     const file = { step: 'a/b', attempt: 2, file: 'files/data/数据 1.csv' };
-    expect(apiThatAnswers(200, '').fileUrl('r', file)).toBe(
+    expect(apiThatAnswers(200, '').url(...fileOperation('r', file))).toBe(
       'http://server/base/jupyterlab-convect/api/v1/runs/r/steps/a%2Fb/2/files/data/%E6%95%B0%E6%8D%AE%201.csv'
     );
   });
@@ -45,19 +47,6 @@ describe('ConvectApi', () => {
     expect(error).toBeInstanceOf(ConvectError);
     expect(error.isMissing).toBe(true);
     expect(sentenceOf(error)).toBe('There is no run r. Look in the list.');
-  });
-
-  it('takes for changes of a source only what people would call so', async () => {
-    const change = (path: string, before: string, after: string | null) => ({
-      path,
-      before,
-      after
-    });
-    const edited = change('a.ipynb', 'x = 1', 'x = 2');
-    const gone = change('b.py', '1', null);
-    const changes = [edited, change('ran.ipynb', 'x', 'x'), gone];
-    const api = apiThatAnswers(200, JSON.stringify({ changes }));
-    expect(await api.changes('r')).toEqual([edited, gone]);
   });
 
   it('reads and writes every number', async () => {
@@ -97,7 +86,7 @@ describe('ConvectApi', () => {
   });
 
   it('says so when there is no answer', async () => {
-    const api = new ConvectApi(
+    const api = createApi(
       ServerConnection.makeSettings({
         fetch: () => Promise.reject(new TypeError('Failed to fetch'))
       })
@@ -111,5 +100,26 @@ describe('ConvectApi', () => {
     await apiThatAnswers(201, '{"id":"r"}', seen).submit({ path: 'a.ipynb' });
     expect(seen[0].method).toBe('POST');
     expect(await seen[0].json()).toEqual({ path: 'a.ipynb' });
+  });
+
+  it('says that the session has ended, whatever the hub answers', async () => {
+    const page = { 'Content-Type': 'text/html; charset=utf-8' };
+    const answers: [number, string, Record<string, string>?][] = [
+      [200, '<html>Log in</html>', page],
+      [403, '<html>Forbidden</html>', page],
+      [403, '{"message": "Forbidden", "reason": null}'],
+      [401, '']
+    ];
+    for (const [status, body, headers] of answers) {
+      const api = apiThatAnswers(status, body, [], headers);
+      const error = await api.about().catch(e => e);
+      expect(error.isLoggedOut).toBe(true);
+      expect(sentenceOf(error)).toContain('Log in again');
+    }
+    const refused = '{"code": "refused", "message": "No.", "hint": null}';
+    const error = await apiThatAnswers(403, refused)
+      .about()
+      .catch(e => e);
+    expect(error.isLoggedOut).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { signalToPromise } from '@jupyterlab/coreutils';
 
 import { until } from '../../__tests__/until';
-import type { CatalogApi } from '../api';
+import type { IConvectApi } from '../../api';
 import { CatalogModel } from '../model';
 import type { ICatalog, IComponent, IEntry } from '../types';
 
@@ -13,6 +13,7 @@ function entry(name: string, digest = `sha256:${name}`): IEntry {
     digest,
     name,
     description: '',
+    format: 'v1',
     image: '',
     inputs: [],
     outputs: [],
@@ -29,7 +30,15 @@ class Server {
     id: 'c',
     name: 'C',
     kind: 'url',
+    urls: [],
+    path: null,
+    categories: [],
+    auth: null,
+    replacements: {},
+    options: {},
+    refresh: null,
     refreshed: null,
+    error: null,
     progress: null,
     counts: { components: 0, errors: 0, updates: 0 }
   };
@@ -46,20 +55,21 @@ class Server {
     };
   }
 
-  get api(): CatalogApi {
+  get api(): IConvectApi {
     return {
       catalogs: async () => ({
         catalogs: [this.catalog],
         kinds: ['url'],
         schemas: {}
       }),
-      entries: async () => {
+      listComponents: async () => {
         this.lists += 1;
-        return this.list;
+        const { length } = this.list;
+        return { components: this.list, total: length, categories: [] };
       },
       component: (digest: string) =>
         new Promise<IComponent>(resolve => this.answers.set(digest, resolve))
-    } as Partial<CatalogApi> as CatalogApi;
+    } as Partial<IConvectApi> as IConvectApi;
   }
 }
 
@@ -94,6 +104,20 @@ describe('CatalogModel', () => {
     model.isShown = true;
     await until(() => names().includes('Delta'));
     expect(server.lists).toBe(asked + 1);
+  });
+
+  it('forgets components that no catalog has any more', async () => {
+    const component = async () => {
+      const answer = model.component(entry('Alpha').digest);
+      server.answers.forEach((resolve, digest) => resolve(componentOf(digest)));
+      return answer;
+    };
+    const first = await component();
+    expect(await component()).toBe(first);
+    server.read(entry('Beta'));
+    model.isShown = true;
+    await until(() => !names().includes('Alpha'));
+    expect(await component()).not.toBe(first);
   });
 
   it('stays at the row that it is at when others come', async () => {

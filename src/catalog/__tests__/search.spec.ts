@@ -9,6 +9,7 @@ function entry(name: string, more: Partial<IEntry> = {}): IEntry {
     digest: `sha256:${name}`,
     name,
     description: '',
+    format: 'v1',
     image: '',
     inputs: [],
     outputs: [],

@@ -1,10 +1,14 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import { applyNodeChanges } from '@xyflow/react';
 
+import { stepOf } from '../../api';
+import { boxesOf, farFontSize } from '../boxes';
+import { spreadOut } from '../arrange';
 import { refusal } from '../canvas/connections';
 import type { FlowNode } from '../canvas/flow';
 import { toFlow } from '../canvas/flow';
-import { groupUnder, placesOf, reconcile } from '../canvas/moves';
+import { othersIn } from '../canvas/Others';
+import { groupAfterDrop, placesOf, reconcile } from '../canvas/moves';
 import { shiftInto } from '../canvas/useHandle';
 import { edgesOf } from '../graph';
 import { layOut } from '../layout';
@@ -12,7 +16,7 @@ import type { IPalette } from '../picture';
 import { toSvg } from '../picture';
 import { documentOf } from '../planview';
 import type { IDocument } from '../schema';
-import { boxesOf, farFontSize, ViewMaker } from '../views';
+import { ViewMaker } from '../views';
 
 // Browsers have it, jsdom does not.
 globalThis.structuredClone ??= value => JSON.parse(JSON.stringify(value));
@@ -251,8 +255,35 @@ describe('moves', () => {
   it('finds the group that a node was dropped on', () => {
     const { nodes } = draw(GROUPED);
     const dropped = applyNodeChanges(moveTo('load', 500, 0), nodes);
-    expect(groupUnder(GROUPED, dropped, ['load'])).toBe('part');
-    expect(groupUnder(GROUPED, dropped, ['fit'])).toBeNull();
+    expect(groupAfterDrop(GROUPED, dropped, ['load'])).toBe('part');
+    expect(groupAfterDrop(GROUPED, dropped, ['fit'])).toBeUndefined();
+  });
+
+  it('takes a node out of its group when it was dropped beside the frame', () => {
+    const { nodes } = draw(GROUPED);
+    const drop = (x: number, y: number) =>
+      groupAfterDrop(GROUPED, applyNodeChanges(moveTo('clean', x, y), nodes), [
+        'clean'
+      ]);
+    expect(drop(100, 400)).toBeNull();
+    // Partly on it, it makes the frame larger.
+    expect(drop(100, 100)).toBeUndefined();
+  });
+
+  it('leaves an inner group for the one around it', () => {
+    const nested: IDocument = {
+      ...GROUPED,
+      nodes: {
+        ...GROUPED.nodes,
+        all: { kind: 'group', members: ['part', 'load'] }
+      }
+    };
+    const { nodes } = draw(nested);
+    const { x, y } = at(nodes, 'clean');
+    const beside = applyNodeChanges(moveTo('clean', x - 250, y), nodes);
+    expect(groupAfterDrop(nested, beside, ['clean'])).toBe('all');
+    const outside = applyNodeChanges(moveTo('clean', x, 900), nodes);
+    expect(groupAfterDrop(nested, outside, ['clean'])).toBeNull();
   });
 
   it('keeps a node where it is being dragged when the document changes', () => {
@@ -268,6 +299,24 @@ describe('moves', () => {
     expect(next.find(node => node.id === 'fit')).toBe(
       dragged.find(node => node.id === 'fit')
     );
+  });
+});
+
+describe('layOut', () => {
+  it('puts what runs after a group beside it, also when nothing is in it', () => {
+    const document: IDocument = {
+      ...GROUPED,
+      nodes: {
+        ...GROUPED.nodes,
+        part: { kind: 'group', members: ['clean', 'fit'], after: ['load'] },
+        empty: { kind: 'group', members: [], after: ['part'] },
+        last: { kind: 'command', command: ['ls'], after: ['part', 'empty'] }
+      }
+    };
+    const { boxes } = draw(document);
+    const places = layOut(document, boxes, edgesOf(document));
+    expect(places.get('last')!.x).toBeGreaterThan(places.get('fit')!.x);
+    expect(places.get('clean')!.x).toBeGreaterThan(places.get('load')!.x);
   });
 });
 
@@ -292,8 +341,14 @@ describe('refusal', () => {
   });
   it('says why other ends do not meet', () => {
     expect(say('load', 'load')).toMatch(/itself/);
-    expect(say('load', 'part')).toMatch(/not the group itself/);
+    expect(say('clean', 'part')).toMatch(/what is in it/);
     expect(say('load', 'fit', 'out', 'in:rows')).toMatch(/one of its outputs/);
+  });
+  it('lets a group be connected as a whole', () => {
+    expect(say('load', 'part')).toBeNull();
+    expect(say('part', 'load')).toBe(
+      'This would be a cycle: load → clean → Part → load.'
+    );
   });
   it('hands no pattern of files over as one file', () => {
     expect(say('load', 'fit', 'file:out/*.csv', 'in:rows')).toMatch(
@@ -319,6 +374,90 @@ describe('layOut', () => {
   });
 });
 
+describe('layOut with an open group', () => {
+  it('lays nothing over its frame', () => {
+    const step = { kind: 'command' as const, command: ['x'] };
+    const document: IDocument = {
+      convect: 1,
+      nodes: {
+        first: step,
+        one: { ...step, after: ['first'] },
+        two: { ...step, after: ['first'] },
+        loop: {
+          kind: 'group',
+          members: ['inside'],
+          after: ['first'],
+          for_each: { name: 'i', in: [1] },
+          run_if: 'always'
+        },
+        inside: step,
+        three: { ...step, after: ['first'] },
+        four: { ...step, after: ['first'] }
+      }
+    };
+    const { boxes } = draw(document);
+    const places = layOut(document, boxes, edgesOf(document));
+    const layout = Object.fromEntries(
+      [...places].map(([id, { x, y }]) => [id, [x, y]])
+    );
+    const after = draw({ ...document, layout }).boxes;
+    const frame = after.get('loop')!;
+    const covers = ({ x, y, width, height }: typeof frame) =>
+      y < frame.y + frame.height &&
+      frame.y < y + height &&
+      x < frame.x + frame.width &&
+      frame.x < x + width;
+    const others = ['first', 'one', 'two', 'three', 'four'];
+    expect(others.filter(id => covers(after.get(id)!))).toEqual([]);
+  });
+});
+
+describe('othersIn', () => {
+  it('are those who look at the canvas, with their name and colour, and not oneself', () => {
+    const pipeline = { pointer: { x: 1, y: 2 }, selection: ['load'] };
+    const states = new Map<number, { [field: string]: unknown }>([
+      [1, { user: { name: 'me' }, pipeline }],
+      [
+        2,
+        { user: { name: 'ana', display_name: 'Ana', color: 'red' }, pipeline }
+      ],
+      [3, { user: { name: 'reader' } }],
+      [4, { pipeline: { pointer: null } }]
+    ]);
+    expect(othersIn(states, 1)).toEqual([
+      { id: 2, name: 'Ana', colour: 'red', ...pipeline },
+      {
+        id: 4,
+        name: '',
+        colour: 'var(--jp-brand-color1)',
+        pointer: null,
+        selection: []
+      }
+    ]);
+  });
+});
+
+describe('spreadOut', () => {
+  const box = (x: number, y: number) => ({ x, y, width: 200, height: 70 });
+
+  it('moves apart what another tool drew smaller, and leaves what has room', () => {
+    const crowded = new Map([
+      ['a', box(0, 0)],
+      ['b', box(210, 0)],
+      ['c', box(210, 65)]
+    ]);
+    const places = spreadOut(crowded);
+    expect(places.get('a')).toEqual({ x: 0, y: 0 });
+    expect(places.get('b')!.x).toBeGreaterThanOrEqual(240);
+    expect(places.get('c')!.y).toBeGreaterThanOrEqual(130);
+    const roomy = new Map([
+      ['a', box(0, 0)],
+      ['b', box(300, 0)]
+    ]);
+    expect(spreadOut(roomy).size).toBe(0);
+  });
+});
+
 describe('toSvg', () => {
   const palette: IPalette = {
     background: '#fff',
@@ -331,12 +470,13 @@ describe('toSvg', () => {
     note: '#ff0',
     group: '#eee',
     accents: {},
+    stateOf: state => (state === 'failed' ? '#f00' : '#0f0'),
     font: 'sans-serif'
   };
   it('is a well-formed picture of everything that is shown', () => {
     const { views, boxes } = draw(GROUPED);
     const svg = toSvg(
-      { document: GROUPED, views, boxes, edges: edgesOf(GROUPED) },
+      { document: GROUPED, views, boxes, edges: edgesOf(GROUPED), trans },
       palette
     );
     const page = new DOMParser().parseFromString(svg, 'image/svg+xml');
@@ -346,6 +486,35 @@ describe('toSvg', () => {
     );
     expect(texts).toEqual(
       expect.arrayContaining(['load', 'clean', 'fit', 'Part', 'hello <world>'])
+    );
+  });
+
+  it('shows what a node is, when it runs, what became of it, and notes as text', () => {
+    const document: IDocument = {
+      ...GROUPED,
+      nodes: {
+        load: { kind: 'notebook', path: 'load.ipynb', run_if: 'always' }
+      },
+      comments: {
+        note: { text: '# Plan\n- **first** `a`\n[more](http://x)' }
+      }
+    };
+    const views = new ViewMaker().make(document, [], {
+      found: new Map(),
+      problems: [],
+      steps: { load: stepOf({ id: 'load', state: 'failed' }) }
+    });
+    const boxes = boxesOf(document, views);
+    const svg = toSvg({ document, views, boxes, edges: [], trans }, palette);
+    const page = new DOMParser().parseFromString(svg, 'image/svg+xml');
+    expect(page.querySelector('parsererror')).toBeNull();
+    expect(page.querySelector('svg svg')).not.toBeNull();
+    expect(page.querySelector('circle')?.getAttribute('fill')).toBe('#f00');
+    const texts = [...page.querySelectorAll('text')].map(
+      item => item.textContent
+    );
+    expect(texts).toEqual(
+      expect.arrayContaining(['always', 'Failed', 'Plan', '• first a'])
     );
   });
 });

@@ -8,13 +8,8 @@ import {
   setGroup,
   ungroup
 } from '../edits';
-import {
-  edgesOf,
-  fileValue,
-  foldedInto,
-  pathBetween,
-  reachable
-} from '../graph';
+import { edgesOf, fileValue, foldedInto } from '../graph';
+import { pathBetween, reachable } from '../order';
 import { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
 import { dumps } from '../serialize';

@@ -2,6 +2,7 @@ import type { Contents } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 
+import type { IConvectApi } from '../../api';
 import { FakeServer } from '../../runs/__tests__/server';
 import { PipelineModel } from '../documentmodel';
 import type { IDocument } from '../schema';
@@ -13,8 +14,7 @@ import { Session } from '../session';
 export function openSession(
   document: IDocument,
   answers: {
-    post?: (path: string, body: never) => unknown;
-    get?: (path: string) => unknown;
+    api?: Partial<IConvectApi>;
     contents?: Partial<Contents.IModel>;
   } = {}
 ): { session: Session; contentsModel: Partial<Contents.IModel> } {
@@ -24,9 +24,9 @@ export function openSession(
   const contentsModel = { writable: true, hash: 'first', ...answers.contents };
   const session = new Session({
     api: {
-      get: async (path: string) => answers.get?.(path),
-      post: async (path: string, body: never) =>
-        answers.post?.(path, body) ?? { problems: [], files: {} }
+      validate: async () => ({ problems: [] }),
+      discoverChanged: async () => ({ files: {} }),
+      ...answers.api
     },
     runs: new FakeServer().store,
     docManager: {},

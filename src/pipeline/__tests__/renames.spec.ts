@@ -1,9 +1,7 @@
 import type { Contents } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
-import { Signal } from '@lumino/signaling';
 
-import { until } from '../../__tests__/until';
-import { followRenames, movedPaths } from '../renames';
+import { followRename, movedPaths } from '../renames';
 import type { IDocument } from '../schema';
 
 const DOCUMENT: IDocument = {
@@ -35,33 +33,31 @@ describe('movedPaths', () => {
   });
 });
 
-describe('followRenames', () => {
+describe('followRename', () => {
   it('reads pipelines only when something that they can name was renamed', async () => {
-    const fileChanged = new Signal<object, object>({});
     const read: string[] = [];
-    followRenames(
-      {
-        fileChanged,
-        get: async (path: string) => {
-          read.push(path);
-          return { content: [] };
-        }
-      } as unknown as Contents.IManager,
-      () => [],
-      nullTranslator.load('')
-    );
+    const contents = {
+      get: async (path: string) => {
+        read.push(path);
+        return { content: [] };
+      }
+    } as unknown as Contents.IManager;
     const rename = (name: string, type = 'file') =>
-      fileChanged.emit({
-        type: 'rename',
-        oldValue: { path: `work/${name}` },
-        newValue: { path: `work/new-${name}`, type }
-      });
-    rename('picture.png');
-    rename('a.pipeline');
+      followRename(
+        contents,
+        {
+          type: 'rename',
+          oldValue: { path: `work/${name}` },
+          newValue: { path: `work/new-${name}`, type }
+        },
+        [],
+        nullTranslator.load('')
+      );
+    await rename('picture.png');
     expect(read).toEqual([]);
-    rename('train.ipynb');
-    rename('folder', 'directory');
-    await until(() => read.length === 2);
-    expect(read).toEqual(['work', 'work']);
+    await rename('train.ipynb');
+    await rename('a.pipeline');
+    await rename('folder', 'directory');
+    expect(read).toEqual(['work', 'work', 'work']);
   });
 });

@@ -2,11 +2,13 @@ import type { Contents } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import { until } from '../../__tests__/until';
+import type { IConvectApi } from '../../api';
 import { removeTargets } from '../actions';
 import { move } from '../arrange';
 import { findNodes } from '../canvas/Finder';
 import { updateComponent } from '../components';
 import { copyTargets, pasteText } from '../copying';
+import { exportToKfp } from '../download';
 import { FileFacts } from '../files';
 import { OutsideWatch } from '../outside';
 import type { IDocument } from '../schema';
@@ -25,6 +27,27 @@ const CHAIN: IDocument = {
 };
 
 describe('Session', () => {
+  it('downloads what Kubeflow Pipelines takes, of the pipeline as it is', async () => {
+    const exportPipeline = jest.fn(async () => ({ text: 'x', problems: [] }));
+    const { session } = openSession(CHAIN, { api: { exportPipeline } });
+    const names: string[] = [];
+    URL.createObjectURL = () => 'blob:x';
+    URL.revokeObjectURL = () => undefined;
+    const click = jest
+      .spyOn(HTMLAnchorElement.prototype, 'click')
+      .mockImplementation(function (this: HTMLAnchorElement) {
+        names.push(this.download);
+      });
+    await exportToKfp(session);
+    click.mockRestore();
+    expect(names).toEqual(['a.yaml']);
+    expect(exportPipeline).toHaveBeenCalledWith({
+      to: 'kfp',
+      path: 'work/a.pipeline',
+      document: session.document
+    });
+  });
+
   it('deletes all that the line of a folded group stands for', () => {
     const { session } = openSession({
       ...CHAIN,
@@ -75,9 +98,11 @@ describe('Session', () => {
   it('checks what means something, not where it is', async () => {
     let checks = 0;
     const { session } = openSession(CHAIN, {
-      post: path => {
-        checks += path === 'pipelines/validate' ? 1 : 0;
-        return undefined;
+      api: {
+        validate: async () => {
+          checks += 1;
+          return { problems: [] };
+        }
       }
     });
     await until(() => checks === 1);
@@ -100,15 +125,15 @@ describe('updateComponent', () => {
         components: { old: { name: 'Load' } }
       } as unknown as IDocument,
       {
-        get: path =>
-          path === 'components'
-            ? {
-                components: [
-                  { digest: 'other', name: 'Other', source: 'c.yaml' },
-                  { digest: 'new', name: 'Load', source: 'c.yaml' }
-                ]
-              }
-            : { digest: 'new', definition: { name: 'Load', inputs: [] } }
+        api: {
+          listComponents: async () => ({
+            components: [
+              { digest: 'other', name: 'Other', source: 'c.yaml' },
+              { digest: 'new', name: 'Load', source: 'c.yaml' }
+            ]
+          }),
+          component: async () => ({ definition: { name: 'Load', inputs: [] } })
+        } as unknown as IConvectApi
       }
     );
     expect(await updateComponent(session, 'a')).toBe(2);
@@ -142,7 +167,7 @@ describe('FileFacts', () => {
   it('asks for all files in one question, and again only for what may differ', async () => {
     const asked: { [place: string]: string | null }[] = [];
     const stamps: { [place: string]: string } = {};
-    const post = async (_: string, { files }: { files: (typeof asked)[0] }) => {
+    const ask = async ({ files }: { files: (typeof asked)[0] }) => {
       asked.push(files);
       return {
         files: Object.fromEntries(
@@ -155,8 +180,10 @@ describe('FileFacts', () => {
         )
       };
     };
-    const facts = new FileFacts({ post: post as never }, contents, path =>
-      path.startsWith('..') ? null : `work/${path}`
+    const facts = new FileFacts(
+      { discoverChanged: ask as never },
+      contents,
+      path => (path.startsWith('..') ? null : `work/${path}`)
     );
     let updates = 0;
     facts.store.changed.connect(() => updates++);
@@ -182,7 +209,7 @@ describe('FileFacts', () => {
 
   it('takes the newer answer of a file that is saved while it is asked about', async () => {
     const open: ((kernel: string) => void)[] = [];
-    const post = () =>
+    const ask = () =>
       new Promise(resolve =>
         open.push(kernel =>
           resolve({
@@ -191,7 +218,7 @@ describe('FileFacts', () => {
         )
       );
     const facts = new FileFacts(
-      { post: post as never },
+      { discoverChanged: ask as never },
       contents,
       path => path
     );

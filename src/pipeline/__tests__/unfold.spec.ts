@@ -1,11 +1,13 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
+import { boxesOf } from '../boxes';
 import type { IStep, State } from '../../api';
+import { stepOf } from '../../api';
 import { toFlow } from '../canvas/flow';
 import { edgesOf } from '../graph';
 import type { IDocument, Json } from '../schema';
 import { stepIds, unfold } from '../unfold';
-import { boxesOf, ViewMaker } from '../views';
+import { ViewMaker } from '../views';
 
 // Browsers have it, jsdom does not.
 globalThis.structuredClone ??= value => JSON.parse(JSON.stringify(value));
@@ -55,7 +57,7 @@ const DOCUMENT: IDocument = {
 };
 
 function step(id: string, state: State): IStep {
-  return { id, state, attempts: [], parameters: {}, outputs: {}, metrics: {} };
+  return stepOf({ id, state });
 }
 
 function draw(unfolded: string[], steps: Record<string, IStep> | null = null) {

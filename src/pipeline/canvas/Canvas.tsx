@@ -22,6 +22,7 @@ import { Controls } from './Controls';
 import { EmptyHint } from './EmptyHint';
 import { Finder } from './Finder';
 import type { FlowEdge, FlowNode } from './flow';
+import { Others } from './Others';
 import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
 import { useCanvasContext } from './useCanvasContext';
 import { useDistance } from './useDistance';
@@ -124,11 +125,16 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
             }
           }}
           onEdgeContextMenu={(_, edge) => session.select([], [edge.id])}
-          onNodeDoubleClick={(_, node) =>
-            node.type === 'note'
-              ? context.editNote(node.id)
-              : session.showProperties(ownerOf(node.id))
-          }
+          onNodeDoubleClick={(_, node) => {
+            const id = ownerOf(node.id);
+            if (node.type === 'note') {
+              context.editNote(node.id);
+            } else if (session.document.nodes[id]?.kind === 'pipeline') {
+              void session.openFile(id);
+            } else {
+              session.showProperties(id);
+            }
+          }}
           onConnectStart={() => setConnecting(true)}
           onConnect={ends => {
             makeConnection(session.doc, ends);
@@ -207,11 +213,12 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
           <ConnectionHint session={session} />
           <Banner session={session} />
           <Finder session={session} onWriting={setWriting} />
+          <Others session={session} host={host} />
         </ReactFlow>
         {flow.nodes.length === 0 && <EmptyHint session={session} />}
         <div id={`${session.id}-keys`} hidden>
           {trans.__(
-            'Enter shows the properties, Space selects, the arrow keys move it, C connects it, Delete removes it, the arrow keys with Control go to another node.'
+            'Enter shows the properties, Space selects, the arrow keys move it, C connects it, D disables it, Delete removes it, the arrow keys with Control go to another node.'
           )}
         </div>
         <Announcer session={session} />

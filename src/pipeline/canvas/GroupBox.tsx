@@ -5,7 +5,7 @@ import * as React from 'react';
 import { StateIcon } from '../../ui/state';
 import { useCanvas } from './context';
 import type { GroupFlowNode } from './flow';
-import { OrderEnds, ProblemBadge } from './StepCard';
+import { OrderEnds, ProblemBadge, Rules } from './StepCard';
 
 /** An open group: a frame around its members, with its name and its ends. */
 export const GroupBox = React.memo(function GroupBox({
@@ -40,6 +40,7 @@ export const GroupBox = React.memo(function GroupBox({
           <ProblemBadge view={view} onClick={() => showProblems(view.id)} />
         )}
       </div>
+      <Rules view={view} />
     </div>
   );
 });

@@ -7,14 +7,16 @@ import {
 } from '@xyflow/react';
 import * as React from 'react';
 
-import type { IStep } from '../../api';
+import { boxesOf } from '../boxes';
+import type { IGroup, IStep } from '../../api';
+import { stepOf } from '../../api';
 import { TranslationProvider } from '../../ui/hooks';
 import { edgesOf } from '../graph';
 import { layOut } from '../layout';
 import type { IDocument } from '../schema';
 import type { Store } from '../store';
 import { useStore } from '../store';
-import { boxesOf, ViewMaker } from '../views';
+import { ViewMaker } from '../views';
 import type { ICanvasContext } from './context';
 import { CanvasContext, useCanvas } from './context';
 import type { FlowEdge, FlowNode } from './flow';
@@ -25,6 +27,7 @@ import { useDistance } from './useDistance';
 
 export interface IPlanState {
   steps: Readonly<Record<string, IStep>>;
+  groups: Readonly<Record<string, IGroup>>;
   selected: string | null;
 }
 
@@ -57,15 +60,20 @@ export function PlanCanvas(props: IPlanCanvasProps): JSX.Element {
 
 function Picture(props: IPlanCanvasProps): JSX.Element {
   const { document, state, trans, onSelect } = props;
-  const { steps, selected } = useStore(state, value => value);
+  const { steps, groups, selected } = useStore(state, value => value);
   const id = React.useId();
   const distance = useDistance();
   const maker = React.useRef(new ViewMaker());
   const edges = React.useMemo(() => edgesOf(document), [document]);
   const views = React.useMemo(
     () =>
-      maker.current.make(document, edges, { found: NONE, problems: [], steps }),
-    [document, edges, steps]
+      maker.current.make(document, edges, {
+        found: NONE,
+        problems: [],
+        steps,
+        groups
+      }),
+    [document, edges, steps, groups]
   );
   // Where nodes are does not change while the run goes on.
   const placed = React.useMemo(() => {
@@ -136,11 +144,4 @@ function Picture(props: IPlanCanvasProps): JSX.Element {
 }
 
 const NONE = new Map();
-const WAITING: IStep = {
-  id: '',
-  state: 'waiting',
-  attempts: [],
-  parameters: {},
-  outputs: {},
-  metrics: {}
-};
+const WAITING = stepOf({ id: '', state: 'waiting' });

@@ -1,23 +1,13 @@
 import { PathExt } from '@jupyterlab/coreutils';
-import type { LabIcon } from '@jupyterlab/ui-components';
 import {
   caretDownIcon,
   caretRightIcon,
-  errorIcon,
-  folderIcon,
-  notebookIcon,
-  pythonIcon,
-  rKernelIcon,
-  terminalIcon
+  errorIcon
 } from '@jupyterlab/ui-components';
 import type { NodeProps } from '@xyflow/react';
 import { Handle, Position } from '@xyflow/react';
 import * as React from 'react';
 
-import { componentIcon } from '../../catalog/icons';
-import { translated } from '../../ui/sentences';
-import type { IPort } from '../ports';
-import type { IBadge, INodeView } from '../views';
 import {
   badgeRows,
   farFontSize,
@@ -25,7 +15,13 @@ import {
   ORDER_OFFSET,
   portOffset,
   viewSize
-} from '../views';
+} from '../boxes';
+import { iconOf } from '../nodeicon';
+import { translated } from '../../ui/sentences';
+import type { IPort } from '../ports';
+import type { Rule } from '../rules';
+import { itemsSentence, ruleBadge, ruleSentence } from '../rules';
+import type { IBadge, INodeView } from '../views';
 import { useCanvas } from './context';
 import type { StepFlowNode } from './flow';
 import { IN, inPort, OUT, outHandle, withinPort } from './flow';
@@ -41,6 +37,9 @@ export const StepCard = React.memo(function StepCard({
   const classes = ['jp-Pipeline-card', `jp-mod-${view.kind}`];
   if (view.isMissing) {
     classes.push('jp-mod-missing');
+  }
+  if (view.isDisabled) {
+    classes.push('jp-mod-disabled');
   }
   if (view.inner) {
     classes.push('jp-mod-unfolded');
@@ -60,6 +59,7 @@ export const StepCard = React.memo(function StepCard({
         {view.name}
       </div>
       <Header view={view} />
+      <Rules view={view} />
       {badgeRows(view).map(row => (
         <div key={row[0].kind} className="jp-Pipeline-badges">
           {row.map(badge => (
@@ -170,6 +170,57 @@ export function ProblemBadge(props: {
       <errorIcon.react tag="span" />
       {problems.length > 1 && problems.length}
     </button>
+  );
+}
+
+/** What decides if, or how often, it runs: one row each. */
+export function Rules({ view }: { view: INodeView }): JSX.Element {
+  const { trans } = useCanvas();
+  return (
+    <>
+      {view.rules.map(rule => {
+        const items = rule.kind === 'for_each' ? view.items : undefined;
+        const sentence = ruleSentence(rule, trans);
+        return (
+          <div key={rule.kind} className="jp-Pipeline-badges">
+            <span
+              className="jp-Pipeline-badge jp-Pipeline-rule"
+              data-rule={rule.kind}
+              title={
+                items ? `${sentence}\n${itemsSentence(items, trans)}` : sentence
+              }
+            >
+              <RuleIcon kind={rule.kind} />
+              <span className="jp-Pipeline-ruleText">
+                {ruleBadge(rule, trans)}
+              </span>
+              {items && (
+                <b className="jp-Pipeline-ruleCount">
+                  {trans.__('%1 of %2', items.done, items.total)}
+                </b>
+              )}
+            </span>
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+/** Paths in a box of 16 by 16, drawn as strokes. */
+const RULE_SHAPES: Record<Rule['kind'], string> = {
+  when: 'M8 1.5L14.5 8 8 14.5 1.5 8zM6.3 6.2a1.8 1.8 0 1 1 2.4 1.9c-.5.2-.7.5-.7 1.1M8 11.4v.1',
+  for_each:
+    'M3 8a5 5 0 0 1 8.8-3.2L13 6M13 2.5V6H9.5M13 8a5 5 0 0 1-8.8 3.2L3 10M3 13.5V10h3.5',
+  run_if: 'M3.5 14.5V2M3.5 2.5h8.5l-2.2 3 2.2 3H3.5',
+  disabled: 'M8 2a6 6 0 1 0 0 12A6 6 0 1 0 8 2M3.8 3.8l8.4 8.4'
+};
+
+function RuleIcon({ kind }: { kind: Rule['kind'] }): JSX.Element {
+  return (
+    <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
+      <path d={RULE_SHAPES[kind]} />
+    </svg>
   );
 }
 
@@ -321,23 +372,4 @@ function PortName(props: {
       {needs && <span className="jp-Pipeline-required">*</span>}
     </span>
   );
-}
-
-export function iconOf(view: Pick<INodeView, 'kind' | 'subtitle'>): LabIcon {
-  switch (view.kind) {
-    case 'notebook':
-      return notebookIcon;
-    case 'component':
-      return componentIcon;
-    case 'group':
-      return folderIcon;
-    case 'command':
-      return terminalIcon;
-    case 'script':
-      return /\.r$/i.test(view.subtitle)
-        ? rKernelIcon
-        : /\.py$/i.test(view.subtitle)
-          ? pythonIcon
-          : terminalIcon;
-  }
 }

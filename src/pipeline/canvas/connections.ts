@@ -3,8 +3,9 @@ import type { Connection } from '@xyflow/react';
 
 import { connect, connectFile, connectValue } from '../edits';
 import type { IEdge } from '../graph';
-import { hasEnds, isPattern, nameOf, pathBetween } from '../graph';
+import { isPattern } from '../graph';
 import type { PipelineDoc } from '../model';
+import { orderRefusal } from '../order';
 import type { IDocument } from '../schema';
 import { fileOf, portName } from './flow';
 
@@ -20,17 +21,6 @@ export function refusal(
   ends: Ends,
   trans: TranslationBundle
 ): string | null {
-  const { source, target } = ends;
-  const [from, to] = [document.nodes[source], document.nodes[target]];
-  if (!from || !to) {
-    return trans.__('Only nodes can be connected.');
-  }
-  if (!hasEnds(from) || !hasEnds(to)) {
-    return trans.__('Connect the nodes in the group, not the group itself.');
-  }
-  if (source === target) {
-    return trans.__('A node cannot run after itself.');
-  }
   if (portName(ends.targetHandle) && !portName(ends.sourceHandle)) {
     return trans.__('Drag from one of its outputs to hand over a value.');
   }
@@ -41,14 +31,7 @@ export function refusal(
       file
     );
   }
-  const path = pathBetween(edges, target, source);
-  if (path) {
-    return trans.__(
-      'This would be a cycle: %1.',
-      [...path, target].map(id => nameOf(document, id)).join(' → ')
-    );
-  }
-  return null;
+  return orderRefusal(document, edges, ends.source, ends.target, trans);
 }
 
 /** Connect two ends: an output or a file with a parameter, or else one node after another. */

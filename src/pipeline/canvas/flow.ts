@@ -2,19 +2,13 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Edge, Node, NodeHandle } from '@xyflow/react';
 import { MarkerType, Position } from '@xyflow/react';
 
+import { innerCorner, ORDER_OFFSET, portOffset } from '../boxes';
 import { stateLabel } from '../../ui/states';
 import type { IBox, IEdge } from '../graph';
-import {
-  foldedInto,
-  hasEnds,
-  isInside,
-  lineOf,
-  nameOf,
-  parentsOf
-} from '../graph';
+import { foldedInto, isInside, lineOf, nameOf, parentsOf } from '../graph';
 import type { IDocument } from '../schema';
 import type { INodeView } from '../views';
-import { innerCorner, ORDER_OFFSET, portOffset } from '../views';
+import { itemsSentence, ruleSentence } from '../rules';
 
 export type StepFlowNode = Node<{ view: INodeView }, 'step'>;
 export type GroupFlowNode = Node<{ view: INodeView }, 'frame'>;
@@ -226,7 +220,6 @@ function flowNode(
     type: isFrame ? 'frame' : 'step',
     data: { view },
     zIndex: isFrame ? depth - 100 : view.inner ? OUTER : 2,
-    connectable: hasEnds(document.nodes[id]),
     handles: handlesOf(view, box),
     ariaLabel: labelOf(view, before, trans)
   };
@@ -301,7 +294,11 @@ function flowEdges(
   const lines = new Map<string, FlowEdge>();
   for (const edge of edges) {
     const { id, source: from, target: to } = lineOf(edge, hidden);
-    if (from === to || isInside(parents, from, to)) {
+    if (
+      from === to ||
+      isInside(parents, from, to) ||
+      isInside(parents, to, from)
+    ) {
       continue;
     }
     const known = lines.get(id);
@@ -324,12 +321,17 @@ function flowEdges(
       targetHandle: hasPort && to === edge.target ? inPort(edge.path![1]) : IN,
       selected: selectedEdges.has(id),
       className: `jp-Pipeline-wire jp-mod-${edge.kind} ${stateClass(views.get(to))}`,
-      markerEnd: edge.kind === 'order' ? ARROW : undefined,
+      markerEnd: edge.kind === 'order' || isRule(edge) ? ARROW : undefined,
       ariaLabel: edgeLabel(document, edge, trans),
       data: { edges: [edge] }
     });
   }
   return [...lines.values()];
+}
+
+/** Whether it decides if, or how often, its target runs. */
+function isRule({ path }: IEdge): boolean {
+  return path?.[0] === 'when' || path?.[0] === 'for_each';
 }
 
 const ARROW = {
@@ -354,16 +356,17 @@ function edgeLabel(
   if (edge.kind === 'order') {
     return trans.__('%1 runs after %2', to, from);
   }
-  const name = edge.path![edge.path!.length - 1];
+  const [property, name = property] = edge.path!;
+  const { output = trans.__('the state') } = edge;
+  if (property === 'when') {
+    return trans.__('%1 is decided by %2 of %3', to, output, from);
+  }
+  if (property === 'for_each') {
+    return trans.__('%1 loops over %2 of %3', to, output, from);
+  }
   return edge.kind === 'file'
-    ? trans.__(
-        '%1 takes the file %2 from %3 as %4',
-        to,
-        edge.output,
-        from,
-        name
-      )
-    : trans.__('%1 takes %2 from %3 as %4', to, edge.output, from, name);
+    ? trans.__('%1 takes the file %2 from %3 as %4', to, output, from, name)
+    : trans.__('%1 takes %2 from %3 as %4', to, output, from, name);
 }
 
 /** The names of the nodes right before each node. */
@@ -385,6 +388,10 @@ function labelOf(
   const parts = [`${kindLabel(view.kind, trans)} ${view.name}`];
   if (before) {
     parts.push(trans.__('runs after %1', [...before].join(', ')));
+  }
+  parts.push(...view.rules.map(rule => ruleSentence(rule, trans)));
+  if (view.items) {
+    parts.push(itemsSentence(view.items, trans));
   }
   if (view.kind === 'group') {
     parts.push(trans._n('%1 node', '%1 nodes', view.count));
@@ -416,6 +423,8 @@ export function kindLabel(
       return trans.__('Command');
     case 'component':
       return trans.__('Component');
+    case 'pipeline':
+      return trans.__('Pipeline');
     case 'group':
       return trans.__('Group');
   }

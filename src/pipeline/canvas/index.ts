@@ -1,5 +1,7 @@
 import '@xyflow/react/dist/base.css';
 
+import '../../../style/pipeline.css';
+
 export { Canvas } from './Canvas';
 export { SidePanel } from '../side/SidePanel';
 export { PlanCanvas } from './PlanCanvas';

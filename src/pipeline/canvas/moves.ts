@@ -109,31 +109,98 @@ export function placesOf(
   return places;
 }
 
-/** The innermost open group on which nodes were dropped, if they are not in it yet. */
-export function groupUnder(
+/**
+ * The group that nodes are in after they were dropped, null for none; `undefined` when
+ * that is where they were. Onto the frame of another group they go into it; out of the
+ * frame of their own, with no part of them left on it, they leave it.
+ */
+export function groupAfterDrop(
   document: IDocument,
   nodes: readonly FlowNode[],
   dropped: readonly string[]
-): string | null {
+): string | null | undefined {
   const parents = parentsOf(document);
   const boxes = boxesOn(nodes);
-  const items = dropped.filter(id => id in document.nodes);
-  const holds = (frame: IBox, { x, y, width, height }: IBox) =>
+  const frames = nodes.filter(({ type }) => type === 'frame');
+  const items = dropped.filter(
+    id =>
+      id in document.nodes && boxes.has(id) && !hasOuter(parents, id, dropped)
+  );
+  const home = parents.get(items[0]) ?? null;
+  if (
+    items.length === 0 ||
+    items.some(id => (parents.get(id) ?? null) !== home)
+  ) {
+    return undefined;
+  }
+  const isFree = (id: string) =>
+    !items.some(item => item === id || isInside(parents, id, item));
+  // Groups come before those in them.
+  const under = frames
+    .filter(
+      ({ id }) =>
+        isFree(id) &&
+        items.every(item => holds(boxes.get(id)!, boxes.get(item)!))
+    )
+    .pop()?.id;
+  if (under !== undefined) {
+    return under === home ||
+      (home !== null &&
+        isInside(parents, home, under) &&
+        touches(boxes, home, items))
+      ? undefined
+      : under;
+  }
+  return home === null || touches(boxes, home, items)
+    ? undefined
+    : outerOn(parents, boxes, home, items);
+}
+
+function hasOuter(
+  parents: ReadonlyMap<string, string>,
+  id: string,
+  ids: readonly string[]
+): boolean {
+  return ids.some(outer => isInside(parents, id, outer));
+}
+
+/** The innermost group around one that was left on whose frame they still are. */
+function outerOn(
+  parents: ReadonlyMap<string, string>,
+  boxes: ReadonlyMap<string, IBox>,
+  left: string,
+  items: readonly string[]
+): string | null {
+  let outer = parents.get(left);
+  while (outer !== undefined && !touches(boxes, outer, items)) {
+    outer = parents.get(outer);
+  }
+  return outer ?? null;
+}
+
+function touches(
+  boxes: ReadonlyMap<string, IBox>,
+  frame: string,
+  items: readonly string[]
+): boolean {
+  const one = boxes.get(frame)!;
+  return items.some(item => {
+    const two = boxes.get(item)!;
+    return (
+      one.x < two.x + two.width &&
+      two.x < one.x + one.width &&
+      one.y < two.y + two.height &&
+      two.y < one.y + one.height
+    );
+  });
+}
+
+/** Whether the middle of a box is on a frame. */
+function holds(frame: IBox, { x, y, width, height }: IBox): boolean {
+  return (
     x + width / 2 >= frame.x &&
     x + width / 2 <= frame.x + frame.width &&
     y + height / 2 >= frame.y &&
-    y + height / 2 <= frame.y + frame.height;
-  const found = nodes.filter(
-    ({ id, type }) =>
-      type === 'frame' &&
-      !items.some(
-        item =>
-          item === id ||
-          isInside(parents, id, item) ||
-          isInside(parents, item, id)
-      ) &&
-      items.every(item => holds(boxes.get(id)!, boxes.get(item)!))
+    y + height / 2 <= frame.y + frame.height
   );
-  // Groups come before those in them.
-  return items.length ? (found[found.length - 1]?.id ?? null) : null;
 }

@@ -3,13 +3,12 @@ import { applyNodeChanges } from '@xyflow/react';
 import * as React from 'react';
 
 import { move } from '../arrange';
-import { setGroup } from '../edits';
-import { nameOf } from '../graph';
+import { putInto } from '../arranging';
 import type { Session } from '../session';
 import { useSignal, useStore } from '../store';
 import type { FlowEdge, FlowNode } from './flow';
 import { toFlow } from './flow';
-import { groupUnder, movedIds, placesOf, reconcile } from './moves';
+import { groupAfterDrop, movedIds, placesOf, reconcile } from './moves';
 
 export interface IFlowState {
   nodes: FlowNode[];
@@ -98,18 +97,11 @@ export function useFlow(session: Session): IFlowState {
   }, []);
 
   const onDragStop = React.useCallback(
-    (_: unknown, node: FlowNode, dragged: FlowNode[]) => {
+    (_: unknown, __: FlowNode, dragged: FlowNode[]) => {
       const ids = dragged.map(item => item.id);
-      const target = groupUnder(session.document, latest.current, ids);
-      if (target !== null && gesture.current && !session.isReadOnly) {
-        setGroup(session.doc, ids, target, gesture.current);
-        session.announce(
-          session.trans.__(
-            '%1 is in the group %2 now.',
-            nameOf(session.document, node.id),
-            nameOf(session.document, target)
-          )
-        );
+      const target = groupAfterDrop(session.document, latest.current, ids);
+      if (target !== undefined && gesture.current && !session.isReadOnly) {
+        putInto(session, ids, target, gesture.current);
       }
       gesture.current = null;
     },

@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { IFieldProps } from '../../settings';
 import { Row, words, writeValue } from '../../settings';
 import { RemoveButton, Select } from '../../ui';
-import { reachable } from '../graph';
+import { endOf } from '../order';
 import { useForm } from './context';
 
 /** The nodes before this one: what it says, not what follows from its values. */
@@ -11,10 +11,9 @@ export function AfterField(props: IFieldProps): JSX.Element {
   const { set, session, node } = useForm();
   const { trans } = session;
   const after = (Array.isArray(props.value) ? props.value : []).map(writeValue);
-  const later = reachable(session.edges, [node ?? ''], 'down');
+  const later = session.after(node ?? '');
   const free = Object.entries(session.document.nodes).filter(
-    ([id, item]) =>
-      item.kind !== 'group' && !after.includes(id) && !later.has(id)
+    ([id]) => !after.includes(id) && !later.has(endOf(session.document, id))
   );
   const write = (ids: string[]) =>
     set(props.path, ids.length ? ids : undefined);

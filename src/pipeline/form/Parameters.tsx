@@ -8,20 +8,22 @@ import {
   Select,
   TextInput
 } from '../../ui';
+import { itemsAround } from '../completion';
 import { addParameterFor } from '../edits';
 import {
+  itemExpression,
   outputExpression,
   parameterExpression,
   wholeReference
 } from '../expressions';
-import { nameOf, reachable } from '../graph';
+import { nameOf } from '../graph';
 import type { IPort } from '../ports';
 import type { Json } from '../schema';
 import { isObject } from '../serialize';
 import { useForm } from './context';
 import { pickFiles } from './pick';
 
-type Source = 'value' | 'parameter' | 'output' | 'file';
+type Source = 'value' | 'parameter' | 'output' | 'item' | 'file';
 
 /** What a node is given: each as a value, a pipeline parameter, an output, or a file. */
 export function Parameters(props: {
@@ -36,7 +38,7 @@ export function Parameters(props: {
   return (
     <>
       {view.inputs.length === 0 && !isNaming && (
-        <p className="jp-Pipeline-hintText">
+        <p className="jp-Convect-aside">
           {view.kind === 'notebook'
             ? trans.__(
                 'A notebook says what it takes in a cell tagged “parameters”.'
@@ -95,6 +97,9 @@ function sourceOf(value: Json | undefined): Source {
   if (reference?.kind === 'output') {
     return 'output';
   }
+  if (reference?.kind === 'each') {
+    return 'item';
+  }
   return isObject(value) && typeof value.file === 'string' ? 'file' : 'value';
 }
 
@@ -103,9 +108,10 @@ function Parameter(props: {
   property: 'parameters' | 'inputs';
   value: Json | undefined;
 }): JSX.Element {
-  const { session, set } = useForm();
+  const { session, node, set } = useForm();
   const { trans } = session;
   const { port, property, value } = props;
+  const items = itemsAround(session, node, true);
   const path = [property, port.name];
   const [chosen, setChosen] = React.useState<Source | null>(null);
   const source =
@@ -118,6 +124,9 @@ function Parameter(props: {
     { value: 'value', label: trans.__('Value') },
     { value: 'parameter', label: trans.__('Pipeline parameter') },
     { value: 'output', label: trans.__('Output of a node') },
+    ...(items.length > 0 || source === 'item'
+      ? [{ value: 'item', label: trans.__('Item of a loop') }]
+      : []),
     ...(property === 'inputs'
       ? [{ value: 'file', label: trans.__('File') }]
       : [])
@@ -144,6 +153,9 @@ function Parameter(props: {
             options={options}
             onChange={next => {
               setChosen(next as Source);
+              if (next === 'item' && items.length === 1) {
+                write(itemExpression(items[0]));
+              }
               if (next === 'value' && source !== 'value') {
                 write(undefined);
               }
@@ -165,6 +177,7 @@ function Parameter(props: {
         />
       )}
       {source === 'output' && <Output value={value} set={write} />}
+      {source === 'item' && <Item value={value} items={items} set={write} />}
       {source === 'file' && <FileValue value={value} set={write} />}
     </Row>
   );
@@ -257,7 +270,7 @@ function Output(props: ISourceProps): JSX.Element {
   const { session, node } = useForm();
   const { trans } = session;
   const reference = wholeReference(props.value);
-  const later = reachable(session.edges, [node!], 'down');
+  const later = session.after(node!);
   const options = [...session.views.values()]
     .filter(view => !later.has(view.id))
     .flatMap(view =>
@@ -286,6 +299,23 @@ function Output(props: ISourceProps): JSX.Element {
         ...options
       ]}
       onChange={value => props.set(value || undefined)}
+    />
+  );
+}
+
+/** The item of a loop around the node, or of its own. */
+function Item(props: ISourceProps & { items: readonly string[] }): JSX.Element {
+  const { trans } = useForm().session;
+  const reference = wholeReference(props.value);
+  return (
+    <Select
+      label={trans.__('Item of a loop')}
+      value={reference?.kind === 'each' ? reference.name : ''}
+      options={[
+        { value: '', label: trans.__('Choose…') },
+        ...props.items.map(name => ({ value: name, label: name }))
+      ]}
+      onChange={name => props.set(name ? itemExpression(name) : undefined)}
     />
   );
 }

@@ -6,9 +6,13 @@ import { AfterField } from './AfterField';
 import type { INodeForm } from './context';
 import { Parameters } from './Parameters';
 import { pickFiles } from './pick';
+import { ConditionField, LoopField, RunIfField } from './RuleFields';
 
 const WIDGETS = {
   nodes: AfterField,
+  condition: ConditionField,
+  loop: LoopField,
+  run_if: RunIfField,
   parameters: () => <Parameters property="parameters" />,
   inputs: () => <Parameters property="inputs" />
 } satisfies { [widget: string]: React.ComponentType<IFieldProps> };

@@ -2,13 +2,14 @@ import * as React from 'react';
 
 import { sentenceOf } from '../../api';
 import { Form, Row } from '../../settings';
-import { TextArea, TextInput } from '../../ui';
+import { Select, TextArea, TextInput } from '../../ui';
+import { putInto } from '../arranging';
 import { fetchComponent } from '../components';
 import { renameNode } from '../edits';
 import { useForm } from '../form/context';
-import { iconOf } from '../canvas/StepCard';
+import { iconOf } from '../nodeicon';
 import { kindLabel } from '../canvas/flow';
-import { nameOf } from '../graph';
+import { isGroup, isInside, nameOf, parentsOf } from '../graph';
 
 export function NodeProperties({ id }: { id: string }): JSX.Element {
   const { session } = useForm();
@@ -32,7 +33,18 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
         definition={node.kind}
         value={node}
         inherited={document.defaults}
-        head={<IdField id={id} />}
+        isShown={name =>
+          name !== 'distributed' ||
+          node.kind === 'script' ||
+          node.kind === 'command' ||
+          name in node
+        }
+        head={
+          <>
+            <IdField id={id} />
+            <GroupField id={id} />
+          </>
+        }
       />
       {node.kind === 'group' && <Members ids={node.members} />}
     </>
@@ -56,9 +68,9 @@ function MissingComponent(props: { id: string; source?: string }): JSX.Element {
     }
   };
   return (
-    <div className="jp-Pipeline-missing" role="alert">
+    <div className="jp-Convect-message" data-severity="error" role="alert">
       <p>{trans.__('The definition of this component is not in the file.')}</p>
-      {props.source && <p className="jp-Pipeline-hintText">{props.source}</p>}
+      {props.source && <p className="jp-Convect-aside">{props.source}</p>}
       {!isReadOnly && (
         <button
           className="jp-mod-styled jp-mod-accept"
@@ -93,6 +105,39 @@ function IdField({ id }: { id: string }): JSX.Element {
             session.select([renameNode(session.doc, id, wish)]);
           }
         }}
+      />
+    </Row>
+  );
+}
+
+/** The group that a node is in: what dragging it does, by keyboard. */
+function GroupField({ id }: { id: string }): JSX.Element | null {
+  const { session } = useForm();
+  const { trans, document } = session;
+  const parents = parentsOf(document);
+  const groups = Object.keys(document.nodes).filter(
+    other =>
+      isGroup(document.nodes[other]) &&
+      other !== id &&
+      !isInside(parents, other, id)
+  );
+  return groups.length === 0 ? null : (
+    <Row
+      label={trans.__('Group')}
+      help={trans.__('The group that it is in.')}
+      path={['group']}
+      isSet={parents.has(id)}
+    >
+      <Select
+        value={parents.get(id) ?? ''}
+        options={[
+          { value: '', label: trans.__('none') },
+          ...groups.map(group => ({
+            value: group,
+            label: nameOf(document, group)
+          }))
+        ]}
+        onChange={group => putInto(session, [id], group || null)}
       />
     </Row>
   );

@@ -10,7 +10,10 @@ import {
   SCHEMA
 } from '../../settings';
 import { AddButton, RemoveButton, Select, TextInput } from '../../ui';
+import { referencesFor } from '../completion';
+import { expressionOf, shownOf } from '../expressions';
 import { useForm } from '../form/context';
+import { ExpressionInput } from '../form/ExpressionInput';
 import { ValueInput } from '../form/Parameters';
 import { pipelineIcon } from '../icons';
 import type { IParameter, Json } from '../schema';
@@ -36,10 +39,17 @@ export function PipelineProperties(): JSX.Element {
       {own}
       <section className="jp-Convect-section">
         <h3>{trans.__('Parameters')}</h3>
-        <p className="jp-Pipeline-hintText">
+        <p className="jp-Convect-aside">
           {trans.__('Values that each run may choose.')}
         </p>
         <PipelineParameters />
+      </section>
+      <section className="jp-Convect-section">
+        <h3>{trans.__('Outputs')}</h3>
+        <p className="jp-Pipeline-hintText">
+          {trans.__('What a pipeline that has this one as a node can use.')}
+        </p>
+        <PipelineOutputs />
       </section>
       <h3 className="jp-Pipeline-formDivider">
         {trans.__('Defaults of every node')}
@@ -93,6 +103,62 @@ function PipelineParameters(): JSX.Element {
       ) : (
         <AddButton
           label={trans.__('Add a parameter')}
+          onClick={() => setNaming(true)}
+        />
+      )}
+    </>
+  );
+}
+
+/** The values that it gives, each an expression over its nodes. */
+function PipelineOutputs(): JSX.Element {
+  const { session, set } = useForm();
+  const { trans } = session;
+  const outputs = session.document.outputs ?? {};
+  const [isNaming, setNaming] = React.useState(false);
+  const names = referencesFor(session, null, 'outputs');
+  return (
+    <>
+      {Object.entries(outputs).map(([name, value]) => (
+        <Row
+          key={name}
+          label={name}
+          path={['outputs', name]}
+          isSet
+          extra={
+            <RemoveButton
+              label={trans.__('Remove %1', name)}
+              onClick={() => set(['outputs', name], undefined)}
+            />
+          }
+        >
+          <ExpressionInput
+            value={shownOf(value)}
+            names={names}
+            onChange={text => set(['outputs', name], expressionOf(text) ?? '')}
+          />
+        </Row>
+      ))}
+      {isNaming ? (
+        <Row label={trans.__('Name')} path={['outputs']}>
+          <TextInput
+            value=""
+            label={trans.__('Name of the new output')}
+            isLazy
+            autoFocus
+            onChange={text => {
+              const name = text.trim();
+              setNaming(false);
+              if (name && !(name in outputs)) {
+                set(['outputs', name], '');
+                session.showProperties(null, ['outputs', name]);
+              }
+            }}
+          />
+        </Row>
+      ) : (
+        <AddButton
+          label={trans.__('Add an output')}
           onClick={() => setNaming(true)}
         />
       )}

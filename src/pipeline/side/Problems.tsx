@@ -6,6 +6,7 @@ import { translated } from '../../ui/sentences';
 import { nameOf } from '../graph';
 import type { Session } from '../session';
 import { useStore } from '../store';
+import { follow, suggestionFor } from '../suggestion';
 
 /** Everything that is wrong; a click goes to the place. */
 export function Problems({ session }: { session: Session }): JSX.Element {
@@ -15,14 +16,14 @@ export function Problems({ session }: { session: Session }): JSX.Element {
   return (
     <>
       {isStale && (
-        <p className="jp-Pipeline-hintText">
+        <p className="jp-Convect-aside">
           {trans.__(
             'The server does not answer, so this may be out of date. Nothing you do is lost.'
           )}
         </p>
       )}
       {problems.length === 0 && !isStale && (
-        <p className="jp-Pipeline-hintText">{trans.__('Nothing is wrong.')}</p>
+        <p className="jp-Convect-aside">{trans.__('Nothing is wrong.')}</p>
       )}
       <ul className="jp-Pipeline-problems">
         {problems.map((problem, index) => (
@@ -40,16 +41,38 @@ export function Problems({ session }: { session: Session }): JSX.Element {
                 )}
                 {translated(problem.message, trans)}
                 {problem.hint && (
-                  <div className="jp-Pipeline-hintText">
+                  <div className="jp-Convect-aside">
                     {translated(problem.hint, trans)}
                   </div>
                 )}
               </div>
             </button>
+            <Mend session={session} problem={problem} />
           </li>
         ))}
       </ul>
     </>
+  );
+}
+
+/** Does what the hint suggests. */
+function Mend(props: {
+  session: Session;
+  problem: IProblem;
+}): JSX.Element | null {
+  const { session, problem } = props;
+  const found = session.isReadOnly
+    ? null
+    : suggestionFor(session.document, problem);
+  return (
+    found && (
+      <button
+        className="jp-Convect-link"
+        onClick={() => follow(session.doc, found)}
+      >
+        {session.trans.__('Change it to “%1”', found.text)}
+      </button>
+    )
   );
 }
 

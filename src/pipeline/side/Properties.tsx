@@ -55,7 +55,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
         />
       </div>
     ) : (
-      <p className="jp-Pipeline-hintText">
+      <p className="jp-Convect-aside">
         {trans._n('%1 selected.', '%1 selected.', selection.size)}{' '}
         {trans.__('Select one node to see its properties.')}
       </p>

@@ -44,7 +44,7 @@ export function SeveralProperties(props: {
       <h2 className="jp-Pipeline-formTitle">
         {trans._n('%1 node', '%1 nodes', ids.length)}
       </h2>
-      <p className="jp-Pipeline-hintText">
+      <p className="jp-Convect-aside">
         {trans.__(
           'What is changed here changes in all of them: %1.',
           ids.map(id => nameOf(document, id)).join(', ')

@@ -48,6 +48,18 @@ describe('Endings', () => {
     server.store.dispose();
   });
 
+  it('tells of the calls of an endpoint only those that failed', async () => {
+    const server = new FakeServer();
+    const told = listen(server);
+    const call = { ...soon(), labels: { endpoint: 'score' } };
+    server.change('good', 'succeeded', call);
+    server.change('bad', 'failed', call);
+    server.change('run', 'succeeded', soon());
+    await until(() => told.length > 1);
+    expect(told.map(({ id }) => id).sort()).toEqual(['bad', 'run']);
+    server.store.dispose();
+  });
+
   it('finds out by asking when an event was missed', async () => {
     const server = new FakeServer();
     const told = listen(server);

@@ -2,7 +2,7 @@ import { act } from 'react-dom/test-utils';
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
 
-import type { ConvectApi, IMadeFile, IRunView, Version } from '../../api';
+import type { IConvectApi, IMadeFile, IRunView, Version } from '../../api';
 import { CommandIDs } from '../../commands';
 import { VersionForm } from '../again';
 import { Files } from '../page/files';
@@ -29,6 +29,8 @@ describe('the files of a run', () => {
     change: 'created',
     size: 3000,
     step: 'train',
+    state: 'succeeded',
+    replaced_by: null,
     attempt: 1,
     kept: true,
     file: 'made/out/model.pkl'
@@ -40,14 +42,25 @@ describe('the files of a run', () => {
   ): Promise<{ place: HTMLElement; executed: [string, unknown][] }> {
     const executed: [string, unknown][] = [];
     const api = {
-      made: async () => ({ project: '/p', files: found, put: [], kept: {} }),
-      fileUrl: (run: string) => `http://server/${run}`
-    } as unknown as ConvectApi;
+      made: async (
+        _: string,
+        { offset = 0, limit = 1000 }: { offset?: number; limit?: number }
+      ) => ({
+        project: '/p',
+        files: found.slice(offset, offset + limit),
+        total: found.length,
+        to_put: found.length,
+        put: [],
+        kept: {},
+        deleted: 0
+      }),
+      url: (_: string, { run }: { run: string }) => `http://server/${run}`
+    } as unknown as IConvectApi;
     const view = {
       id: 'r',
-      seq: 1,
       state,
-      steps: { train: { state: 'succeeded' }, other: { state: 'succeeded' } }
+      files: null,
+      steps_done: 1
     } as unknown as IRunView;
     const place = await render(
       <Files
@@ -90,6 +103,24 @@ describe('the files of a run', () => {
         }
       ]
     ]);
+  });
+
+  it('are asked for a page at a time', async () => {
+    const many = Array.from({ length: 1300 }, (_, index) => ({
+      ...file,
+      path: `${index}.csv`,
+      step: `loop.${index}`
+    }));
+    const { place } = await files(many);
+    const shown = () => place.querySelectorAll('[data-file]').length;
+    const more = () => [...place.querySelectorAll('button')].pop()!;
+    expect(shown()).toBe(200);
+    expect(more().textContent).toBe('Show 1100 more files');
+    await act(async () => more().click());
+    expect(shown()).toBe(1000);
+    await act(async () => more().click());
+    expect(shown()).toBe(1300);
+    expect(place.textContent).not.toContain('did not succeed');
   });
 
   it('cannot be put into the project before the run has ended', async () => {

@@ -1,6 +1,6 @@
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 
-import { filesOf, pipelineInEditor, unsaved } from '../launching';
+import { filesOf, isElyra, pipelineInEditor, unsaved } from '../launching';
 
 const documents = (content: string | null, dirty: boolean) =>
   ({
@@ -18,6 +18,16 @@ describe('the pipeline that a run is asked for', () => {
     expect(found(null, true)).toBeNull();
     expect(found('{"doc_type":"pipeline"}', true)).toBeNull();
     expect(found('{"convect"', true)).toBeNull();
+  });
+});
+
+describe('a pipeline of Elyra', () => {
+  it('is told from ours, and from what is none', () => {
+    expect(isElyra('{"doc_type":"pipeline","pipelines":[]}')).toBe(true);
+    expect(isElyra('{"convect":1,"pipelines":[]}')).toBe(false);
+    expect(isElyra('{"nodes":{}}')).toBe(false);
+    expect(isElyra('{')).toBe(false);
+    expect(isElyra('')).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { IMadeFile, IMadeFiles, State } from '../../api';
-import { fatesOf, filesToPut, notPut, outcomeOfPutting, spared } from '../made';
+import type { IMadeFile, IMadeFiles } from '../../api';
+import { fatesOf, notPut, outcomeOfPutting, spared } from '../made';
 
 const trans = nullTranslator.load('');
 
@@ -11,6 +11,8 @@ function file(path: string, more: Partial<IMadeFile> = {}): IMadeFile {
     change: 'created',
     size: 3,
     step: 'train',
+    state: 'succeeded',
+    replaced_by: null,
     attempt: 1,
     kept: true,
     file: `made/${path}`,
@@ -19,15 +21,18 @@ function file(path: string, more: Partial<IMadeFile> = {}): IMadeFile {
 }
 
 function made(files: IMadeFile[], more: Partial<IMadeFiles> = {}): IMadeFiles {
-  return { project: '/home/p', files, put: [], kept: {}, ...more };
+  return {
+    project: '/home/p',
+    files,
+    total: files.length,
+    to_put: files.length,
+    put: [],
+    kept: {},
+    deleted: 0,
+    ...more
+  };
 }
 
-const steps = (states: Record<string, State>) =>
-  Object.fromEntries(
-    Object.entries(states).map(([id, state]) => [id, { state }])
-  );
-
-const GOOD = steps({ prepare: 'cached', train: 'succeeded' });
 const CHANGED = 'it changed after the run was submitted';
 
 describe('what became of a file', () => {
@@ -53,34 +58,22 @@ describe('what became of a file', () => {
       { kept: { m: CHANGED } }
     ]
   ])('is said: %s', (expected, one, more) => {
-    expect(fatesOf(made([one], more), GOOD, trans)(one)).toBe(expected);
+    expect(fatesOf(made([one], more), trans)(one)).toBe(expected);
   });
 
   it('is not that of the same file of another step', () => {
-    const [first, second] = [file('m', { step: 'prepare' }), file('m')];
-    const both = made([first, second], { put: ['m'] });
-    expect(fatesOf(both, GOOD, trans)(first)).toBe('Replaced by train');
-    expect(fatesOf(both, GOOD, trans)(second)).toBe('Put into the project');
-    const failed = steps({ prepare: 'succeeded', train: 'failed' });
-    expect(fatesOf(both, failed, trans)(first)).toBe('Put into the project');
-    expect(fatesOf(both, failed, trans)(second)).toBe(
+    const first = file('m', { step: 'prepare', replaced_by: 'train' });
+    const second = file('m');
+    const fateOf = fatesOf(made([first, second], { put: ['m'] }), trans);
+    expect(fateOf(first)).toBe('Replaced by train');
+    expect(fateOf(second)).toBe('Put into the project');
+    expect(fateOf(file('m', { state: 'failed' }))).toBe(
       'Kept with the run: the step did not succeed'
     );
   });
 });
 
 describe('putting files into the project', () => {
-  it('is about each path as the last good step left it', () => {
-    const [first, second] = [file('m', { step: 'prepare' }), file('m')];
-    const gone = file('old', { change: 'deleted', kept: false, file: null });
-    const large = file('large', { kept: false, file: null });
-    const declared = file('same', { change: null });
-    const all = made([first, second, gone, large, declared]);
-    expect(filesToPut(all, GOOD)).toEqual([second, gone]);
-    const failed = steps({ prepare: 'succeeded', train: 'failed' });
-    expect(filesToPut(all, failed)).toEqual([first]);
-  });
-
   it('says what came of it', () => {
     const files = [
       file('a'),
@@ -90,6 +83,7 @@ describe('putting files into the project', () => {
     ];
     const result = made(files, {
       put: ['a', 'b', 'old'],
+      deleted: 1,
       kept: { 'model.pkl': CHANGED }
     });
     expect(outcomeOfPutting(result, trans)).toBe(
@@ -103,9 +97,11 @@ describe('putting files into the project', () => {
     const [model, gone] = [file('model.pkl'), file('gone')];
     const kept = {
       'model.pkl': CHANGED,
-      gone: 'it is not kept with the run any more'
+      gone: 'it is no longer kept with the run'
     };
-    expect(spared(made([model, gone], { kept }))).toEqual([model]);
+    expect(spared(made([model, gone], { kept }))).toEqual([
+      { path: 'model.pkl', change: 'created' }
+    ]);
   });
 
   it('names only a few of many that stay', () => {

@@ -2,7 +2,7 @@ import type { Event } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import type {
-  ConvectApi,
+  IConvectApi,
   IRunPage,
   IRunQuery,
   IRunSummary,
@@ -48,14 +48,14 @@ export class FakeServer {
       const plan = { name: id, steps: [{ id: 's' }] };
       return { ...run, plan, steps: { s: step } } as unknown as IRunView;
     },
-    logEnd: async () => ({
+    log: async () => ({
       text: 'one\ntwo\n\x1b[31mthree\x1b[0m\nfour\n',
       offset: 20,
       complete: true
     }),
-    sweeps: async () => {
+    listSweeps: async () => {
       this.asked.push('sweeps');
-      return this.sweeps;
+      return { sweeps: this.sweeps, total: this.sweeps.length };
     },
     sweep: async (id: string) => {
       this.asked.push(`sweep ${id}`);
@@ -68,7 +68,7 @@ export class FakeServer {
     stopSweep: async (id: string) => {
       this.asked.push(`stop sweep ${id}`);
     }
-  } as unknown as ConvectApi;
+  } as unknown as IConvectApi;
   readonly queries: IRunQuery[] = [];
   readonly store: RunStore;
 
@@ -120,6 +120,7 @@ export class FakeServer {
   private find(query: IRunQuery): IRunPage {
     const all = [...this.runs.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
     const { id, state = [], sweep, path, text, limit = 50, offset = 0 } = query;
+    const label = query.label?.[0]?.replace('=', '');
     const counts: Partial<Record<State, number>> = {};
     all.forEach(run => (counts[run.state] = (counts[run.state] ?? 0) + 1));
     const found = all.filter(
@@ -128,6 +129,7 @@ export class FakeServer {
         (state.length === 0 || state.includes(run.state)) &&
         (!sweep || (run.sweep ?? 'none') === sweep) &&
         (!path || run.path === path) &&
+        (!label || label in run.labels) &&
         (!text || run.name.includes(text))
     );
     const runs = id ? found : found.slice(offset, offset + limit);

@@ -5,6 +5,7 @@ import { CompareModel } from '../compare';
 import { FilteredRuns } from '../filtered';
 import { RunModel } from '../page';
 import { PanelModel } from '../panel/model';
+import type { PageModel } from '../../ui';
 import { SweepModel } from '../sweep/model';
 import { FakeServer } from './server';
 
@@ -26,6 +27,12 @@ const many = (server: FakeServer, count: number, sweep: string | null = null) =>
     return id;
   });
 
+/** The page of a model has come into sight. */
+function seen<T extends PageModel>(model: T): T {
+  model.setShown(true);
+  return model;
+}
+
 describe('RunStore', () => {
   it('asks once for each change, whatever is open', async () => {
     const server = await readyServer(server => {
@@ -33,14 +40,14 @@ describe('RunStore', () => {
       server.put('a', 'succeeded');
     });
     const { store } = server;
-    const page = new RunModel(store, 'b');
-    const again = new RunModel(store, 'b');
-    const compare = new CompareModel(store, ['a', 'b']);
+    const page = seen(new RunModel(store, 'b'));
+    const again = seen(new RunModel(store, 'b'));
+    const compare = seen(new CompareModel(store, ['a', 'b']));
     const panel = new PanelModel(store);
     await until(() => page.view !== null && compare.views.length === 2);
-    // The panel's list, and that of the runs that could be compared.
+    // The panel's lists, and that of the runs that could be compared.
     const lists = () => server.asked.filter(each => each === 'list').length;
-    await until(() => panel.list.isReady && !!store.sweeps && lists() === 2);
+    await until(() => panel.list.isReady && !!store.sweeps && lists() === 3);
     server.asked.length = 0;
     server.change('b', 'failed');
     await until(() => page.view?.state === 'failed');
@@ -119,7 +126,7 @@ describe('RunStore', () => {
     const server = await readyServer(server => server.put('a', 'running'));
     const gate = new PromiseDelegate<void>();
     server.gate = gate.promise;
-    const page = new RunModel(server.store, 'a');
+    const page = seen(new RunModel(server.store, 'a'));
     await until(() => server.asked.includes('run a'));
     server.gate = null;
     server.change('a', 'succeeded');
@@ -133,7 +140,7 @@ describe('RunStore', () => {
 
   it('says that a run is gone, and asks for it no more', async () => {
     const server = await readyServer(server => server.put('a', 'succeeded'));
-    const page = new RunModel(server.store, 'a');
+    const page = seen(new RunModel(server.store, 'a'));
     await until(() => page.view !== null);
     server.delete('a');
     expect(page.isDeleted).toBe(true);
@@ -152,7 +159,7 @@ describe('RunStore', () => {
     });
     const gate = new PromiseDelegate<void>();
     server.gate = gate.promise;
-    const compare = new CompareModel(server.store, ['a', 'b']);
+    const compare = seen(new CompareModel(server.store, ['a', 'b']));
     await until(() => server.asked.includes('run b'));
     compare.remove('b');
     gate.resolve();
@@ -162,9 +169,43 @@ describe('RunStore', () => {
     server.store.dispose();
   });
 
+  it('asks for nothing that nobody sees, and once for all that changed when it is seen', async () => {
+    const server = await readyServer(server => {
+      many(server, 2, 's');
+      server.sweeps = [{ id: 's', state: 'running', counts: {} } as never];
+    });
+    const run = new RunModel(server.store, 'r0000');
+    const compare = new CompareModel(server.store, ['r0000', 'r0001']);
+    const sweep = new SweepModel(server.store, 's');
+    server.asked.length = 0;
+    server.change('r0000', 'running');
+    server.change('r0000', 'running');
+    await until(() => server.store.summary('r0000')?.seq === 3);
+    expect(server.asked).toEqual(['named 1']);
+    expect(run.view).toBeNull();
+    [run, compare, sweep].forEach(seen);
+    await until(() => !!run.view && compare.views.length === 2);
+    await until(() => sweep.view !== null);
+    expect(server.asked.filter(each => each === 'run r0000')).toHaveLength(1);
+    run.setShown(false);
+    compare.setShown(false);
+    sweep.setShown(false);
+    server.asked.length = 0;
+    server.change('r0000', 'succeeded');
+    await until(() => server.store.summary('r0000')?.state === 'succeeded');
+    expect(server.asked).toEqual(['named 1']);
+    expect(run.view?.state).toBe('running');
+    run.setShown(true);
+    await until(() => run.view?.state === 'succeeded');
+    run.dispose();
+    compare.dispose();
+    sweep.dispose();
+    server.store.dispose();
+  });
+
   it('keeps what did not change the same, so that nothing is drawn again', async () => {
     const server = await readyServer(server => server.put('a', 'running'));
-    const page = new RunModel(server.store, 'a');
+    const page = seen(new RunModel(server.store, 'a'));
     await until(() => page.view !== null);
     const before = page.view;
     server.change('a', 'running', { progress: 0.5 });
@@ -182,7 +223,7 @@ describe('RunStore', () => {
         { id: 's', state: 'running', counts: { queued: 3 } } as never
       ];
     });
-    const sweep = new SweepModel(server.store, 's');
+    const sweep = seen(new SweepModel(server.store, 's'));
     await until(() => sweep.view !== null);
     server.asked.length = 0;
     server.change('r0001', 'succeeded', { metrics: { loss: 0.5 } });
@@ -227,7 +268,7 @@ describe('FilteredRuns', () => {
         seq: 1,
         state: 'succeeded'
       }));
-      return { runs: runs as never, total: 100000, counts: {} };
+      return { runs: runs as never, total: 100000, counts: {}, exact: true };
     };
     queries.length = 0;
     const list = new FilteredRuns(store);

@@ -1,7 +1,7 @@
 import * as React from 'react';
 
-import type { ConvectApi, IRunView } from '../../api';
-import { formatParameters, useTrans } from '../../ui';
+import type { IConvectApi, IRunView } from '../../api';
+import { formatParameters, useKept, useTrans } from '../../ui';
 import { EventsModel } from '../page/events';
 import type { ICurve } from '../page/metrics';
 import { LookBar, MetricChart, PLAIN } from '../page/metrics';
@@ -11,13 +11,14 @@ const MOST = 20;
 
 /** The metrics of several runs over time, one chart for each metric. */
 export function Curves(props: {
-  api: ConvectApi;
+  api: IConvectApi;
   views: readonly IRunView[];
+  isShown: boolean;
 }): JSX.Element | null {
-  const { api, views } = props;
+  const { api, views, isShown } = props;
   const trans = useTrans();
-  const [look, setLook] = React.useState(PLAIN);
-  const curves = useCurves(api, views);
+  const [look, setLook] = useKept('curves', PLAIN);
+  const curves = useCurves(api, views, isShown);
   const charts = [...curves].filter(([, found]) =>
     found.some(({ points }) => points.length > 1)
   );
@@ -25,11 +26,11 @@ export function Curves(props: {
     return null;
   }
   return (
-    <section className="jp-ConvectRuns-metrics">
+    <section className="jp-Convect-metrics">
       <h3>{trans.__('Curves')}</h3>
       <LookBar look={look} onLook={setLook} />
       {charts.map(([name, found]) => (
-        <section key={name} className="jp-ConvectRuns-metric">
+        <section key={name} className="jp-Convect-metric">
           <h4>{name}</h4>
           <MetricChart name={name} curves={found} look={look} />
         </section>
@@ -40,12 +41,16 @@ export function Curves(props: {
 
 /** The curves of each metric, read anew when a run has changed. */
 function useCurves(
-  api: ConvectApi,
-  views: readonly IRunView[]
+  api: IConvectApi,
+  views: readonly IRunView[],
+  isShown: boolean
 ): ReadonlyMap<string, ICurve[]> {
   const [curves, setCurves] = React.useState(new Map<string, ICurve[]>());
   const changes = views.map(({ id, seq }) => `${id} ${seq}`).join(',');
   React.useEffect(() => {
+    if (!isShown) {
+      return;
+    }
     const tails = views
       .flatMap(view => stepsOf(view).map(key => ({ view, key })))
       .slice(0, MOST)
@@ -65,7 +70,7 @@ function useCurves(
     return () => tails.forEach(({ events }) => events.dispose());
     // The views are new objects whenever one of them has changed.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [api, changes]);
+  }, [api, changes, isShown]);
   return curves;
 }
 

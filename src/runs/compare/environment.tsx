@@ -1,7 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
-import type { ConvectApi, IRunEnvironment, IRunView } from '../../api';
+import type { IConvectApi, IRunEnvironment, IRunView } from '../../api';
 import { useTrans } from '../../ui';
 import type { ILine } from './table';
 
@@ -82,7 +82,7 @@ function digestsOf({ steps }: IRunEnvironment): (string | null)[] {
 
 /** The part of the table that tells what runs were executed with: what differs, or all of it. */
 export function EnvironmentLines(props: {
-  api: ConvectApi;
+  api: IConvectApi;
   views: readonly IRunView[];
   children: (lines: ILine[]) => JSX.Element | null;
 }): JSX.Element | null {
@@ -107,7 +107,7 @@ export function EnvironmentLines(props: {
       <tbody>
         <tr>
           <td colSpan={views.length + 1}>
-            <label className="jp-ConvectRuns-inline">
+            <label className="jp-Convect-inline">
               <input
                 type="checkbox"
                 checked={showsAll}
@@ -136,7 +136,7 @@ export function EnvironmentLines(props: {
 
 /** What the runs were executed with, by run. */
 function useEnvironments(
-  api: ConvectApi,
+  api: IConvectApi,
   views: readonly IRunView[]
 ): Record<string, IRunEnvironment> {
   const [found, setFound] = React.useState<Record<string, IRunEnvironment>>({});

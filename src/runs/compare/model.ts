@@ -1,22 +1,22 @@
-import type { ConvectApi, IRunSummary, IRunView } from '../../api';
-import { Observable } from '../../ui/observable';
-import type { RunStore, WatchedRun } from '../store';
+import type { IConvectApi, IRunSummary, IRunView } from '../../api';
+import type { IRunStore, IWatchedRun } from '../../tokens';
+import { PageModel } from '../../ui/observable';
 import { FilteredRuns } from '../filtered';
 
 /** How many runs are offered to be added. */
 const OFFERED = 50;
 
 /** Runs side by side; more can be added and taken away. */
-export class CompareModel extends Observable {
+export class CompareModel extends PageModel {
   constructor(
-    readonly runs: RunStore,
+    readonly runs: IRunStore,
     ids: readonly string[]
   ) {
     super();
     ids.forEach(id => this.add(id));
   }
 
-  get api(): ConvectApi {
+  get api(): IConvectApi {
     return this.runs.api;
   }
 
@@ -42,7 +42,7 @@ export class CompareModel extends Observable {
 
   add(id: string): void {
     if (!this.ids.includes(id)) {
-      const watched = this.runs.watch(id);
+      const watched = this.runs.watch(id, this.isShown);
       watched.changed.connect(this.onRun, this);
       this._watched.push(watched);
       this.touch();
@@ -66,6 +66,13 @@ export class CompareModel extends Observable {
     }
   }
 
+  protected override onShown(isShown: boolean): void {
+    this._watched.forEach(watched => watched.look(isShown));
+    if (this._others) {
+      this._others.isPaused = !isShown;
+    }
+  }
+
   private onRun(): void {
     const [first] = this.views;
     if (first && !this._others) {
@@ -76,11 +83,11 @@ export class CompareModel extends Observable {
     this.touch();
   }
 
-  private release(watched: WatchedRun): void {
+  private release(watched: IWatchedRun): void {
     watched.changed.disconnect(this.onRun, this);
-    watched.release();
+    watched.release(this.isShown);
   }
 
   private _others: FilteredRuns | null = null;
-  private _watched: WatchedRun[] = [];
+  private _watched: IWatchedRun[] = [];
 }

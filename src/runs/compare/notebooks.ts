@@ -6,8 +6,9 @@ export function textOf(
   options: { outputs?: boolean } = {}
 ): string {
   return notebook.cells
-    .map((cell, index) => {
-      const heading = `# %% [${index + 1}] ${headingOf(cell)}`;
+    .map(cell => {
+      // Without its number: one cell more above it is no change of it.
+      const heading = `# %% ${headingOf(cell)}`;
       const parts = [heading, joined(cell.source)];
       if (options.outputs) {
         const printed = printedBy(cell);

@@ -2,6 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 
 import type { IPlanStep, IRunView } from '../../api';
+import { asNumber } from '../../api/numbers';
 import { formatValue } from '../../ui/format';
 import { runtimeLabel } from '../../ui/states';
 
@@ -10,6 +11,10 @@ export interface ILine {
   name: string;
   values: string[];
   differs: boolean;
+  /** Which of them is the best, where the name of a metric says what that is. */
+  best?: number | null;
+  /** How far the numbers are apart. */
+  difference?: string;
 }
 
 type Properties = Record<string, ReadonlyJSONValue | undefined | null>;
@@ -25,6 +30,56 @@ export function linesOf(columns: readonly Properties[]): ILine[] {
       return { name, values, differs: new Set(values).size > 1 };
     })
     .filter(({ values }) => values.some(value => value !== ''));
+}
+
+/** Metrics: those that are numbers with the best of them, and how far they are apart. */
+export function metricLines(views: readonly IRunView[]): ILine[] {
+  const columns = views.map(view => resultsOf(view, 'metrics'));
+  const goals: Record<string, string> = Object.assign(
+    {},
+    ...views.map(view => view.goals)
+  );
+  return linesOf(columns).map(line => {
+    const numbers = columns.map(column => asNumber(column[line.name]));
+    return {
+      ...line,
+      best: bestOf(numbers, goals[line.name]),
+      difference: differenceOf(numbers)
+    };
+  });
+}
+
+/** Null where nothing is better than the rest; what is not a finite number never is. */
+export function bestOf(
+  numbers: readonly number[],
+  goal: string | undefined
+): number | null {
+  const finite = numbers.filter(Number.isFinite);
+  if (!goal || finite.length < 2 || new Set(finite).size < 2) {
+    return null;
+  }
+  const best = goal === 'min' ? Math.min(...finite) : Math.max(...finite);
+  const first = numbers.indexOf(best);
+  return numbers.indexOf(best, first + 1) < 0 ? first : null;
+}
+
+/** `+0.02 (+4 %)` from the first to the second; of more, from the lowest to the highest. */
+export function differenceOf(numbers: readonly number[]): string {
+  const finite = numbers.filter(Number.isFinite);
+  if (finite.length < 2) {
+    return '';
+  }
+  const [from, to] =
+    numbers.length === 2 ? finite : [Math.min(...finite), Math.max(...finite)];
+  const by = to - from;
+  const share =
+    from === 0 ? '' : ` (${signed((by / Math.abs(from)) * 100, 3)} %)`;
+  return by === 0 ? '0' : `${signed(by, 5)}${share}`;
+}
+
+function signed(value: number, digits: number): string {
+  const text = String(Number(Math.abs(value).toPrecision(digits)));
+  return `${value < 0 ? '−' : '+'}${text}`;
 }
 
 /** What the steps of a run reported as metrics, or gave as values; the later step's wins. */
@@ -81,6 +136,16 @@ export function sameSources(
   return same.length === 0 && areOnly && one.kind === other.kind
     ? [[one, other]]
     : same;
+}
+
+/** The id under which a run executed a step: in a loop, that of one of its items. */
+export function executedStep(view: IRunView, { id }: IPlanStep): string {
+  if (view.steps[id]) {
+    return id;
+  }
+  const items = Object.values(view.steps).filter(step => step.node === id);
+  const begun = items.find(({ started }) => started !== null) ?? items[0];
+  return begun?.id ?? id;
 }
 
 function sourcesOf(view: IRunView): IPlanStep[] {

@@ -2,7 +2,7 @@ import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { ConvectApi, IRunView } from '../../api';
+import type { IConvectApi, IRunView } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
@@ -13,15 +13,24 @@ import {
   formatParameters,
   momentOf,
   StateIcon,
+  useKept,
   useModel,
   useTrans
 } from '../../ui';
 import { Curves } from './curves';
 import { EnvironmentLines } from './environment';
+import { LoopLines } from './loops';
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
 import type { ILine } from './table';
-import { environmentOf, linesOf, sameSources, resultsOf } from './table';
+import {
+  environmentOf,
+  executedStep,
+  linesOf,
+  metricLines,
+  resultsOf,
+  sameSources
+} from './table';
 
 const TextDiff = React.lazy(() => import('./diff'));
 
@@ -36,8 +45,8 @@ export function CompareView(props: {
   const { views, others, error } = model;
   return (
     <>
-      <header className="jp-ConvectRuns-header">
-        <div className="jp-ConvectRuns-title">
+      <header className="jp-Convect-header">
+        <div className="jp-Convect-title">
           <h2>{trans._n('%1 run', '%1 runs', views.length)}</h2>
           {others.length > 0 && (
             <HTMLSelect
@@ -55,13 +64,13 @@ export function CompareView(props: {
           )}
         </div>
         {!!error && (
-          <p className="jp-ConvectRuns-reason jp-mod-error">
+          <p className="jp-Convect-message" data-severity="error">
             {sentenceOf(error)}
           </p>
         )}
       </header>
-      <div className="jp-ConvectRuns-compare">
-        <table className="jp-ConvectRuns-table">
+      <div className="jp-Convect-compare">
+        <table className="jp-Convect-table">
           <thead>
             <tr>
               <th />
@@ -94,6 +103,13 @@ export function CompareView(props: {
                   </div>
                 </th>
               ))}
+              {views.length > 1 && (
+                <th scope="col">
+                  {views.length === 2
+                    ? trans.__('Difference')
+                    : trans.__('Lowest to highest')}
+                </th>
+              )}
             </tr>
           </thead>
           <Lines
@@ -102,14 +118,14 @@ export function CompareView(props: {
               views.map(view => view.parameters as ReadonlyJSONObject)
             )}
           />
-          <Lines
-            title={trans.__('Metrics')}
-            lines={linesOf(views.map(view => resultsOf(view, 'metrics')))}
-          />
+          <Lines title={trans.__('Metrics')} lines={metricLines(views)} />
           <Lines
             title={trans.__('Values')}
             lines={linesOf(views.map(view => resultsOf(view, 'outputs')))}
           />
+          <LoopLines api={model.api} views={views}>
+            {(title, lines) => <Lines title={title} lines={lines} />}
+          </LoopLines>
           <Lines
             title={trans.__('Environment')}
             lines={linesOf(views.map(view => environmentOf(view, trans)))}
@@ -120,7 +136,7 @@ export function CompareView(props: {
             )}
           </EnvironmentLines>
         </table>
-        <Curves api={model.api} views={views} />
+        <Curves api={model.api} views={views} isShown={model.isShown} />
         {views.length > 1 && <SourceDiff views={views} api={model.api} />}
       </div>
     </>
@@ -129,24 +145,36 @@ export function CompareView(props: {
 
 function Lines(props: { title: string; lines: ILine[] }): JSX.Element | null {
   const { title, lines } = props;
+  const trans = useTrans();
   if (lines.length === 0) {
     return null;
   }
   return (
     <tbody>
-      <tr className="jp-ConvectRuns-table-section">
-        <th colSpan={lines[0].values.length + 1} scope="rowgroup">
+      <tr className="jp-Convect-tableSection">
+        <th colSpan={lines[0].values.length + 2} scope="rowgroup">
           {title}
         </th>
       </tr>
-      {lines.map(({ name, values, differs }) => (
-        <tr key={name} className={differs ? 'jp-mod-differs' : ''}>
+      {lines.map(({ name, values, differs, best, difference }, index) => (
+        <tr
+          key={`${name} ${index}`}
+          className={differs ? 'jp-mod-differs' : ''}
+        >
           <th scope="row">{name}</th>
           {values.map((value, index) => (
             <td key={index}>
               <code>{value}</code>
+              {index === best && (
+                <span className="jp-Convect-tag jp-mod-best">
+                  {trans.__('Best')}
+                </span>
+              )}
             </td>
           ))}
+          {values.length > 1 && (
+            <td className="jp-Convect-digits">{difference}</td>
+          )}
         </tr>
       ))}
     </tbody>
@@ -156,16 +184,17 @@ function Lines(props: { title: string; lines: ILine[] }): JSX.Element | null {
 /** The sources of one notebook or script in two runs. */
 function SourceDiff(props: {
   views: readonly IRunView[];
-  api: ConvectApi;
+  api: IConvectApi;
 }): JSX.Element | null {
   const { views, api } = props;
   const trans = useTrans();
-  const [right, setRight] = React.useState(1);
+  const [right, setRight] = useKept('source right', 1);
   const [a, b] = [views[0], views[Math.min(right, views.length - 1)]];
   const pairs = sameSources(a, b);
-  const [chosen, setChosen] = React.useState('');
+  const [chosen, setChosen] = useKept('source step', '');
   const pair = pairs.find(([{ id }]) => id === chosen) ?? pairs[0];
-  const [step, otherStep] = pair?.map(({ id }) => id) ?? ['', ''];
+  const step = pair ? executedStep(a, pair[0]) : '';
+  const otherStep = pair ? executedStep(b, pair[1]) : '';
   const isScript = pair?.[0].kind === 'script';
   const [texts, setTexts] = React.useState<[string, string] | null>(null);
   const [failure, setFailure] = React.useState<string | null>(null);
@@ -178,8 +207,8 @@ function SourceDiff(props: {
       const source = async (run: string, step: string) => {
         const key = { run, step, attempt: 1 };
         return isScript
-          ? api.source(key)
-          : textOf(await api.notebook(key, { source: true }));
+          ? api.source(key).then(({ text }) => text)
+          : textOf(await api.notebook(key, { source: '1' }));
       };
       Promise.all([source(left, step), source(other, otherStep)]).then(
         found => current && setTexts(found),
@@ -195,12 +224,12 @@ function SourceDiff(props: {
   }
   return (
     <section>
-      <h3 className="jp-ConvectRuns-inline">
+      <h3 className="jp-Convect-inline">
         {trans.__('Source')}
         {pairs.length > 1 && (
           <HTMLSelect
             aria-label={trans.__('Step')}
-            value={step}
+            value={pair?.[0].id}
             onChange={event => setChosen(event.target.value)}
           >
             {pairs.map(([{ id }]) => (
@@ -222,10 +251,10 @@ function SourceDiff(props: {
           </HTMLSelect>
         )}
       </h3>
-      {failure && <div className="jp-ConvectRuns-hint">{failure}</div>}
+      {failure && <div className="jp-Convect-hint">{failure}</div>}
       {texts &&
         (texts[0] === texts[1] ? (
-          <div className="jp-ConvectRuns-hint">
+          <div className="jp-Convect-hint">
             {trans.__('The sources are the same.')}
           </div>
         ) : (

@@ -51,7 +51,7 @@ export class RunDialog extends FormDialog<unknown> {
     this._keep = buttons.indexOf(keep);
     this._run = buttons.length - 1;
     this.addClass('jp-Convect-dialog');
-    this.addClass('jp-ConvectRuns-dialog');
+    this.addClass('jp-Convect-runDialog');
     form.changed.connect(this.onChanged, this);
     this.onChanged();
   }

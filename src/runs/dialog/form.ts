@@ -2,7 +2,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type {
-  ConvectApi,
+  IConvectApi,
+  IDefinition,
   IMetrics,
   IOverview,
   IParameter,
@@ -52,7 +53,7 @@ export type Begun = { kind: 'run' | 'sweep'; id: string; name: string };
 /** The form behind "Run as pipeline": what may be chosen, what is, and whether it fits. */
 export class RunForm extends Observable {
   constructor(
-    readonly api: ConvectApi,
+    readonly api: IConvectApi,
     subject: ISubject,
     readonly trans: TranslationBundle,
     options: IFormOptions
@@ -102,10 +103,10 @@ export class RunForm extends Observable {
   }
 
   /** Let a component run without a container, for good. */
-  async approve(definition: JSONObject): Promise<void> {
+  async approve(definition: IDefinition): Promise<void> {
     try {
       const body = { definition, approved: true };
-      await this.api.post('components/approve', body);
+      await this.api.approveComponent(body);
       this._check.request();
     } catch (error) {
       this._failure = sentenceOf(error);
@@ -114,7 +115,7 @@ export class RunForm extends Observable {
   }
 
   /** The definition of the component whose approval a problem is about. */
-  unapproved({ code, node }: IProblem): JSONObject | null {
+  unapproved({ code, node }: IProblem): IDefinition | null {
     if (code !== 'component-not-approved') {
       return null;
     }
@@ -128,7 +129,7 @@ export class RunForm extends Observable {
       isObject(components) && typeof digest === 'string'
         ? components[digest]
         : null;
-    return isObject(found) ? found : null;
+    return isObject(found) ? (found as unknown as IDefinition) : null;
   }
 
   /** The sweep of last time, which nobody has asked for yet. */
@@ -373,7 +374,7 @@ export class RunForm extends Observable {
       return [];
     });
     try {
-      const [runtimes, parameters, about] = await Promise.all([
+      const [{ runtimes }, parameters, about] = await Promise.all([
         this.api.runtimes(),
         declared,
         this.api.about()
@@ -425,7 +426,7 @@ export class RunForm extends Observable {
     if (this._files) {
       const found = await Promise.all(
         this._files.paths.map(async path => {
-          const { parameters } = await this.api.discover(path);
+          const { parameters } = await this.api.discover({ path });
           return [path, parameters ?? []] as const;
         })
       );
@@ -439,12 +440,14 @@ export class RunForm extends Observable {
       return declaredIn(known.parameters as JSONObject | undefined);
     }
     if (path !== null && isPipeline(path)) {
-      const described = await this.api.describe<{ parameters: JSONObject }>({
+      const described = await this.api.describe({
         path
       });
       return declaredIn(described.parameters);
     }
-    const { kind, kernel, parameters } = await this.api.discover(path ?? '');
+    const { kind, kernel, parameters } = await this.api.discover({
+      path: path ?? ''
+    });
     this._kernel = kind === 'notebook' ? (kernel ?? '') : null;
     return parameters;
   }
@@ -470,7 +473,10 @@ export class RunForm extends Observable {
       return;
     }
     try {
-      const { problems, metrics } = await this.api.check(request);
+      const { problems, metrics } = await this.api.check(
+        request.runtime ?? 'local',
+        request
+      );
       this._problems = problems;
       this._metrics = metrics;
     } catch (error) {

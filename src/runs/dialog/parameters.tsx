@@ -13,7 +13,7 @@ export function Parameters({ form }: { form: RunForm }): JSX.Element {
   const { parameters } = form;
   if (form.isOpaque || parameters.length === 0) {
     return (
-      <div className="jp-ConvectRuns-hint">
+      <div className="jp-Convect-hint">
         {form.isOpaque
           ? trans.__('Its parameters cannot be read.')
           : form.isPipeline
@@ -81,19 +81,19 @@ function Parameter(props: {
   return (
     <Field
       label={name}
-      extra={type && <span className="jp-ConvectRuns-type">{type}</span>}
+      extra={type && <span className="jp-Convect-type">{type}</span>}
       hint={help}
       error={error}
     >
       {input => (
-        <span className="jp-ConvectRuns-inline">
+        <span className="jp-Convect-inline">
           {several || isTyped(parameter) ? (
             <Typed input={input} form={form} parameter={parameter} />
           ) : (
             <Chosen input={input} form={form} parameter={parameter} />
           )}
           <button
-            className="jp-ConvectRuns-several"
+            className="jp-Convect-several"
             type="button"
             aria-pressed={several}
             aria-label={trans.__('Several values for %1', name)}
@@ -106,7 +106,7 @@ function Parameter(props: {
           </button>
           {form.isChanged(parameter) && (
             <button
-              className="jp-ConvectRuns-several"
+              className="jp-Convect-several"
               type="button"
               aria-label={trans.__('Back to the default of %1', name)}
               title={trans.__('Back to the default')}

@@ -6,7 +6,6 @@ import * as React from 'react';
 
 import type { IProblem } from '../../api';
 import { Approval } from '../../catalog/approval';
-import type { IDefinition } from '../../catalog/types';
 import type { IFormContext } from '../../settings';
 import { Form, FormProvider, PairList } from '../../settings';
 import {
@@ -36,7 +35,7 @@ export function RunFormView(props: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   return form.isLoading ? (
     <div className="jp-Convect-form" aria-busy>
-      <div className="jp-ConvectRuns-hint">{trans.__('Looking at it…')}</div>
+      <div className="jp-Convect-hint">{trans.__('Looking at it…')}</div>
     </div>
   ) : (
     <Fields form={form} />
@@ -53,7 +52,7 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
   return (
     <div className="jp-Convect-form" ref={place}>
       {form.hasUnsavedChanges && (
-        <label className="jp-ConvectRuns-banner">
+        <label className="jp-Convect-message" data-severity="warning">
           <input
             type="checkbox"
             checked={form.savesFirst}
@@ -86,11 +85,11 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
       {outcome.sweep && <SweepChoice form={form} />}
       <Settings form={form} />
       <More form={form} />
-      <div className="jp-ConvectRuns-verdict">
+      <div className="jp-Convect-verdict">
         <Problems form={form} />
         {form.failure && (
           <div
-            className="jp-ConvectRuns-problem"
+            className="jp-Convect-message"
             data-severity="error"
             role="alert"
           >
@@ -159,7 +158,7 @@ function SweepChoice({ form }: { form: RunForm }): JSX.Element {
         error={outcome.errors.metric}
         hint={choice.goal === '' ? bestHint(form, trans) : null}
       >
-        <span className="jp-ConvectRuns-inline">
+        <span className="jp-Convect-inline">
           <Select
             value={choice.goal}
             options={[
@@ -198,6 +197,7 @@ const FEATURES: { readonly [setting: string]: string } = {
   secrets: 'secrets',
   volumes: 'volumes',
   kubernetes: 'kubernetes',
+  distributed: 'distributed',
   cpu: 'cpu',
   memory: 'memory',
   gpu: 'gpu',
@@ -214,6 +214,7 @@ function Settings({ form }: { form: RunForm }): JSX.Element {
   const { settings } = form.choice;
   const { free } = form;
   const isScript = form.kernel === null && !form.isPipeline;
+  const isNotebook = !isScript && !form.isPipeline;
   const isShown = (name: string, value: JSONValue | undefined) =>
     value !== undefined || !(name in FEATURES) || form.has(FEATURES[name]);
   const hints: { [path: string]: string | null | undefined } = {
@@ -247,7 +248,9 @@ function Settings({ form }: { form: RunForm }): JSX.Element {
         value={settings}
         inherited={form.defaults}
         isShown={name =>
-          !(name === 'kernel' && isScript) && isShown(name, settings[name])
+          !(name === 'kernel' && isScript) &&
+          !(name === 'distributed' && isNotebook) &&
+          isShown(name, settings[name])
         }
       />
     </FormProvider>
@@ -307,7 +310,7 @@ function Files({ form }: { form: RunForm }): JSX.Element | null {
   return (
     <fieldset className="jp-Convect-group">
       <legend>{trans.__('Files')}</legend>
-      <ol className="jp-ConvectRuns-files">
+      <ol className="jp-Convect-fileNames">
         {files.paths.map((path, index) => (
           <li key={path}>
             <span title={path}>{PathExt.basename(path)}</span>
@@ -365,10 +368,7 @@ function ProblemText(props: { form: RunForm; problem: IProblem }): JSX.Element {
       </button>
       {isShown && (
         <>
-          <Approval
-            definition={definition as unknown as IDefinition}
-            trans={trans}
-          />
+          <Approval definition={definition} trans={trans} />
           <button
             type="button"
             className="jp-mod-styled jp-mod-warn"
@@ -388,11 +388,11 @@ function Problems({ form }: { form: RunForm }): JSX.Element | null {
     return null;
   }
   return (
-    <ul className="jp-ConvectRuns-problems" role="status">
+    <ul className="jp-Convect-messages" role="status">
       {problems.map((problem, index) => (
         <li
           key={index}
-          className="jp-ConvectRuns-problem"
+          className="jp-Convect-message"
           data-severity={problem.severity}
         >
           <ProblemText form={form} problem={problem} />
@@ -412,7 +412,7 @@ function Summary({ form }: { form: RunForm }): JSX.Element {
     form.runtime?.display_name
   );
   return (
-    <p className="jp-ConvectRuns-summary" role="status">
+    <p className="jp-Convect-summary" role="status">
       {sweep
         ? trans._n('%1 run on %2', '%1 runs on %2', size, where)
         : trans.__('One run on %1. The source is not changed.', where)}

@@ -1,38 +1,48 @@
+import type { INotebookContent } from '@jupyterlab/nbformat';
 import * as React from 'react';
 
-import type { ConvectApi, IAttemptKey } from '../../api';
+import type { IConvectApi, IAttemptKey } from '../../api';
 import { sentenceOf } from '../../api';
 import type { IPageOptions } from '../../ui';
-import { Observable, Page, useModel, useTrans } from '../../ui';
+import { Page, PageModel, useKept, useModel, useTrans } from '../../ui';
 import TextDiff from '../compare/diff';
 import { textOf } from '../compare/notebooks';
 
 /** The source of a notebook and what became of it. */
-export class ChangesModel extends Observable {
+export class ChangesModel extends PageModel {
   constructor(
-    api: ConvectApi,
+    api: IConvectApi,
     readonly key: IAttemptKey
   ) {
     super();
     void this.load(api);
   }
 
-  texts: [string, string] | null = null;
   error: unknown = null;
 
-  private async load(api: ConvectApi): Promise<void> {
+  /** The source and the executed notebook as texts, with what cells printed or without. */
+  texts(outputs: boolean): [string, string] | null {
+    return (
+      this._notebooks && [
+        textOf(this._notebooks[0], { outputs }),
+        textOf(this._notebooks[1], { outputs })
+      ]
+    );
+  }
+
+  private async load(api: IConvectApi): Promise<void> {
     try {
-      const [source, executed] = await Promise.all([
-        api.notebook(this.key, { source: true }),
+      this._notebooks = await Promise.all([
+        api.notebook(this.key, { source: '1' }),
         api.notebook(this.key)
       ]);
-      const options = { outputs: true };
-      this.texts = [textOf(source, options), textOf(executed, options)];
     } catch (error) {
       this.error = error;
     }
     this.touch();
   }
+
+  private _notebooks: [INotebookContent, INotebookContent] | null = null;
 }
 
 /** What a run changed in a notebook: the parameters put into it, and the outputs. */
@@ -53,26 +63,44 @@ export class ChangesPage extends Page<ChangesModel> {
 }
 
 function Changes(props: { model: ChangesModel }): JSX.Element {
-  const { texts, error, key } = useModel(props.model);
+  const model = useModel(props.model);
+  const { error, key } = model;
   const trans = useTrans();
+  const [withOutputs, setWithOutputs] = useKept('outputs', false);
+  const texts = model.texts(withOutputs);
   return (
     <>
-      <header className="jp-ConvectRuns-header">
-        <div className="jp-ConvectRuns-title">
+      <header className="jp-Convect-header">
+        <div className="jp-Convect-title">
           <h2>{trans.__('What the run changed in %1', key.step)}</h2>
         </div>
-        <div className="jp-ConvectRuns-facts">
+        <div className="jp-Convect-facts">
           <span>
             {trans.__('Left the source, right the executed notebook')}
           </span>
+          <label className="jp-Convect-inline">
+            <input
+              type="checkbox"
+              checked={withOutputs}
+              onChange={event => setWithOutputs(event.target.checked)}
+            />
+            {trans.__('Outputs, too')}
+          </label>
         </div>
       </header>
-      {!!error && (
-        <div className="jp-ConvectRuns-hint">{sentenceOf(error)}</div>
+      {!!error && <div className="jp-Convect-hint">{sentenceOf(error)}</div>}
+      {texts && texts[0] === texts[1] && (
+        <div className="jp-Convect-hint">
+          {trans.__('The sources are the same.')}
+        </div>
       )}
-      {texts && (
-        <div className="jp-ConvectRuns-compare">
-          <TextDiff left={texts[0]} right={texts[1]} />
+      {texts && texts[0] !== texts[1] && (
+        <div className="jp-Convect-compare">
+          <TextDiff
+            key={String(withOutputs)}
+            left={texts[0]}
+            right={texts[1]}
+          />
         </div>
       )}
     </>

@@ -3,8 +3,8 @@ import type { Contents, ServerConnection } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
-import type { ConvectApi, IAttemptKey, IMadeFile } from '../../api';
-import { ConvectError } from '../../api';
+import type { IConvectApi, IAttemptKey, IMadeFile } from '../../api';
+import { ConvectError, fileOperation } from '../../api';
 
 export const DRIVE = 'convect';
 
@@ -54,7 +54,7 @@ export function fileOf(path: string): RunFile | null {
  * the server's root folder, so JupyterLab cannot read it any other way.
  */
 export class ExecutedDrive implements Contents.IDrive {
-  constructor(private readonly api: ConvectApi) {
+  constructor(private readonly api: IConvectApi) {
     this.serverSettings = api.settings;
   }
 
@@ -100,9 +100,9 @@ export class ExecutedDrive implements Contents.IDrive {
   async getDownloadUrl(path: string): Promise<string> {
     const [key, file] = [keyOf(path), fileOf(path)];
     if (file) {
-      return this.api.fileUrl(file.run, file);
+      return this.api.url(...fileOperation(file.run, file));
     }
-    return key ? this.api.notebookUrl(key) : refuse();
+    return key ? this.api.url('notebook', key, { download: '1' }) : refuse();
   }
 
   async listCheckpoints(): Promise<Contents.ICheckpointModel[]> {
@@ -113,7 +113,8 @@ export class ExecutedDrive implements Contents.IDrive {
     file: RunFile,
     format: Contents.FileFormat
   ): Promise<string> {
-    const blob = await this.api.file(file.run, file);
+    const [name, place] = fileOperation(file.run, file);
+    const blob = await this.api[name](place);
     return format === 'base64' ? base64(blob) : blob.text();
   }
 

@@ -7,8 +7,8 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { ICodeCellModel } from '@jupyterlab/cells';
 
 import type { IAttemptKey } from '../../api';
+import type { IRunChange, IRunStore } from '../../tokens';
 import { Coalesced } from '../../ui/coalesce';
-import type { IRunChange, RunStore } from '../store';
 import { readOnly } from './content';
 
 /**
@@ -18,7 +18,7 @@ import { readOnly } from './content';
 export function follow(
   panel: NotebookPanel,
   key: IAttemptKey,
-  runs: RunStore
+  runs: IRunStore
 ): void {
   const shown = new Map<number, string>();
   const refresh = new Coalesced(async () => {
@@ -32,7 +32,7 @@ export function follow(
     }
   }, 1000);
   let isStale = true;
-  const onRuns = (_: RunStore, changes: readonly IRunChange[]) => {
+  const onRuns = (_: IRunStore, changes: readonly IRunChange[]) => {
     if (changes.some(({ id }) => id === key.run)) {
       isStale = true;
       look();

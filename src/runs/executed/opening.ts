@@ -2,9 +2,10 @@ import { PathExt } from '@jupyterlab/coreutils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import { NotebookPanel } from '@jupyterlab/notebook';
 
-import type { ConvectApi, IAttemptKey } from '../../api';
+import type { IConvectApi, IAttemptKey } from '../../api';
+import type { IRunStore } from '../../tokens';
 import { convectIcon } from '../../icons';
-import type { RunStore } from '../store';
+import { plannedOf } from '../page/outline';
 import { mostTelling } from '../page/model';
 import { FACTORY, pathOf } from './drive';
 import { failedCell, follow } from './live';
@@ -19,17 +20,18 @@ export interface IWanted {
 
 /** The attempt that is meant: of the step named, else of the most telling one. */
 export async function locate(
-  api: ConvectApi,
+  api: IConvectApi,
   wanted: IWanted
 ): Promise<{ key: IAttemptKey; name: string }> {
   const view = await api.run(wanted.run);
   const id = wanted.step ?? mostTelling(view);
-  const planned =
-    view.plan.steps.find(step => step.id === id) ?? view.plan.steps[0];
-  const attempts = view.steps[planned.id]?.attempts.length ?? 1;
+  const found = plannedOf(view, id);
+  const planned = found ?? view.plan.steps[0];
+  const step = found ? id : planned.id;
+  const attempts = view.steps[step]?.attempts.length ?? 1;
   const attempt = wanted.attempt ?? Math.max(1, attempts);
   return {
-    key: { run: view.id, step: planned.id, attempt },
+    key: { run: view.id, step, attempt },
     name: `${PathExt.basename(planned.path ?? planned.id, '.ipynb')}.executed.ipynb`
   };
 }
@@ -39,7 +41,7 @@ const followed = new WeakSet<NotebookPanel>();
 /** Open an executed notebook, at its failing cell unless another one is named. */
 export async function openExecuted(
   wanted: IWanted,
-  runs: RunStore,
+  runs: IRunStore,
   documents: IDocumentManager
 ): Promise<void> {
   const { key, name } = await locate(runs.api, wanted);

@@ -12,12 +12,12 @@ import { downloadIcon, notebookIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { IAttemptKey } from '../../api';
-import { sentenceOf } from '../../api';
-import { CommandIDs } from '../../commands';
+import { fileOperation, sentenceOf } from '../../api';
+import { CommandIDs, takes } from '../../commands';
 import { convectIcon } from '../../icons';
 import { IConvectApi, IRunStore, IRunsOpener } from '../../tokens';
 import { runsMeant } from '../context';
-import { PageKind } from '../pagekind';
+import { PageKind } from '../../ui/pagekind';
 import { ExecutedDrive, FACTORY, keyOf, pathOfFile } from './drive';
 import type { IWanted } from './opening';
 
@@ -88,7 +88,7 @@ export const executed: JupyterFrontEndPlugin<void> = {
         button(
           'download',
           { label: trans.__('Download'), icon: downloadIcon },
-          key => window.open(api.notebookUrl(key))
+          key => window.open(api.url('notebook', key, { download: '1' }))
         )
       ];
     };
@@ -127,34 +127,18 @@ export const executed: JupyterFrontEndPlugin<void> = {
       }
     };
 
-    const describedBy = {
-      args: {
-        type: 'object' as const,
-        properties: {
-          run: {
-            type: 'string' as const,
-            description: trans.__('The id of the run')
-          },
-          step: {
-            type: 'string' as const,
-            description: trans.__('A step of it')
-          },
-          attempt: {
-            type: 'integer' as const,
-            description: trans.__('The last one, unless it is given')
-          },
-          cell: {
-            type: 'integer' as const,
-            description: trans.__('The cell to show')
-          }
-        }
-      }
+    const whole = (description: string) => ({ type: 'integer', description });
+    const args = {
+      run: trans.__('The id of the run'),
+      step: trans.__('A step of it'),
+      attempt: whole(trans.__('The last one, unless it is given')),
+      cell: whole(trans.__('The cell to show'))
     };
 
     commands.addCommand(CommandIDs.openExecuted, {
       label: trans.__('Open Executed Notebook'),
       icon: notebookIcon,
-      describedBy,
+      describedBy: takes(args),
       execute: args =>
         attempt(async () => {
           const { openExecuted } = await import('./opening');
@@ -164,22 +148,11 @@ export const executed: JupyterFrontEndPlugin<void> = {
 
     commands.addCommand(CommandIDs.openFile, {
       label: trans.__('Open File of Run'),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            ...describedBy.args.properties,
-            file: {
-              type: 'string',
-              description: trans.__('Where it lies below the attempt')
-            },
-            size: {
-              type: 'integer',
-              description: trans.__('Large files are downloaded')
-            }
-          }
-        }
-      },
+      describedBy: takes({
+        ...args,
+        file: trans.__('Where it lies below the attempt'),
+        size: whole(trans.__('Large files are downloaded'))
+      }),
       execute: args => {
         const { run, step = '', attempt = 1 } = wanted(args);
         const file = { run, step, attempt, file: String(args.file) };
@@ -189,14 +162,14 @@ export const executed: JupyterFrontEndPlugin<void> = {
         if (isShown) {
           documents.openOrReveal(pathOfFile(file));
         } else {
-          window.open(api.fileUrl(run, file));
+          window.open(api.url(...fileOperation(run, file)));
         }
       }
     });
 
     commands.addCommand(CommandIDs.compareWithSource, {
       label: trans.__('Compare Executed Notebook with Source'),
-      describedBy,
+      describedBy: takes(args),
       execute: args =>
         attempt(async () => {
           const { locate } = await import('./opening');

@@ -1,33 +1,33 @@
 import type { INotebookContent } from '@jupyterlab/nbformat';
 import * as React from 'react';
 
-import type { ConvectApi, IAttemptKey } from '../../api';
+import type { IConvectApi, IAttemptKey } from '../../api';
 import { formatDuration, StateIcon, useNow, useTrans } from '../../ui';
 import { AnsiLine } from './ansi';
 import type { ICell, IStepStory } from './events';
 
 /** What the cells of a notebook did; one that failed comes first. */
 export function Cells(props: {
-  api: ConvectApi;
+  api: IConvectApi;
   attempt: IAttemptKey;
   story: IStepStory;
+  /** Somebody stopped it, which interrupts the cell that runs. */
+  wasStopped: boolean;
   onOpen: (cell: number) => void;
 }): JSX.Element {
-  const { story, onOpen } = props;
+  const { story, wasStopped, onOpen } = props;
   const trans = useTrans();
   const sources = useSources(props.api, props.attempt, story.cells.length > 0);
-  const failed = story.cells.filter(cell => cell.error);
-  const { cells } = story;
+  const cells = wasStopped ? story.cells.map(interrupted) : story.cells;
+  const failed = cells.filter(cell => cell.error);
   const left = story.total - cells.filter(cell => cell.number > 0).length;
   if (cells.length === 0) {
     return (
-      <div className="jp-ConvectRuns-hint">
-        {trans.__('No cell has run yet.')}
-      </div>
+      <div className="jp-Convect-hint">{trans.__('No cell has run yet.')}</div>
     );
   }
   return (
-    <div className="jp-ConvectRuns-cells">
+    <div className="jp-Convect-cells">
       {failed.map(cell => (
         <FailedCell
           key={cell.index}
@@ -48,12 +48,19 @@ export function Cells(props: {
         ))}
       </ol>
       {left > 0 && (
-        <div className="jp-ConvectRuns-hint">
+        <div className="jp-Convect-hint">
           {trans._n('%1 cell has not run.', '%1 cells have not run.', left)}
         </div>
       )}
     </div>
   );
+}
+
+/** A cell that a stop has ended did not fail. */
+function interrupted(cell: ICell): ICell {
+  return cell.error?.name === 'KeyboardInterrupt'
+    ? { ...cell, state: 'cancelled', error: null }
+    : cell;
 }
 
 function FailedCell(props: {
@@ -71,7 +78,7 @@ function FailedCell(props: {
     return null;
   }
   return (
-    <section className="jp-ConvectRuns-failure" role="alert">
+    <section className="jp-Convect-failure" role="alert">
       <h4>
         <StateIcon state="failed" />
         <span>
@@ -85,10 +92,10 @@ function FailedCell(props: {
           {trans.__('Show in the notebook')}
         </button>
       </h4>
-      {source && <pre className="jp-ConvectRuns-source">{source}</pre>}
+      {source && <pre className="jp-Convect-source">{source}</pre>}
       <pre
         ref={toTheEnd}
-        className="jp-ConvectRuns-traceback jp-RenderedText"
+        className="jp-Convect-traceback jp-RenderedText"
         tabIndex={0}
       >
         {cell.error.traceback.split('\n').map((line, index) => (
@@ -113,11 +120,11 @@ function CellLine(props: {
     <details>
       <summary>
         <StateIcon state={cell.state} />
-        <span className="jp-ConvectRuns-cell-number">
+        <span className="jp-Convect-cellNumber">
           {cell.number > 0 ? cell.number : ''}
         </span>
         <code title={source}>{first}</code>
-        <span className="jp-ConvectRuns-cell-time">
+        <span className="jp-Convect-cellTime">
           {formatDuration(cell.seconds ?? Math.max(0, now - cell.started))}
         </span>
       </summary>
@@ -135,9 +142,9 @@ function CellBody(props: {
   const trans = useTrans();
   return (
     <>
-      {source && <pre className="jp-ConvectRuns-source">{source}</pre>}
+      {source && <pre className="jp-Convect-source">{source}</pre>}
       {cell.output && (
-        <pre className="jp-ConvectRuns-output">
+        <pre className="jp-Convect-output">
           {cell.output.split('\n').map((line, index) => (
             <div key={index}>
               <AnsiLine line={line} />
@@ -160,7 +167,7 @@ function firstLine(source: string): string {
 
 /** The sources of all cells, once the notebook is there. */
 function useSources(
-  api: ConvectApi,
+  api: IConvectApi,
   key: IAttemptKey,
   ready: boolean
 ): string[] {

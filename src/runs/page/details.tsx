@@ -2,7 +2,7 @@ import type { ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type {
-  ConvectApi,
+  IConvectApi,
   IAttempt,
   IAttemptKey,
   IManifest,
@@ -15,7 +15,7 @@ import { commandLine, runtimeLabel, translated, useTrans } from '../../ui';
 
 /** Where a step ran and how: what was asked of the runtime, and what it made of it. */
 export function Details(props: {
-  api: ConvectApi;
+  api: IConvectApi;
   /** Null while there has been no attempt. */
   attemptKey: IAttemptKey | null;
   view: IRunView;
@@ -53,7 +53,7 @@ export function Details(props: {
       !(typeof value === 'object' && Object.keys(value).length === 0)
   );
   return (
-    <table className="jp-ConvectRuns-table">
+    <table className="jp-Convect-table">
       <tbody>
         {filled.map(([name, value]) => (
           <tr key={name}>
@@ -82,7 +82,7 @@ export function Details(props: {
 const NOTHING: IManifest = { manifest: null, cluster: null };
 
 /** What the runtime was asked for in its own words, and what it said of it, once they are there. */
-function useManifest(api: ConvectApi, key: IAttemptKey | null): IManifest {
+function useManifest(api: IConvectApi, key: IAttemptKey | null): IManifest {
   const [manifest, setManifest] = React.useState(NOTHING);
   const { run = '', step = '', attempt = 0 } = key ?? {};
   React.useEffect(() => {

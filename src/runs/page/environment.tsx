@@ -1,14 +1,15 @@
 import * as React from 'react';
 
 import type {
-  ConvectApi,
+  IConvectApi,
   IEnvironment,
   IGit,
   IGitDifference,
   IRunEnvironment,
   IStepEnvironment
 } from '../../api';
-import { formatSize, useTrans } from '../../ui';
+import { serverNow } from '../../api';
+import { formatSize, SearchInput, useTrans } from '../../ui';
 
 /** Seconds after the end of a step within which its record may still come. */
 const SOON = 30;
@@ -16,7 +17,7 @@ const AGAIN_AFTER = 1000;
 
 /** What a step was executed with, as a part of a table. */
 export function EnvironmentRows(props: {
-  api: ConvectApi;
+  api: IConvectApi;
   run: string;
   step: string;
   /** When the step ended; null while it has not. */
@@ -30,7 +31,7 @@ export function EnvironmentRows(props: {
   const python = environment?.environments[found?.digest ?? ''];
   return (
     <tbody>
-      <tr className="jp-ConvectRuns-table-section">
+      <tr className="jp-Convect-tableSection">
         <th colSpan={2} scope="rowgroup">
           {trans.__('Environment')}
         </th>
@@ -59,7 +60,7 @@ export function EnvironmentRows(props: {
         <StepRows found={found} />
       ) : (
         <tr>
-          <td colSpan={2} className="jp-ConvectRuns-hint">
+          <td colSpan={2} className="jp-Convect-hint">
             {ended === null
               ? trans.__('The rest is recorded when the step has ended.')
               : environment && trans.__('The environment was not recorded.')}
@@ -117,18 +118,15 @@ export function Packages(props: { environment: IEnvironment }): JSX.Element {
   const names = Object.keys(packages);
   const shown = names.filter(name => name.includes(wanted.toLowerCase()));
   return (
-    <details className="jp-ConvectRuns-packages">
+    <details className="jp-Convect-packages">
       <summary>{trans._n('%1 package', '%1 packages', names.length)}</summary>
-      <input
-        type="search"
-        className="jp-mod-styled"
-        aria-label={trans.__('Search packages')}
-        placeholder={trans.__('Search packages')}
+      <SearchInput
+        label={trans.__('Search packages')}
         value={wanted}
-        onChange={event => setWanted(event.target.value.trim())}
+        onChange={text => setWanted(text.trim())}
       />
       {shown.length === 0 ? (
-        <div className="jp-ConvectRuns-hint">
+        <div className="jp-Convect-hint">
           {trans.__('No package has such a name.')}
         </div>
       ) : (
@@ -155,7 +153,7 @@ function Uncommitted(props: {
   }
   const { text, cut, untracked, untracked_cut: more } = difference;
   return (
-    <details className="jp-ConvectRuns-uncommitted">
+    <details className="jp-Convect-uncommitted">
       <summary>{trans.__('Uncommitted changes')}</summary>
       {text && (
         <pre tabIndex={0}>
@@ -167,7 +165,7 @@ function Uncommitted(props: {
         </pre>
       )}
       {cut && (
-        <div className="jp-ConvectRuns-hint">
+        <div className="jp-Convect-hint">
           {trans.__('The rest was too long to be kept.')}
         </div>
       )}
@@ -202,7 +200,7 @@ export function kindOf(line: string): string {
 
 /** What is known of a run, asked for again while the record of a step may be on its way. */
 function useEnvironment(
-  api: ConvectApi,
+  api: IConvectApi,
   run: string,
   step: string,
   ended: number | null
@@ -219,7 +217,7 @@ function useEnvironment(
         return;
       }
       setEnvironment(found);
-      const isFresh = ended !== null && Date.now() / 1000 - ended < SOON;
+      const isFresh = ended !== null && serverNow() - ended < SOON;
       if (isFresh && !found.steps[step]) {
         timer = window.setTimeout(
           () => void load().catch(() => undefined),

@@ -1,4 +1,9 @@
-import type { AnyNumber, ConvectApi, IAttemptKey, IStepEvent } from '../../api';
+import type {
+  AnyNumber,
+  IConvectApi,
+  IAttemptKey,
+  IStepEvent
+} from '../../api';
 import { comparable } from '../../api';
 import type { IPiece } from './tail';
 import { Tail } from './tail';
@@ -9,7 +14,7 @@ export interface ICell {
   index: number;
   /** Its place among the code cells of the source, from 1; 0 for the one that sets the parameters. */
   number: number;
-  state: 'running' | 'succeeded' | 'failed';
+  state: 'running' | 'succeeded' | 'failed' | 'cancelled';
   started: number;
   seconds: number | null;
   output: string;
@@ -22,8 +27,19 @@ export interface IMetricPoint {
   value: AnyNumber;
 }
 
+/** From a byte of the log on: when it was written, and by what. */
+export interface ILogMark {
+  offset: number;
+  time: number;
+  stream: string | null;
+}
+
 /** All that the events of a step tell. */
 export interface IStepStory {
+  /** In the order of the log. */
+  marks: ILogMark[];
+  /** What the step used of the machine: `cpu`, `memory`, `gpu`, `gpu_memory`. */
+  usage: Map<string, IMetricPoint[]>;
   cells: ICell[];
   /** Code cells of the whole notebook. */
   total: number;
@@ -34,7 +50,13 @@ export interface IStepStory {
 const MAX_OUTPUT = 4000;
 
 export function emptyStory(): IStepStory {
-  return { cells: [], total: 0, metrics: new Map() };
+  return {
+    cells: [],
+    total: 0,
+    marks: [],
+    metrics: new Map(),
+    usage: new Map()
+  };
 }
 
 /** Goes on with the story; `story` is changed. */
@@ -77,26 +99,47 @@ export function tell(story: IStepStory, events: readonly IStepEvent[]): void {
           };
         }
         break;
-      case 'metric': {
-        const name = String(event.name);
-        const points = story.metrics.get(name) ?? [];
-        points.push({
-          time: event.time,
-          step: typeof event.step === 'number' ? event.step : null,
-          value:
-            comparable(event.value) === null ? NaN : (event.value as AnyNumber)
-        });
-        story.metrics.set(name, points);
+      case 'metric':
+        add(story.metrics, String(event.name), event);
         break;
-      }
+      case 'usage':
+        for (const name of USED) {
+          if (event[name] !== undefined) {
+            add(story.usage, name, { time: event.time, value: event[name] });
+          }
+        }
+        break;
+      case 'log':
+        story.marks.push({
+          offset: Number(event.offset),
+          time: event.time,
+          stream: event.stream ? String(event.stream) : null
+        });
+        break;
     }
   }
+}
+
+const USED = ['cpu', 'memory', 'gpu', 'gpu_memory'];
+
+function add(
+  curves: Map<string, IMetricPoint[]>,
+  name: string,
+  { time, step, value }: { time: number; step?: unknown; value?: unknown }
+): void {
+  const points = curves.get(name) ?? [];
+  points.push({
+    time,
+    step: typeof step === 'number' ? step : null,
+    value: comparable(value) === null ? NaN : (value as AnyNumber)
+  });
+  curves.set(name, points);
 }
 
 /** What one attempt did, as far as it is. */
 export class EventsModel extends Tail {
   constructor(
-    private readonly api: ConvectApi,
+    private readonly api: IConvectApi,
     readonly key: IAttemptKey
   ) {
     super();
@@ -106,7 +149,7 @@ export class EventsModel extends Tail {
 
   protected async read(offset: number | null): Promise<IPiece> {
     const from = offset ?? 0;
-    const chunk = await this.api.events(this.key, from);
+    const chunk = await this.api.events(this.key, { offset: from });
     tell(this.story, chunk.events);
     return { ...chunk, grown: chunk.offset > from };
   }

@@ -1,31 +1,33 @@
 import { downloadIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type { ConvectApi, IMadeFile, IMadeFiles, IRunView } from '../../api';
-import { sentenceOf } from '../../api';
+import type { IConvectApi, IMadeFile, IMadeFiles, IRunView } from '../../api';
+import { fileOperation, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
-import { formatSize, isLive, translated, useTrans } from '../../ui';
-import { fatesOf, filesToPut } from '../made';
+import { Action, formatSize, isLive, translated, useTrans } from '../../ui';
+import { fatesOf } from '../made';
 import { changeLabel } from '../putting';
-import { Action } from './header';
 
-/** The most files that are drawn before somebody asks for all of them. */
-const MOST_SHOWN = 200;
+/** The files that are shown at first; each time somebody asks, many times more. */
+const PAGE = 200;
+const MORE = 5;
+/** What one request gives at most. */
+const MOST = 1000;
 
 /** The files of a run: those of the step that is looked at first. */
 export function Files(props: {
-  api: ConvectApi;
+  api: IConvectApi;
   view: IRunView;
   step: string;
   execute: Execute;
 }): JSX.Element | null {
   const { api, view, step, execute } = props;
   const trans = useTrans();
-  const { made, error } = useMade(api, view.id, view.seq);
+  const { made, error, more } = useMade(api, view, step);
   if (error) {
     return (
-      <div className="jp-ConvectRuns-hint">
+      <div className="jp-Convect-hint">
         {translated(sentenceOf(error), trans)}
       </div>
     );
@@ -35,7 +37,7 @@ export function Files(props: {
   }
   if (made.files.length === 0) {
     return (
-      <div className="jp-ConvectRuns-hint">
+      <div className="jp-Convect-hint">
         {isLive(view.state)
           ? trans.__('The files that a step made are here once it has ended.')
           : trans.__('This run made no files.')}
@@ -44,7 +46,7 @@ export function Files(props: {
   }
   const own = made.files.filter(file => file.step === step);
   const others = made.files.filter(file => file.step !== step);
-  const canPut = filesToPut(made, view.steps).length > 0;
+  const left = made.total - made.files.length;
   const table = (files: readonly IMadeFile[], named: boolean) => (
     <Table
       files={files}
@@ -56,9 +58,9 @@ export function Files(props: {
     />
   );
   return (
-    <div className="jp-ConvectRuns-files">
-      {canPut && (
-        <div className="jp-ConvectRuns-files-bar">
+    <div className="jp-Convect-files">
+      {made.to_put > 0 && (
+        <div className="jp-Convect-filesBar">
           <Action
             wide
             label={trans.__('Put these files into the project')}
@@ -80,6 +82,11 @@ export function Files(props: {
           {table(others, true)}
         </>
       )}
+      {left > 0 && (
+        <button className="jp-Convect-link" onClick={more}>
+          {trans._n('Show %1 more file', 'Show %1 more files', left)}
+        </button>
+      )}
     </div>
   );
 }
@@ -90,52 +97,43 @@ function Table(props: {
   view: IRunView;
   /** Whether to say which step a file is of. */
   named: boolean;
-  api: ConvectApi;
+  api: IConvectApi;
   execute: Execute;
 }): JSX.Element {
   const { files, made, view, named, api, execute } = props;
   const trans = useTrans();
-  const [all, setAll] = React.useState(false);
-  const fateOf = fatesOf(made, view.steps, trans);
-  const shown = all ? files : files.slice(0, MOST_SHOWN);
+  const fateOf = fatesOf(made, trans);
   return (
-    <>
-      <table className="jp-ConvectRuns-table">
-        <tbody>
-          {shown.map(file => (
-            <tr key={`${file.step} ${file.path}`} data-file={file.path}>
-              <td>
-                <Name file={file} run={view.id} execute={execute} />
-              </td>
-              {named && <td>{file.step}</td>}
-              <td>{changeLabel(file.change, trans)}</td>
-              <td className="jp-ConvectRuns-number">
-                {file.size !== undefined && formatSize(file.size)}
-              </td>
-              <td className="jp-ConvectRuns-fate">{fateOf(file)}</td>
-              <td>
-                {file.file !== null && (
-                  <a
-                    className="jp-ConvectRuns-download"
-                    href={api.fileUrl(view.id, file)}
-                    download={nameOf(file)}
-                    title={trans.__('Download')}
-                    aria-label={trans.__('Download %1', file.path)}
-                  >
-                    <downloadIcon.react tag="span" />
-                  </a>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {shown.length < files.length && (
-        <button className="jp-Convect-link" onClick={() => setAll(true)}>
-          {trans.__('Show all %1 files', files.length)}
-        </button>
-      )}
-    </>
+    <table className="jp-Convect-table">
+      <tbody>
+        {files.map(file => (
+          <tr key={`${file.step} ${file.path}`} data-file={file.path}>
+            <td>
+              <Name file={file} run={view.id} execute={execute} />
+            </td>
+            {named && <td>{file.step}</td>}
+            <td>{changeLabel(file.change, trans)}</td>
+            <td className="jp-Convect-digits">
+              {file.size !== undefined && formatSize(file.size)}
+            </td>
+            <td className="jp-Convect-fate">{fateOf(file)}</td>
+            <td>
+              {file.file !== null && (
+                <a
+                  className="jp-Convect-download"
+                  href={api.url(...fileOperation(view.id, file))}
+                  download={nameOf(file)}
+                  title={trans.__('Download')}
+                  aria-label={trans.__('Download %1', file.path)}
+                >
+                  <downloadIcon.react tag="span" />
+                </a>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
@@ -174,17 +172,19 @@ function nameOf({ path }: IMadeFile): string | undefined {
   return path.split('/').pop();
 }
 
-/** What a run has made, asked for again whenever the run has changed. */
+/** What a run has made, asked for again whenever a step of it has ended. */
 function useMade(
-  api: ConvectApi,
-  run: string,
-  version: number
-): { made: IMadeFiles | null; error: unknown } {
+  api: IConvectApi,
+  view: IRunView,
+  step: string
+): { made: IMadeFiles | null; error: unknown; more: () => void } {
+  const { id, state, files, steps_done: done } = view;
+  const [limit, setLimit] = React.useState(PAGE);
   const [made, setMade] = React.useState<IMadeFiles | null>(null);
   const [error, setError] = React.useState<unknown>(null);
   React.useEffect(() => {
     let current = true;
-    api.made(run).then(
+    madeUpTo(api, id, step, limit).then(
       found => {
         if (current) {
           setMade(found);
@@ -196,6 +196,26 @@ function useMade(
     return () => {
       current = false;
     };
-  }, [api, run, version]);
-  return { made, error };
+  }, [api, id, step, limit, state, files, done]);
+  return { made, error, more: () => setLimit(limit * MORE) };
+}
+
+/** The first files of a run, with as many requests as that takes. */
+async function madeUpTo(
+  api: IConvectApi,
+  run: string,
+  step: string,
+  limit: number
+): Promise<IMadeFiles> {
+  const first = await api.made(run, { step, limit: Math.min(limit, MOST) });
+  const files = [...first.files];
+  while (files.length < Math.min(limit, first.total)) {
+    const offset = files.length;
+    const page = await api.made(run, { step, offset, limit: MOST });
+    if (page.files.length === 0) {
+      break;
+    }
+    files.push(...page.files);
+  }
+  return { ...first, files };
 }

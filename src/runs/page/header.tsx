@@ -4,7 +4,6 @@ import {
   downloadIcon,
   duplicateIcon,
   editIcon,
-  type LabIcon,
   linkIcon,
   notebookIcon,
   refreshIcon,
@@ -14,8 +13,10 @@ import * as React from 'react';
 
 import type { IRunView } from '../../api';
 import { CommandIDs } from '../../commands';
+import { pinIcon } from '../../icons';
 import type { Execute } from '../../ui';
 import {
+  Action,
   Ago,
   Duration,
   formatParameters,
@@ -28,33 +29,42 @@ import {
   stateLabel,
   useTrans
 } from '../../ui';
+import { PIN } from '../context';
 import { notPut } from '../made';
 
 /** What a run is, how it is, and what can be done with it. */
 export function Header(props: {
   view: IRunView;
   step: string | null;
+  /** The step of the plan that it is. */
+  node: string | null;
   execute: Execute;
 }): JSX.Element {
-  const { view, step, execute } = props;
+  const { view, step, node, execute } = props;
   const trans = useTrans();
   const live = isLive(view.state);
   const parameters = formatParameters(view.parameters);
   const reason = reasonOf(view, trans);
   const left = notPut(view.files?.kept ?? {}, trans);
   return (
-    <header className="jp-ConvectRuns-header">
-      <div className="jp-ConvectRuns-title">
+    <header className="jp-Convect-header">
+      <div className="jp-Convect-title">
         <StateIcon state={view.state} />
         <h2 title={view.id}>{view.name}</h2>
-        <span className="jp-ConvectRuns-title-state" data-state={view.state}>
+        <span className="jp-Convect-titleState" data-state={view.state}>
           {view.stopping && live
             ? trans.__('Stopping')
             : stateLabel(trans, view.state)}
         </span>
-        <Actions view={view} step={step} live={live} execute={execute} />
+        <Actions
+          view={view}
+          step={step}
+          node={node}
+          live={live}
+          execute={execute}
+        />
       </div>
-      <div className="jp-ConvectRuns-facts">
+      <div className="jp-Convect-facts">
         {view.path && (
           <button
             className="jp-Convect-link"
@@ -66,7 +76,18 @@ export function Header(props: {
             {view.path}
           </button>
         )}
-        <span>{runtimeLabel(trans, view.runtime)}</span>
+        {view.page ? (
+          <a
+            href={view.page}
+            target="_blank"
+            rel="noopener noreferrer"
+            title={trans.__('Open the page that the runtime has for this run')}
+          >
+            {runtimeLabel(trans, view.runtime)}
+          </a>
+        ) : (
+          <span>{runtimeLabel(trans, view.runtime)}</span>
+        )}
         <Ago time={momentOf(view)} />
         <Duration started={view.started} ended={view.ended} live={live} />
         {view.user && <span>{view.user}</span>}
@@ -83,34 +104,31 @@ export function Header(props: {
       <Words view={view} />
       {reason && view.state !== 'succeeded' && (
         <p
-          className={
-            isBad(view.state)
-              ? 'jp-ConvectRuns-reason jp-mod-error'
-              : 'jp-ConvectRuns-reason'
-          }
+          className="jp-Convect-message"
+          data-severity={isBad(view.state) ? 'error' : undefined}
         >
           {reason}
         </p>
       )}
-      {left && <p className="jp-ConvectRuns-reason">{left}</p>}
+      {left && <p className="jp-Convect-message">{left}</p>}
     </header>
   );
 }
 
 /** What people wrote about it. */
 function Words({ view }: { view: IRunView }): JSX.Element | null {
-  const labels = Object.entries(view.labels);
+  const labels = Object.entries(view.labels).filter(([key]) => key !== PIN);
   if (labels.length === 0 && !view.note) {
     return null;
   }
   return (
-    <div className="jp-ConvectRuns-facts">
+    <div className="jp-Convect-facts">
       {labels.map(([key, value]) => (
-        <span key={key} className="jp-ConvectRuns-tag">
+        <span key={key} className="jp-Convect-tag">
           {value ? `${key}=${value}` : key}
         </span>
       ))}
-      {view.note && <span className="jp-ConvectRuns-note">{view.note}</span>}
+      {view.note && <span className="jp-Convect-runNote">{view.note}</span>}
     </div>
   );
 }
@@ -118,20 +136,21 @@ function Words({ view }: { view: IRunView }): JSX.Element | null {
 function Actions(props: {
   view: IRunView;
   step: string | null;
+  node: string | null;
   live: boolean;
   execute: Execute;
 }): JSX.Element {
-  const { view, step, live, execute } = props;
+  const { view, step, node, live, execute } = props;
   const trans = useTrans();
   const run = view.id;
   const several = view.plan.steps.length > 1;
   const bad = Object.values(view.steps).some(({ state }) =>
     ['failed', 'cancelled', 'skipped', 'lost'].includes(state)
   );
-  const kind = view.plan.steps.find(({ id }) => id === step)?.kind;
+  const kind = view.plan.steps.find(({ id }) => id === node)?.kind;
   return (
     <div
-      className="jp-ConvectRuns-actions"
+      className="jp-Convect-actions"
       role="toolbar"
       aria-label={trans.__('Run')}
     >
@@ -162,7 +181,7 @@ function Actions(props: {
       />
       {several && bad && !live && (
         <Action
-          label={trans.__('Failed only')}
+          label={trans.__('Run failed steps again')}
           title={trans.__(
             'Run again what did not succeed; asks which version when files have changed since'
           )}
@@ -170,18 +189,21 @@ function Actions(props: {
           onClick={() => execute(CommandIDs.rerun, { run, mode: 'failed' })}
         />
       )}
-      {several && step && !live && (
+      {several && node && !live && (
         <Action
-          label={trans.__('From %1', step)}
+          label={trans.__('Run again from %1', node)}
           title={trans.__(
             'Run again from the selected step on; asks which version when files have changed since'
           )}
           wide
-          onClick={() =>
-            execute(CommandIDs.rerun, { run, mode: 'from', node: step })
-          }
+          onClick={() => execute(CommandIDs.rerun, { run, mode: 'from', node })}
         />
       )}
+      <Action
+        icon={pinIcon}
+        label={PIN in view.labels ? trans.__('Unpin') : trans.__('Pin')}
+        onClick={() => execute(CommandIDs.pinRun, { run })}
+      />
       <Action
         icon={editIcon}
         label={trans.__('Name, labels and note')}
@@ -215,29 +237,5 @@ function Actions(props: {
         onClick={() => execute(CommandIDs.deleteRun, { run })}
       />
     </div>
-  );
-}
-
-/** A button with an icon, a word, or both. */
-export function Action(props: {
-  label: string;
-  title?: string;
-  icon?: LabIcon;
-  wide?: boolean;
-  disabled?: boolean;
-  onClick: () => void;
-}): JSX.Element {
-  const { label, title, icon, wide, disabled, onClick } = props;
-  return (
-    <button
-      className="jp-ConvectRuns-action"
-      title={title ?? label}
-      aria-label={label}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      {icon && <icon.react tag="span" />}
-      {(wide || !icon) && <span>{label}</span>}
-    </button>
   );
 }

@@ -34,7 +34,7 @@ export class RunPage extends Page<RunModel> {
   private readonly shown: IDisposable;
 
   protected get name(): string | null {
-    return this.model.view?.name ?? null;
+    return this.model.name;
   }
 
   protected content(execute: Execute): JSX.Element {

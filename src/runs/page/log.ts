@@ -1,4 +1,5 @@
-import type { ConvectApi, IAttemptKey } from '../../api';
+import type { IConvectApi, IAttemptKey } from '../../api';
+import type { ILogMark } from './events';
 import { plain } from './plain';
 import type { IPiece } from './tail';
 import { Tail } from './tail';
@@ -23,16 +24,26 @@ export class LogBuffer {
   /** Complete lines and, last, the one that is being written. */
   readonly lines: string[] = [''];
 
+  /** At which byte of the log each line begins, or began to be written anew. */
+  readonly starts: number[] = [0];
+
   /** How many lines were dropped at the start. */
   dropped = 0;
 
-  push(text: string): void {
+  /** More text, which begins at that byte of the log. */
+  push(text: string, offset = 0): void {
     const pieces = text.split('\n');
-    const { lines } = this;
+    const { lines, starts } = this;
+    let at = offset;
+    if (lines[lines.length - 1] === '') {
+      starts[lines.length - 1] = at;
+    }
     lines[lines.length - 1] = overwrite(lines[lines.length - 1] + pieces[0]);
     for (let index = 1; index < pieces.length; index += 1) {
       lines[lines.length - 1] = finish(lines[lines.length - 1]);
+      at += bytesOf(pieces[index - 1]) + 1;
       lines.push(overwrite(pieces[index]));
+      starts.push(at);
     }
     this._letters += text.length;
     if (lines.length > MAX_LINES || this._letters > MAX_LETTERS) {
@@ -56,11 +67,36 @@ export class LogBuffer {
       surplus += 1;
     }
     lines.splice(0, surplus);
+    this.starts.splice(0, surplus);
     this.dropped += surplus;
     this._letters = letters;
   }
 
   private _letters = 0;
+}
+
+const encoder = new TextEncoder();
+
+/** How long a text is in UTF-8. */
+function bytesOf(text: string): number {
+  return /^[\0-\x7f]*$/.test(text) ? text.length : encoder.encode(text).length;
+}
+
+/** What is known of the place in a log, of marks in its order; null for nothing. */
+export function markAt(
+  marks: readonly ILogMark[],
+  offset: number
+): ILogMark | null {
+  let [low, high] = [0, marks.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (marks[middle].offset <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return marks[low - 1] ?? null;
 }
 
 /** What is left of a line after its carriage returns; the last one may still be followed by `\n`. */
@@ -116,10 +152,12 @@ export class LogSearch {
 /** The log of one attempt, as far as it is. */
 export class LogModel extends Tail {
   constructor(
-    private readonly api: ConvectApi,
+    private readonly api: IConvectApi,
     readonly key: IAttemptKey,
     /** Read it from its beginning, however long it is. */
-    private readonly isWhole = false
+    private readonly isWhole = false,
+    /** Of a distributed step, only what the replica of this rank printed. */
+    readonly replica?: number
   ) {
     super();
   }
@@ -136,20 +174,29 @@ export class LogModel extends Tail {
       return this.readEnd();
     }
     const from = offset ?? 0;
-    const chunk = await this.api.log(this.key, from, CHUNK);
+    const { replica } = this;
+    const chunk = await this.api.log(this.key, {
+      offset: from,
+      limit: CHUNK,
+      replica
+    });
     if (chunk.text) {
-      this.buffer.push(chunk.text);
+      this.buffer.push(chunk.text, from);
     }
     return { ...chunk, grown: chunk.offset > from };
   }
 
   private async readEnd(): Promise<IPiece> {
-    const chunk = await this.api.logEnd(this.key, END);
-    const read = new TextEncoder().encode(chunk.text).length;
+    const chunk = await this.api.log(this.key, {
+      last: END,
+      replica: this.replica
+    });
+    const read = bytesOf(chunk.text);
     // A cut letter is shown as another one, which is longer.
     this._skipped = read < END - 8 ? 0 : Math.max(0, chunk.offset - read);
     const whole = this._skipped > 0 ? chunk.text.indexOf('\n') + 1 : 0;
-    this.buffer.push(chunk.text.slice(whole));
+    const start = chunk.offset - bytesOf(chunk.text.slice(whole));
+    this.buffer.push(chunk.text.slice(whole), start);
     return { ...chunk, grown: chunk.text !== '' };
   }
 

@@ -2,55 +2,94 @@ import { Button, downloadIcon } from '@jupyterlab/ui-components';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
-import type { ConvectApi, IAttemptKey } from '../../api';
-import { formatSize, useModel, useTrans } from '../../ui';
+import type { IConvectApi } from '../../api';
+import {
+  formatClock,
+  formatExact,
+  formatSize,
+  KeptState,
+  SearchInput,
+  useKept,
+  useModel,
+  useTrans
+} from '../../ui';
 import { AnsiLine } from './ansi';
-import { LogModel, LogSearch } from './log';
+import type { LogModel } from './log';
+import { LogSearch, markAt } from './log';
+import type { EventsModel, ILogMark } from './events';
+import type { RunModel } from './model';
+import type { Tail } from './tail';
 
 const LINE = 18;
 
-/** The log of an attempt: live, searchable, of any size. */
-export function LogView(props: {
-  api: ConvectApi;
-  attempt: IAttemptKey;
-}): JSX.Element {
-  const { api, attempt } = props;
-  const { run, step, attempt: number } = attempt;
-  const [model, setModel] = React.useState<LogModel | null>(null);
-  const [isWhole, setWhole] = React.useState(false);
+/** Reads on while it is seen. */
+export function useFollowing(tail: Tail | null, isShown: boolean): void {
   React.useEffect(() => {
-    const log = new LogModel(api, { run, step, attempt: number }, isWhole);
-    setModel(log);
-    return () => log.dispose();
-  }, [api, run, step, number, isWhole]);
-  return model ? (
-    <Log model={model} api={api} onReadAll={() => setWhole(true)} />
-  ) : (
-    <></>
+    if (tail) {
+      tail.isPaused = !isShown;
+      return () => {
+        tail.isPaused = true;
+      };
+    }
+  }, [tail, isShown]);
+}
+
+/** The log of an attempt: live, searchable, of any size. */
+export function LogView({ model }: { model: RunModel }): JSX.Element | null {
+  const { log, events, isShown, api } = model;
+  useFollowing(log, isShown);
+  useFollowing(events, isShown);
+  return (
+    log &&
+    events && (
+      <TimedLog
+        model={log}
+        events={events}
+        api={api}
+        onReadAll={() => model.readWholeLog()}
+      />
+    )
   );
 }
 
-function Log(props: {
+interface ILogProps {
   model: LogModel;
-  api: ConvectApi;
+  api: IConvectApi;
   onReadAll: () => void;
-}): JSX.Element {
+}
+
+function TimedLog(props: ILogProps & { events: EventsModel }): JSX.Element {
+  const { events, ...rest } = props;
+  return <Log {...rest} marks={useModel(events).story.marks} />;
+}
+
+/** The lines of a log, with what is known of when they were written. */
+export function Log(
+  props: ILogProps & { marks: readonly ILogMark[] }
+): JSX.Element {
   const model = useModel(props.model);
+  const { marks } = props;
   const trans = useTrans();
-  const { lines, dropped } = model.buffer;
+  const { lines, starts, dropped } = model.buffer;
   const count =
     lines[lines.length - 1] === '' ? lines.length - 1 : lines.length;
   const scroller = React.useRef<HTMLDivElement>(null);
-  const [follow, setFollow] = React.useState(!model.isComplete);
-  const [text, setText] = React.useState('');
-  const [hit, setHit] = React.useState(0);
-  const [isWrapped, setWrapped] = React.useState(false);
+  const kept = React.useContext(KeptState);
+  const { step, attempt } = model.key;
+  const place = `log place ${step} ${attempt} ${model.replica ?? ''}`;
+  const isNew = !kept.has(place);
+  const [follow, setFollow] = React.useState(isNew && !model.isComplete);
+  const [text, setText] = useKept('log search', '');
+  const [hit, setHit] = useKept('log hit', 0);
+  const [isWrapped, setWrapped] = useKept('log wrap', false);
+  const [isTimed, setTimed] = useKept('log times', false);
   const found = React.useMemo(() => new LogSearch(text), [text]);
   const { hits } = found.update(model.buffer);
   const virtualizer = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
     estimateSize: () => LINE,
+    initialOffset: Number(kept.get(place) ?? 0),
     overscan: 30
   });
   React.useEffect(() => virtualizer.measure(), [virtualizer, isWrapped]);
@@ -61,8 +100,10 @@ function Log(props: {
     }
   }, [follow, count, scrollToIndex]);
   const anyHit = hits.length > 0;
+  const shownHit = React.useRef(isNew ? '' : `${text} ${hit}`);
   React.useEffect(() => {
-    if (anyHit) {
+    if (anyHit && shownHit.current !== `${text} ${hit}`) {
+      shownHit.current = `${text} ${hit}`;
       scrollToIndex(hits[hit % hits.length], { align: 'center' });
     }
     // Only when something is searched for or found, not whenever the log grows.
@@ -75,21 +116,19 @@ function Log(props: {
       const rest =
         element.scrollHeight - element.scrollTop - element.clientHeight;
       setFollow(rest < LINE * 2 && !model.isComplete);
+      kept.set(place, element.scrollTop);
     }
   };
   const current = hits[hit % Math.max(1, hits.length)];
 
   return (
-    <div className="jp-ConvectRuns-log">
-      <div className="jp-ConvectRuns-log-bar">
-        <input
-          className="jp-mod-styled"
-          type="search"
-          placeholder={trans.__('Search the log')}
-          aria-label={trans.__('Search the log')}
+    <div className="jp-Convect-log">
+      <div className="jp-Convect-logBar">
+        <SearchInput
+          label={trans.__('Search the log')}
           value={text}
-          onChange={event => {
-            setText(event.target.value);
+          onChange={wanted => {
+            setText(wanted);
             setHit(0);
             setFollow(false);
           }}
@@ -100,7 +139,7 @@ function Log(props: {
             }
           }}
         />
-        <span className="jp-ConvectRuns-log-hits" role="status">
+        <span className="jp-Convect-logHits" role="status">
           {text &&
             (hits.length
               ? `${(hit % hits.length) + 1}/${hits.length}`
@@ -123,18 +162,35 @@ function Log(props: {
           />
           {trans.__('Wrap lines')}
         </label>
+        {marks.length > 0 && (
+          <label>
+            <input
+              type="checkbox"
+              checked={isTimed}
+              onChange={event => setTimed(event.target.checked)}
+            />
+            {trans.__('Times')}
+          </label>
+        )}
         <Button
           minimal
           small
           title={trans.__('Download the log')}
           aria-label={trans.__('Download the log')}
-          onClick={() => window.open(props.api.logUrl(model.key))}
+          onClick={() =>
+            window.open(
+              props.api.url('log', model.key, {
+                download: '1',
+                replica: model.replica
+              })
+            )
+          }
         >
           <downloadIcon.react tag="span" />
         </Button>
       </div>
       {model.skipped > 0 && (
-        <div className="jp-ConvectRuns-banner">
+        <div className="jp-Convect-message" data-severity="warning">
           {trans.__(
             'The first %1 are left out here.',
             formatSize(model.skipped)
@@ -145,7 +201,7 @@ function Log(props: {
         </div>
       )}
       {dropped > 0 && (
-        <div className="jp-ConvectRuns-banner">
+        <div className="jp-Convect-message" data-severity="warning">
           {trans.__(
             'The first %1 lines are left out here. Download the log to see them.',
             dropped
@@ -153,19 +209,19 @@ function Log(props: {
         </div>
       )}
       {model.isComplete && count === 0 && (
-        <div className="jp-ConvectRuns-hint">
+        <div className="jp-Convect-hint">
           {trans.__('Nothing was printed.')}
         </div>
       )}
       {model.error && count === 0 && (
-        <div className="jp-ConvectRuns-hint">{model.error.message}</div>
+        <div className="jp-Convect-hint">{model.error.message}</div>
       )}
       <div
         ref={scroller}
         className={
           isWrapped
-            ? 'jp-ConvectRuns-log-lines jp-RenderedText jp-mod-wrapped'
-            : 'jp-ConvectRuns-log-lines jp-RenderedText'
+            ? 'jp-Convect-logLines jp-RenderedText jp-mod-wrapped'
+            : 'jp-Convect-logLines jp-RenderedText'
         }
         role="log"
         aria-label={trans.__('Log')}
@@ -179,18 +235,32 @@ function Log(props: {
               key={item.key}
               ref={isWrapped ? virtualizer.measureElement : undefined}
               data-index={item.index}
+              data-stream={markAt(marks, starts[item.index])?.stream}
               className={
                 item.index === current
-                  ? 'jp-ConvectRuns-log-line jp-mod-current'
-                  : 'jp-ConvectRuns-log-line'
+                  ? 'jp-Convect-logLine jp-mod-current'
+                  : 'jp-Convect-logLine'
               }
               style={{ transform: `translateY(${item.start}px)` }}
             >
+              {isTimed && <LogTime mark={markAt(marks, starts[item.index])} />}
               <AnsiLine line={lines[item.index]} />
             </div>
           ))}
         </pre>
       </div>
     </div>
+  );
+}
+
+/** When a line was written, to the second. */
+function LogTime({ mark }: { mark: ILogMark | null }): JSX.Element {
+  return (
+    <time
+      className="jp-Convect-logTime"
+      title={mark ? formatExact(mark.time) : ''}
+    >
+      {mark ? formatClock(mark.time) : ''}
+    </time>
   );
 }

@@ -4,7 +4,13 @@ import type { AnyNumber } from '../../api';
 import { asNumber, isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
-import { formatNumber, formatValue, useTrans } from '../../ui';
+import {
+  formatNumber,
+  formatSize,
+  formatValue,
+  useKept,
+  useTrans
+} from '../../ui';
 import type { IMetricPoint, IStepStory } from './events';
 
 /** Every metric that was reported more than once, over its steps or over time. */
@@ -14,26 +20,25 @@ export function Metrics(props: {
 }): JSX.Element {
   const { story, last } = props;
   const trans = useTrans();
-  const [look, setLook] = React.useState(PLAIN);
+  const [look, setLook] = useKept('curves', PLAIN);
   const names = [...new Set([...story.metrics.keys(), ...Object.keys(last)])];
-  if (names.length === 0) {
-    return (
-      <div className="jp-ConvectRuns-hint">
-        {trans.__(
-          'No metrics. Report one with jupyterlab_convect.metric("loss", 0.3, step=5).'
-        )}
-      </div>
-    );
-  }
   return (
-    <div className="jp-ConvectRuns-metrics">
-      <LookBar look={look} onLook={setLook} />
+    <div className="jp-Convect-metrics">
+      {names.length > 0 ? (
+        <LookBar look={look} onLook={setLook} />
+      ) : (
+        <div className="jp-Convect-hint">
+          {trans.__(
+            'No metrics. Report one with jupyterlab_convect.metric("loss", 0.3, step=5).'
+          )}
+        </div>
+      )}
       {names.map(name => {
         const points = story.metrics.get(name) ?? [];
         const value = points[points.length - 1]?.value ?? last[name];
         const lost = points.filter(point => isNotFinite(point.value)).length;
         return (
-          <section key={name} className="jp-ConvectRuns-metric">
+          <section key={name} className="jp-Convect-metric">
             <h4>
               {name}
               <span className={isNotFinite(value) ? 'jp-mod-notFinite' : ''}>
@@ -60,12 +65,54 @@ export function Metrics(props: {
           </section>
         );
       })}
+      <UsageCharts usage={story.usage} />
     </div>
   );
 }
 
+/** What the processes of the step used, over time. */
+function UsageCharts(props: {
+  usage: IStepStory['usage'];
+}): JSX.Element | null {
+  const { usage } = props;
+  const trans = useTrans();
+  const kinds: [name: string, label: string, format?: Format][] = [
+    ['cpu', trans.__('CPU in cores')],
+    ['memory', trans.__('Memory'), formatSize],
+    ['gpu', trans.__('GPU in percent')],
+    ['gpu_memory', trans.__('GPU memory'), formatSize]
+  ];
+  const charts = kinds.filter(([name]) => (usage.get(name)?.length ?? 0) > 1);
+  return charts.length === 0 ? null : (
+    <>
+      <h3>{trans.__('Resources in use')}</h3>
+      {charts.map(([name, label, format = formatNumber]) => {
+        const points = usage.get(name) ?? [];
+        const most = Math.max(...points.map(({ value }) => asNumber(value)));
+        return (
+          <section key={name} className="jp-Convect-metric">
+            <h4>
+              {label}
+              <span>{trans.__('at most %1', format(most))}</span>
+            </h4>
+            <MetricChart
+              name={label}
+              curves={[{ name: label, points }]}
+              look={{ ...PLAIN, format }}
+            />
+          </section>
+        );
+      })}
+    </>
+  );
+}
+
+type Format = (value: number) => string;
+
 /** How curves are drawn. */
 export interface ILook {
+  /** How values are written. */
+  format?: Format;
   isLog: boolean;
   /** How much of the past each point has, from 0 to less than 1. */
   smoothing: number;
@@ -87,7 +134,7 @@ export function LookBar(props: {
   const { look, onLook } = props;
   const trans = useTrans();
   return (
-    <div className="jp-ConvectRuns-look">
+    <div className="jp-Convect-look">
       <label>
         <input
           type="checkbox"
@@ -179,6 +226,7 @@ export function curvesOption(
     scale: true
   };
   const isSeveral = curves.length > 1;
+  const { format = formatNumber } = look;
   return {
     color: colours.series,
     grid: {
@@ -204,9 +252,9 @@ export function curvesOption(
           .flat()
           .filter(({ value }) => value[1] !== '-')
           .map(({ seriesName, value, data }) => {
-            const [x, y] = [value[0], data.shown ?? value[1]].map(part =>
-              typeof part === 'number' ? formatNumber(part) : part
-            );
+            const x = formatNumber(value[0]);
+            const shown = data.shown ?? value[1];
+            const y = typeof shown === 'number' ? format(shown) : shown;
             return isSeveral
               ? `${escaped(seriesName)} ${x}: ${y}`
               : `${x}: ${y}`;
@@ -222,7 +270,11 @@ export function curvesOption(
       }
     },
     yAxis: [
-      { type: look.isLog ? 'log' : 'value', ...axis },
+      {
+        type: look.isLog ? 'log' : 'value',
+        ...axis,
+        axisLabel: { color: colours.faint, formatter: look.format }
+      },
       { type: 'value', show: false, min: 0, max: 1 }
     ],
     series: curves.flatMap(curve => seriesOf(curve, stepped, look, colours))

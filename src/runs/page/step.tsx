@@ -1,25 +1,29 @@
 import { HTMLSelect, terminalIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type {
-  ConvectApi,
-  IAbout,
-  IAttemptKey,
-  IPlanStep,
-  IStep
-} from '../../api';
+import type { IAbout, IAttemptKey, IPlanStep, IStep } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
-import { stateLabel, Tabs, translated, useModel, useTrans } from '../../ui';
+import {
+  Action,
+  stateLabel,
+  Tabs,
+  translated,
+  useKeptScroll,
+  useModel,
+  useTrans
+} from '../../ui';
 import { Cells } from './cells';
 import { Details } from './details';
-import { EventsModel } from './events';
+import type { EventsModel, IStepStory } from './events';
 import { Files } from './files';
-import { Action } from './header';
-import { LogView } from './logview';
+import { LogView, useFollowing } from './logview';
 import { Metrics } from './metrics';
 import type { RunModel, Tab } from './model';
+import { itemLabel } from './steps';
 import { Values } from './values';
+
+const Replicas = React.lazy(() => import('./replicas'));
 
 /** Opens a terminal that executes these words. */
 export type OpenTerminal = (words: readonly string[]) => void;
@@ -35,7 +39,8 @@ export function StepView(props: {
   const { openTerminal, execute } = props;
   const trans = useTrans();
   const { view, step, key } = model;
-  const planned = view?.plan.steps.find(({ id }) => id === step?.id);
+  const node = step?.node ?? step?.id;
+  const planned = view?.plan.steps.find(({ id }) => id === node);
   if (!view || !step || !planned) {
     return null;
   }
@@ -46,20 +51,23 @@ export function StepView(props: {
     { name: 'files', label: trans.__('Files') },
     { name: 'details', label: trans.__('Details') }
   ];
+  if (planned.distributed) {
+    tabs.unshift({ name: 'replicas', label: trans.__('Processes') });
+  }
   if (planned.kind === 'notebook') {
     tabs.unshift({ name: 'cells', label: trans.__('Cells') });
   }
   const chosen = tabs.find(({ name }) => name === model.tab) ?? tabs[0];
   return (
-    <section className="jp-ConvectRuns-stepview" aria-label={planned.name}>
-      <div className="jp-ConvectRuns-stepview-bar">
+    <section className="jp-Convect-stepView" aria-label={planned.name}>
+      <div className="jp-Convect-stepBar">
         <Tabs
           label={planned.name}
           tabs={tabs}
           selected={chosen.name}
           onSelect={tab => model.look({ tab })}
         />
-        <span className="jp-ConvectRuns-inline">
+        <span className="jp-Convect-inline">
           {openTerminal && step.state === 'running' && (
             <ShellButton
               model={model}
@@ -70,12 +78,29 @@ export function StepView(props: {
           <Attempts model={model} step={step} />
         </span>
       </div>
+      {model.openItem && (
+        <p className="jp-Convect-itemBar">
+          <button
+            type="button"
+            className="jp-Convect-link"
+            onClick={() => model.look({ step: model.openItem!.loop })}
+          >
+            {trans.__('All items')}
+          </button>{' '}
+          › {itemLabel(model.openItem.item, trans)} › {planned.name}
+        </p>
+      )}
       {step.notices?.map(notice => (
-        <p key={notice} className="jp-ConvectRuns-notice" role="status">
+        <p
+          key={notice}
+          className="jp-Convect-message"
+          data-severity="warning"
+          role="status"
+        >
           {translated(notice, trans)}
         </p>
       ))}
-      <div className="jp-ConvectRuns-stepview-body" role="tabpanel">
+      <TabPanel key={`${step.id} ${chosen.name}`} name={chosen.label}>
         <TabBody
           tab={chosen.name}
           model={model}
@@ -84,8 +109,24 @@ export function StepView(props: {
           attempt={key}
           execute={execute}
         />
-      </div>
+      </TabPanel>
     </section>
+  );
+}
+
+function TabPanel(props: {
+  name: string;
+  children: React.ReactNode;
+}): JSX.Element {
+  return (
+    <div
+      ref={useKeptScroll(`place in ${props.name}`)}
+      className="jp-Convect-stepBody"
+      role="tabpanel"
+      aria-label={props.name}
+    >
+      {props.children}
+    </div>
   );
 }
 
@@ -121,7 +162,7 @@ function TabBody(props: {
   }
   if (!attempt) {
     return (
-      <div className="jp-ConvectRuns-hint">
+      <div className="jp-Convect-hint">
         {step.reason
           ? translated(step.reason, trans)
           : trans.__('It has not begun.')}
@@ -130,15 +171,21 @@ function TabBody(props: {
   }
   const { run, step: id, attempt: number } = attempt;
   switch (tab) {
+    case 'replicas':
+      return (
+        <React.Suspense fallback={null}>
+          <Replicas key={`${id} ${number}`} model={model} />
+        </React.Suspense>
+      );
     case 'log':
-      return <LogView key={`${id} ${number}`} api={api} attempt={attempt} />;
+      return <LogView key={`${id} ${number}`} model={model} />;
     case 'files':
       return <Files api={api} view={view} step={id} execute={execute} />;
     case 'cells':
     case 'metrics':
       return (
-        <WithEvents key={`${id} ${number}`} api={api} attempt={attempt}>
-          {({ story }) =>
+        <WithEvents key={`${id} ${number}`} model={model}>
+          {story =>
             tab === 'metrics' ? (
               <Metrics story={story} last={step.metrics} />
             ) : (
@@ -146,6 +193,7 @@ function TabBody(props: {
                 api={api}
                 attempt={attempt}
                 story={story}
+                wasStopped={step.state === 'cancelled'}
                 onOpen={cell =>
                   execute(CommandIDs.openExecuted, {
                     run,
@@ -162,28 +210,21 @@ function TabBody(props: {
   }
 }
 
-/** Follows the events of an attempt while it is shown. */
+/** Follows the events of an attempt while they are seen. */
 function WithEvents(props: {
-  api: ConvectApi;
-  attempt: IAttemptKey;
-  children: (events: EventsModel) => JSX.Element;
+  model: RunModel;
+  children: (story: IStepStory) => JSX.Element;
 }): JSX.Element | null {
-  const { api, attempt, children } = props;
-  const [events, setEvents] = React.useState<EventsModel | null>(null);
-  const { run, step, attempt: number } = attempt;
-  React.useEffect(() => {
-    const model = new EventsModel(api, { run, step, attempt: number });
-    setEvents(model);
-    return () => model.dispose();
-  }, [api, run, step, number]);
-  return events ? <Following events={events}>{children}</Following> : null;
+  const { events, isShown } = props.model;
+  useFollowing(events, isShown);
+  return events && <Following events={events}>{props.children}</Following>;
 }
 
 function Following(props: {
   events: EventsModel;
-  children: (events: EventsModel) => JSX.Element;
+  children: (story: IStepStory) => JSX.Element;
 }): JSX.Element {
-  return props.children(useModel(props.events));
+  return props.children(useModel(props.events).story);
 }
 
 /** There only where the runtime has shells to open. */

@@ -27,12 +27,21 @@ export abstract class Tail extends Observable {
     return this._error;
   }
 
+  /** Nobody looks: nothing is read until somebody does again, from where it was. */
+  set isPaused(isPaused: boolean) {
+    this._isPaused = isPaused;
+    if (!isPaused) {
+      this._resume();
+    }
+  }
+
   /** Read from here on, null at first; `grown` says that there was something. */
   protected abstract read(offset: number | null): Promise<IPiece>;
 
   override dispose(): void {
     window.clearTimeout(this._timer);
     super.dispose();
+    this._resume();
   }
 
   private async follow(): Promise<void> {
@@ -42,6 +51,10 @@ export abstract class Tail extends Observable {
     let pause = PAUSE;
     while (!this.isDisposed && !this._isComplete) {
       let grown = false;
+      if (this._isPaused) {
+        await new Promise<void>(resolve => (this._resume = resolve));
+        continue;
+      }
       try {
         const piece: IPiece = await this.read(offset);
         ({ offset, grown } = piece);
@@ -70,5 +83,7 @@ export abstract class Tail extends Observable {
 
   private _error: ConvectError | null = null;
   private _isComplete = false;
+  private _isPaused = false;
+  private _resume: () => void = () => undefined;
   private _timer = 0;
 }

@@ -20,7 +20,7 @@ export function Values(props: {
     ([name]) => !(name in step.parameters)
   );
   return (
-    <div className="jp-ConvectRuns-values">
+    <div className="jp-Convect-values">
       <ValueTable
         title={trans.__('Parameters')}
         values={filled(step.parameters) ? step.parameters : view.parameters}
@@ -65,9 +65,9 @@ export function ValueTable(props: {
     <section>
       <h4>{title}</h4>
       {names.length + unknown.length === 0 ? (
-        <div className="jp-ConvectRuns-hint">{empty}</div>
+        <div className="jp-Convect-hint">{empty}</div>
       ) : (
-        <table className="jp-ConvectRuns-table">
+        <table className="jp-Convect-table">
           <tbody>
             {names.map(name => (
               <tr key={name}>
@@ -75,7 +75,7 @@ export function ValueTable(props: {
                 <td>
                   <Value value={values[name]} />
                   {note?.(name) && (
-                    <span className="jp-ConvectRuns-tag">{note(name)}</span>
+                    <span className="jp-Convect-tag">{note(name)}</span>
                   )}
                 </td>
               </tr>

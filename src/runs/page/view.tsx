@@ -7,6 +7,7 @@ import type { Execute } from '../../ui';
 import { useModel, useTrans } from '../../ui';
 import { Header } from './header';
 import { ServerBanner } from '../banner';
+import { GroupView } from './loopview';
 import type { RunModel } from './model';
 import { Steps } from './steps';
 import type { OpenTerminal } from './step';
@@ -26,33 +27,60 @@ export function RunPageView(props: {
   if (!view) {
     return error ? <Unavailable error={error} /> : <></>;
   }
-  const step = model.step?.id ?? null;
+  const { step, group } = model;
+  const selected = step?.id ?? group?.id ?? null;
+  const { steps, groups = [] } = view.plan;
+  const isSeveral =
+    steps.length + groups.length > 1 || steps.some(each => each.for_each);
   const select = (id: string) => model.look({ step: id });
   return (
     <>
       {isDeleted && (
-        <div className="jp-ConvectRuns-banner" role="status">
+        <div
+          className="jp-Convect-message"
+          data-severity="warning"
+          role="status"
+        >
           {trans.__('This run has been deleted.')}
         </div>
       )}
       <ServerBanner runs={model.runs} />
       {!!error && !isDeleted && !isUnreachable(error) && (
-        <div className="jp-ConvectRuns-banner" role="status">
+        <div
+          className="jp-Convect-message"
+          data-severity="warning"
+          role="status"
+        >
           {sentenceOf(error)}
         </div>
       )}
-      <Header view={view} step={step} execute={execute} />
-      <div
-        className="jp-ConvectRuns-page-body"
-        data-several={view.plan.steps.length > 1}
-      >
-        <div className="jp-ConvectRuns-overview">
-          {planViews && view.plan.steps.length > 1 && (
+      <Header
+        view={view}
+        step={step?.id ?? null}
+        node={step?.node ?? step?.id ?? null}
+        execute={execute}
+      />
+      <div className="jp-Convect-pageBody" data-several={isSeveral}>
+        <div className="jp-Convect-overview">
+          {planViews && isSeveral && (
             <PlanGraph model={model} planViews={planViews} onSelect={select} />
           )}
-          <Steps view={view} selected={step} onSelect={select} />
+          <Steps
+            view={view}
+            open={model.openItem}
+            selected={selected}
+            onSelect={select}
+          />
         </div>
-        <StepView model={model} openTerminal={openTerminal} execute={execute} />
+        {group ? (
+          <GroupView model={model} group={group} />
+        ) : (
+          <StepView
+            model={model}
+            openTerminal={openTerminal}
+            execute={execute}
+          />
+        )}
       </div>
     </>
   );
@@ -65,7 +93,7 @@ function Unavailable({ error }: { error: unknown }): JSX.Element {
       ? trans.__('There is no such run. It may have been deleted.')
       : sentenceOf(error);
   return (
-    <div className="jp-ConvectRuns-empty" role="alert">
+    <div className="jp-Convect-empty" role="alert">
       {text}
     </div>
   );
@@ -119,13 +147,14 @@ function PlanGraph(props: {
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [digest, planViews]);
 
-  const steps = model.view?.steps;
-  const selected = model.step?.id ?? null;
+  const { view } = model;
+  const at = model.step ?? model.group;
+  const selected = at?.node ?? at?.id ?? null;
   React.useEffect(() => {
-    if (graph && steps) {
-      graph.update(steps, selected);
+    if (graph && view) {
+      graph.update(view, selected);
     }
-  }, [graph, steps, selected]);
+  }, [graph, view, selected]);
 
-  return <div ref={place} className="jp-ConvectRuns-graph" />;
+  return <div ref={place} className="jp-Convect-graph" />;
 }

@@ -1,4 +1,3 @@
-import '../../../style/common.css';
 import '../../../style/runs.css';
 
 export { PanelModel } from './model';

@@ -6,19 +6,19 @@ import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
-import type { RunStore } from '../store';
+import type { IRunStore } from '../../tokens';
 import type * as Content from './content';
 import type { PanelModel } from './model';
 
 /** The runs of every runtime, in the side bar. It loads nothing before it is first shown. */
 export class RunsPanel extends ReactWidget {
   constructor(
-    private readonly runs: RunStore,
+    private readonly runs: IRunStore,
     private readonly commands: CommandRegistry,
     private readonly trans: TranslationBundle
   ) {
     super();
-    this.addClass('jp-ConvectRuns-runs');
+    this.addClass('jp-Convect-runs');
   }
 
   override dispose(): void {

@@ -1,14 +1,14 @@
 import type { IRunSummary, ISweepSummary } from '../../api';
+import type { IRunChange, IRunStore } from '../../tokens';
 import { Observable } from '../../ui/observable';
 import { isLive } from '../../ui/states';
 import type { IRunFilter } from '../filtered';
 import { FilteredRuns } from '../filtered';
-import type { IRunChange, RunStore } from '../store';
 
 /** One line of the list. */
 export type Row =
   | { kind: 'sweep'; sweep: ISweepSummary; expanded: boolean }
-  | { kind: 'run'; run: IRunSummary; nested: boolean }
+  | { kind: 'run'; run: IRunSummary; nested: boolean; onTop?: boolean }
   | { kind: 'loading'; index: number };
 
 /** A sweep among the runs, with its own runs below it when it is unfolded. */
@@ -22,14 +22,16 @@ interface IGroup {
 }
 
 /**
- * What the panel shows: runs and sweeps by time, the newest first; each sweep can
- * be unfolded to its runs. A search or a filter looks through all runs.
+ * What the panel shows: what is pinned, then runs and sweeps by time, the newest first;
+ * each sweep can be unfolded to its runs. A search or a filter looks through all runs.
  */
 export class PanelModel extends Observable {
-  constructor(readonly runs: RunStore) {
+  constructor(readonly runs: IRunStore) {
     super();
     this.list = new FilteredRuns(runs, { sweep: 'none' });
+    this.pinned = new FilteredRuns(runs, { isPinned: true });
     this.list.changed.connect(this.touch, this);
+    this.pinned.changed.connect(this.touch, this);
     runs.runsChanged.connect(this.onRuns, this);
     runs.changed.connect(this.touch, this);
     runs.refreshSweeps();
@@ -37,11 +39,13 @@ export class PanelModel extends Observable {
 
   /** The runs that belong to no sweep, or all that the filter lets through. */
   readonly list: FilteredRuns;
+  readonly pinned: FilteredRuns;
 
   /** Somebody looks at the panel. */
   setVisible(isVisible: boolean): void {
-    for (const list of [this.list, ...this._unfolded.values()]) {
-      list.isPaused = !isVisible;
+    const { list, pinned } = this;
+    for (const each of [list, pinned, ...this._unfolded.values()]) {
+      each.isPaused = !isVisible;
     }
   }
 
@@ -58,11 +62,26 @@ export class PanelModel extends Observable {
   get rowCount(): number {
     return this.groups.reduce(
       (sum, { runs }) => sum + 1 + (runs?.total ?? 0),
-      this.list.total
+      this.top + this.list.total
     );
   }
 
+  /** How many lines there are above those by time. */
+  get top(): number {
+    return this.isFiltered ? 0 : this.pinned.total;
+  }
+
+  private get isFiltered(): boolean {
+    return this.list.filter.sweep !== 'none';
+  }
+
   row(index: number): Row {
+    if (index < this.top) {
+      const run = this.pinned.at(index);
+      return run
+        ? { kind: 'run', run, nested: false, onTop: true }
+        : { kind: 'loading', index };
+    }
     const group = this.groupAt(index);
     const line = index - (group?.line ?? 0);
     if (group && line === 0) {
@@ -86,7 +105,7 @@ export class PanelModel extends Observable {
       case 'sweep':
         return `sweep ${row.sweep.id}`;
       case 'run':
-        return `run ${row.run.id}`;
+        return `${row.onTop ? 'pinned' : 'run'} ${row.run.id}`;
       default:
         return `${row.kind} ${index}`;
     }
@@ -97,6 +116,9 @@ export class PanelModel extends Observable {
     const id = key.slice(key.indexOf(' ') + 1);
     if (key.startsWith('sweep ')) {
       return this.groups.find(({ sweep }) => sweep.id === id)?.line ?? -1;
+    }
+    if (key.startsWith('pinned ')) {
+      return this.pinned.indexOf(id);
     }
     for (const { runs, line } of this.groups) {
       const inside = runs?.indexOf(id) ?? -1;
@@ -109,7 +131,10 @@ export class PanelModel extends Observable {
       ? -1
       : this.groups
           .filter(group => group.place <= place)
-          .reduce((sum, { runs }) => sum + 1 + (runs?.total ?? 0), place);
+          .reduce(
+            (sum, { runs }) => sum + 1 + (runs?.total ?? 0),
+            this.top + place
+          );
   }
 
   /** Say which lines are looked at. */
@@ -127,8 +152,9 @@ export class PanelModel extends Observable {
   }
 
   setFilter(change: Partial<IRunFilter>): void {
-    const { text, states, runtime } = { ...this.list.filter, ...change };
-    const isFiltered = text !== '' || runtime !== '' || states.length > 0;
+    const filter = { ...this.list.filter, ...change };
+    const { text, states, runtime, isPinned } = filter;
+    const isFiltered = !!text || !!runtime || states.length > 0 || isPinned;
     this._selection = new Set();
     this._cursor = 0;
     this.list.setFilter({ ...change, sweep: isFiltered ? '' : 'none' });
@@ -185,6 +211,7 @@ export class PanelModel extends Observable {
     this.runs.runsChanged.disconnect(this.onRuns, this);
     this.runs.changed.disconnect(this.touch, this);
     this.list.dispose();
+    this.pinned.dispose();
     this._unfolded.forEach(runs => runs.dispose());
     super.dispose();
   }
@@ -194,7 +221,7 @@ export class PanelModel extends Observable {
     super.touch();
   }
 
-  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
+  private onRuns(_: IRunStore, changes: readonly IRunChange[]): void {
     for (const { id, after } of changes) {
       if (!after) {
         this._selection.delete(id);
@@ -220,7 +247,7 @@ export class PanelModel extends Observable {
   }
 
   private makeGroups(): IGroup[] {
-    if (this.list.filter.sweep !== 'none' || !this.list.isReady) {
+    if (this.isFiltered || !this.list.isReady) {
       return [];
     }
     // One whose runs are all deleted has nothing left to show.
@@ -228,7 +255,7 @@ export class PanelModel extends Observable {
       ({ state, counts }) => isLive(state) || Object.keys(counts).length > 0
     );
     const places = this.list.placesOf(sweeps.map(({ id }) => id));
-    let above = 0;
+    let above = this.top;
     return sweeps.map((sweep, index) => {
       const runs = this._unfolded.get(sweep.id);
       const place = places[index];
@@ -256,7 +283,7 @@ export class PanelModel extends Observable {
   /** The place in the list of runs of a line below a sweep and its runs. */
   private placeOf(index: number, group: IGroup | undefined): number {
     if (!group) {
-      return index;
+      return Math.max(0, index - this.top);
     }
     const below = index - group.line - 1 - (group.runs?.total ?? 0);
     return group.place + Math.max(0, below);

@@ -21,6 +21,9 @@ import {
   useTrans
 } from '../../ui';
 
+import { pinIcon } from '../../icons';
+import { PIN } from '../context';
+
 export type Execute = (
   command: string,
   args: Record<string, string | string[]>
@@ -33,19 +36,24 @@ export const RunRow = React.memo(function RunRow(props: {
   execute: Execute;
 }): JSX.Element {
   const { run, nested, execute } = props;
+  const trans = useTrans();
   const live = isLive(run.state);
   return (
     <>
       <StateIcon state={run.state} />
-      <span className="jp-ConvectRuns-row-body">
-        <span className="jp-ConvectRuns-row-line">
-          <span
-            className="jp-ConvectRuns-row-name"
-            title={run.path ?? run.name}
-          >
+      <span className="jp-Convect-rowBody">
+        <span className="jp-Convect-rowLine">
+          <span className="jp-Convect-rowName" title={run.path ?? run.name}>
             {run.name}
           </span>
-          <span className="jp-ConvectRuns-row-time">
+          {PIN in run.labels && (
+            <pinIcon.react
+              tag="span"
+              className="jp-Convect-pin"
+              title={trans.__('Pinned')}
+            />
+          )}
+          <span className="jp-Convect-rowTime">
             {live && run.started ? (
               <Duration started={run.started} ended={run.ended} live />
             ) : (
@@ -53,14 +61,14 @@ export const RunRow = React.memo(function RunRow(props: {
             )}
           </span>
         </span>
-        <span className="jp-ConvectRuns-row-line">
+        <span className="jp-Convect-rowLine">
           <RunDetail run={run} nested={nested} />
         </span>
       </span>
       <RowActions run={run} live={live} execute={execute} />
       {live && run.state === 'running' && (
         <span
-          className="jp-ConvectRuns-row-progress"
+          className="jp-Convect-rowProgress"
           style={{ width: `${Math.round(run.progress * 100)}%` }}
         />
       )}
@@ -77,11 +85,11 @@ function RunDetail(props: { run: IRunSummary; nested: boolean }): JSX.Element {
   const label = said && parameters ? `${said}\n${parameters}` : text;
   return (
     <>
-      <span className="jp-ConvectRuns-row-detail" title={label}>
+      <span className="jp-Convect-rowDetail" title={label}>
         {text}
       </span>
       {run.runtime !== 'local' && (
-        <span className="jp-ConvectRuns-tag">{run.runtime}</span>
+        <span className="jp-Convect-tag">{run.runtime}</span>
       )}
       {!isLive(run.state) && (
         <Duration started={run.started} ended={run.ended} live={false} />
@@ -98,7 +106,7 @@ function RowActions(props: {
   const { run, live, execute } = props;
   const trans = useTrans();
   return (
-    <span className="jp-ConvectRuns-row-actions">
+    <span className="jp-Convect-rowActions">
       {live ? (
         <RowButton
           label={trans.__('Stop %1', run.name)}
@@ -140,14 +148,13 @@ function RowButton(props: {
 }
 
 /** A sweep in two lines, with how many of its runs are done. */
-export const SweepRow = React.memo(function SweepRow(props: {
+export function SweepRow(props: {
   sweep: ISweepSummary;
   expanded: boolean;
-  onToggle: (id: string) => void;
-  onStop: (id: string) => void;
-  onDelete: (id: string) => void;
+  onToggle: () => void;
+  execute: Execute;
 }): JSX.Element {
-  const { sweep, expanded, onToggle, onStop, onDelete } = props;
+  const { sweep, expanded, onToggle, execute } = props;
   const trans = useTrans();
   const { counts } = sweep;
   const count = (states: State[]) =>
@@ -159,56 +166,54 @@ export const SweepRow = React.memo(function SweepRow(props: {
   return (
     <>
       <span
-        className="jp-ConvectRuns-row-caret"
-        role="button"
-        aria-expanded={expanded}
-        aria-label={trans.__('Runs of %1', sweep.name)}
+        className="jp-Convect-rowCaret"
+        title={trans.__('Runs of %1', sweep.name)}
         onClick={event => {
           event.stopPropagation();
-          onToggle(sweep.id);
+          onToggle();
         }}
       >
         <Caret.react tag="span" />
       </span>
-      <span className="jp-ConvectRuns-row-body">
-        <span className="jp-ConvectRuns-row-line">
-          <span className="jp-ConvectRuns-row-name">{sweep.name}</span>
-          <span className="jp-ConvectRuns-row-time">
+      <span className="jp-Convect-rowBody">
+        <span className="jp-Convect-rowLine">
+          <span className="jp-Convect-rowName">{sweep.name}</span>
+          <span className="jp-Convect-rowTime">
             <Ago time={sweep.created} />
           </span>
         </span>
-        <span className="jp-ConvectRuns-row-line">
-          <span className="jp-ConvectRuns-row-detail">
+        <span className="jp-Convect-rowLine">
+          <span className="jp-Convect-rowDetail">
             {trans._n('%2 of %1 run', '%2 of %1 runs', sweep.total, done)}
           </span>
           {failed > 0 && (
-            <span className="jp-ConvectRuns-tag jp-mod-error">
+            <span className="jp-Convect-tag jp-mod-error">
               {trans.__('%1 failed', failed)}
             </span>
           )}
         </span>
       </span>
-      <span className="jp-ConvectRuns-row-actions">
+      <span className="jp-Convect-rowActions">
         {live > 0 ? (
           <RowButton
             label={trans.__('Stop %1', sweep.name)}
             icon={stopIcon}
-            onClick={() => onStop(sweep.id)}
+            onClick={() => execute(CommandIDs.stopSweep, { sweep: sweep.id })}
           />
         ) : (
           <RowButton
             label={trans.__('Delete %1', sweep.name)}
             icon={deleteIcon}
-            onClick={() => onDelete(sweep.id)}
+            onClick={() => execute(CommandIDs.deleteSweep, { sweep: sweep.id })}
           />
         )}
       </span>
       {live > 0 && (
         <span
-          className="jp-ConvectRuns-row-progress"
+          className="jp-Convect-rowProgress"
           style={{ width: `${Math.round((done / sweep.total) * 100)}%` }}
         />
       )}
     </>
   );
-});
+}

@@ -5,7 +5,7 @@ import type { IAbout, State } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
-import { runtimeLabel, useModel, useTrans } from '../../ui';
+import { Empty, runtimeLabel, SearchInput, useModel, useTrans } from '../../ui';
 import { ServerBanner } from '../banner';
 import { RunList } from './list';
 import type { PanelModel } from './model';
@@ -32,22 +32,25 @@ export function RunsView(props: {
   const model = useModel(props.model);
   const trans = useTrans();
   const { filter, total, isReady, error } = model.list;
-  const filtered =
-    filter.text !== '' || filter.states.length > 0 || filter.runtime !== '';
+  const filtered = filter.sweep !== 'none';
   const rows = model.rowCount;
   return (
     <>
       <Filters model={model} />
       <ServerBanner runs={model.runs} />
       {!isReady && !!error && !model.runs.isUnreachable && (
-        <div className="jp-ConvectRuns-banner" role="alert">
+        <div
+          className="jp-Convect-message"
+          data-severity="warning"
+          role="alert"
+        >
           {sentenceOf(error)}
         </div>
       )}
       {isReady && rows === 0 && (filtered ? <Nothing /> : <Welcome />)}
       {rows > 0 && <RunList model={model} execute={execute as Execute} />}
       {model.selection.size > 1 && (
-        <div className="jp-ConvectRuns-selection">
+        <div className="jp-Convect-selection">
           <span>{trans.__('%1 marked', model.selection.size)}</span>
           <Button
             small
@@ -70,7 +73,7 @@ export function RunsView(props: {
           </Button>
         </div>
       )}
-      <div className="jp-ConvectRuns-total" role="status">
+      <div className="jp-Convect-total" role="status">
         {isReady &&
           filtered &&
           (model.list.isExact
@@ -108,16 +111,13 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
     cancelled: trans.__('Cancelled')
   };
   return (
-    <div className="jp-ConvectRuns-filters" role="search">
-      <input
-        className="jp-mod-styled"
-        type="search"
-        placeholder={trans.__('Search runs')}
-        aria-label={trans.__('Search runs')}
+    <div className="jp-Convect-filters" role="search">
+      <SearchInput
+        label={trans.__('Search runs')}
         value={text}
-        onChange={event => setText(event.target.value)}
+        onChange={setText}
       />
-      <div className="jp-ConvectRuns-chips">
+      <div className="jp-Convect-toggles">
         {GROUPS.map(({ name, states }) => {
           const active = filter.states[0] === states[0];
           const count = states.reduce((sum, s) => sum + (counts[s] ?? 0), 0);
@@ -127,7 +127,7 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
           return (
             <button
               key={name}
-              className="jp-ConvectRuns-chip"
+              className="jp-Convect-toggle"
               aria-pressed={active}
               onClick={() => model.setFilter({ states: active ? [] : states })}
             >
@@ -136,9 +136,19 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
             </button>
           );
         })}
+        {(model.pinned.total > 0 || filter.isPinned) && (
+          <button
+            className="jp-Convect-toggle"
+            aria-pressed={filter.isPinned}
+            onClick={() => model.setFilter({ isPinned: !filter.isPinned })}
+          >
+            {trans.__('Pinned')}
+            <span>{model.pinned.total}</span>
+          </button>
+        )}
         {runtimes.length > 1 && (
           <HTMLSelect
-            className="jp-ConvectRuns-runtimes"
+            className="jp-Convect-runtimes"
             aria-label={trans.__('Runtime')}
             value={filter.runtime}
             onChange={event => model.setFilter({ runtime: event.target.value })}
@@ -165,23 +175,17 @@ function usable(about: IAbout): string[] {
 function Welcome(): JSX.Element {
   const trans = useTrans();
   return (
-    <div className="jp-ConvectRuns-empty">
-      <convectIcon.react tag="div" width="48px" height="48px" />
-      <h3>{trans.__('No runs yet')}</h3>
-      <p>
-        {trans.__(
-          'Open a notebook and press “Run as pipeline” in its toolbar. The notebook itself is never changed.'
-        )}
-      </p>
-    </div>
+    <Empty icon={convectIcon} title={trans.__('No runs yet')}>
+      {trans.__(
+        'Open a notebook and press “Run as pipeline” in its toolbar. The notebook itself is never changed.'
+      )}
+    </Empty>
   );
 }
 
 function Nothing(): JSX.Element {
   const trans = useTrans();
   return (
-    <div className="jp-ConvectRuns-empty">
-      <p>{trans.__('No run matches. Search for something else.')}</p>
-    </div>
+    <Empty>{trans.__('No run matches. Search for something else.')}</Empty>
   );
 }

@@ -8,7 +8,9 @@ import {
   isBad,
   isLive,
   reasonOf,
+  rowFor,
   StateIcon,
+  useKept,
   useModel,
   useTrans
 } from '../../ui';
@@ -26,9 +28,10 @@ export function SweepTable(props: {
   const model = useModel(props.model);
   const trans = useTrans();
   const scroller = React.useRef<HTMLDivElement>(null);
-  const [cursor, setCursor] = React.useState(0);
+  const [cursor, setCursor] = useKept('table cursor', 0);
+  const id = React.useId();
   const { rows, shownColumns: columns, sort } = model;
-  const best = model.view?.best ?? null;
+  const { best } = model;
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -36,19 +39,25 @@ export function SweepTable(props: {
     overscan: 12
   });
   const onKeyDown = (event: React.KeyboardEvent) => {
-    const to = { ArrowDown: cursor + 1, ArrowUp: cursor - 1 }[event.key];
-    if (to !== undefined) {
-      const next = Math.max(0, Math.min(to, rows.length - 1));
+    const inSight = virtualizer.getVirtualItems().length;
+    const next = rowFor(
+      event.key,
+      cursor,
+      Math.floor(inSight / 2),
+      rows.length
+    );
+    if (next !== null) {
       setCursor(next);
       model.hover(rows[next]?.id ?? null);
       virtualizer.scrollToIndex(next);
       event.preventDefault();
-    } else if (
-      event.key === 'Enter' &&
-      rows[cursor] &&
-      event.target === event.currentTarget
-    ) {
+    } else if (!rows[cursor] || event.target !== event.currentTarget) {
+      return;
+    } else if (event.key === 'Enter') {
       props.onOpen(rows[cursor].id);
+    } else if (event.key === ' ') {
+      model.toggle(rows[cursor].id);
+      event.preventDefault();
     }
   };
   const template = columns
@@ -59,21 +68,23 @@ export function SweepTable(props: {
   return (
     <div
       ref={scroller}
-      className="jp-ConvectRuns-grid"
+      className="jp-Convect-grid"
       role="grid"
       aria-label={trans.__('Runs of the sweep')}
       aria-rowcount={rows.length}
+      aria-multiselectable
+      aria-activedescendant={rows[cursor] && `${id}-${rows[cursor].id}`}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onMouseLeave={() => model.hover(null)}
     >
       <div
-        className="jp-ConvectRuns-grid-head"
+        className="jp-Convect-gridHead"
         role="row"
         style={{ gridTemplateColumns: template }}
       >
         {columns.map(column => (
-          <button
+          <span
             key={column.id}
             role="columnheader"
             data-kind={column.kind}
@@ -84,14 +95,15 @@ export function SweepTable(props: {
                   : 'ascending'
                 : 'none'
             }
-            onClick={() => model.sortBy(column.id)}
           >
-            {labelOf(column, trans)}
-          </button>
+            <button onClick={() => model.sortBy(column.id)}>
+              {labelOf(column, trans)}
+            </button>
+          </span>
         ))}
       </div>
       <div
-        className="jp-ConvectRuns-grid-body"
+        className="jp-Convect-gridBody"
         style={{ height: virtualizer.getTotalSize() }}
       >
         {virtualizer.getVirtualItems().map(item => {
@@ -99,8 +111,10 @@ export function SweepTable(props: {
           return (
             <div
               key={run.id}
+              id={`${id}-${run.id}`}
               role="row"
               aria-rowindex={item.index + 1}
+              aria-selected={model.selection.has(run.id)}
               className={rowClass(run, best, model.hovered)}
               data-run={run.id}
               style={{
@@ -108,14 +122,25 @@ export function SweepTable(props: {
                 transform: `translateY(${item.start}px)`
               }}
               onMouseEnter={() => model.hover(run.id)}
-              onClick={() => props.onOpen(run.id)}
+              onClick={event => {
+                setCursor(item.index);
+                if (event.ctrlKey || event.metaKey) {
+                  model.toggle(run.id);
+                } else {
+                  props.onOpen(run.id);
+                }
+              }}
             >
               {columns.map(column => (
                 <span
                   key={column.id}
                   role="gridcell"
                   data-kind={column.kind}
-                  title={formatValue(valueOf(run, column))}
+                  title={
+                    column.kind === 'state'
+                      ? undefined
+                      : formatValue(valueOf(run, column))
+                  }
                 >
                   <Cell run={run} column={column} best={run.id === best} />
                 </span>
@@ -142,12 +167,12 @@ function Cell(props: {
         <>
           <StateIcon state={run.state} />
           {isBad(run.state) && run.reason && (
-            <span className="jp-ConvectRuns-grid-reason" title={reason}>
+            <span className="jp-Convect-gridReason" title={reason}>
               {reason}
             </span>
           )}
           {best && (
-            <span className="jp-ConvectRuns-tag jp-mod-best">
+            <span className="jp-Convect-tag jp-mod-best">
               {trans.__('Best')}
             </span>
           )}
@@ -171,7 +196,7 @@ function rowClass(
   best: string | null,
   hovered: string | null
 ): string {
-  const names = ['jp-ConvectRuns-grid-row'];
+  const names = ['jp-Convect-gridRow'];
   if (run.id === best) {
     names.push('jp-mod-best');
   }

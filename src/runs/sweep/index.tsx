@@ -14,7 +14,7 @@ export { SweepModel } from './model';
 export class SweepPage extends Page<SweepModel> {
   constructor(model: SweepModel, options: IPageOptions) {
     super(model, options);
-    this.addClass('jp-ConvectRuns-sweep');
+    this.addClass('jp-Convect-sweep');
     this.title.label = options.trans.__('Sweep');
     this.shown = model.runs.shows(model.id, () => this.isVisible);
   }
@@ -27,7 +27,7 @@ export class SweepPage extends Page<SweepModel> {
   }
 
   protected get name(): string | null {
-    return this.model.view?.name ?? null;
+    return this.model.name;
   }
 
   protected content(execute: Execute): JSX.Element {

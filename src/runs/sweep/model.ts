@@ -1,15 +1,15 @@
-import type { ConvectApi, IRunSummary, ISweepView } from '../../api';
+import type { IConvectApi, IRunSummary, ISweepView } from '../../api';
+import type { IRunChange, IRunStore } from '../../tokens';
 import { Coalesced } from '../../ui/coalesce';
-import { Observable } from '../../ui/observable';
+import { PageModel } from '../../ui/observable';
 import { isLive } from '../../ui/states';
-import type { IRunChange, RunStore } from '../store';
 import type { IColumn, ISort } from './table';
 import { columnsOf, filtered, parseFilter, sorted } from './table';
 
 /** One sweep, kept up to date while it is looked at, and how it is looked at. */
-export class SweepModel extends Observable {
+export class SweepModel extends PageModel {
   constructor(
-    readonly runs: RunStore,
+    readonly runs: IRunStore,
     readonly id: string
   ) {
     super();
@@ -17,15 +17,19 @@ export class SweepModel extends Observable {
     runs.sweepsChanged.connect(this.onSweeps, this);
     runs.runsChanged.connect(this.onRuns, this);
     runs.healing.connect(this.onHealing, this);
-    this._load.request();
   }
 
-  get api(): ConvectApi {
+  get api(): IConvectApi {
     return this.runs.api;
   }
 
   get view(): ISweepView | null {
     return this._view;
+  }
+
+  get name(): string | null {
+    const known = this.runs.sweeps?.find(({ id }) => id === this.id);
+    return (this._view ?? known)?.name ?? null;
   }
 
   get error(): unknown {
@@ -36,6 +40,17 @@ export class SweepModel extends Observable {
     return this._view?.runs.some(run => isLive(run.state)) ?? false;
   }
 
+  /** The best run; none while all have ended and the server has not yet told which it is. */
+  get best(): string | null {
+    return this._view && !this.isBehind ? this._view.best : null;
+  }
+
+  /** All runs have ended, and the rest of the view is from before the last end. */
+  private get isBehind(): boolean {
+    const { runs = [], done = 0 } = this._view ?? {};
+    return !this.isLive && done < runs.length;
+  }
+
   get columns(): IColumn[] {
     return this._columns;
   }
@@ -44,7 +59,7 @@ export class SweepModel extends Observable {
     return this._columns.filter(({ id }) => !this._hidden.has(id));
   }
 
-  isShown(column: string): boolean {
+  hasColumn(column: string): boolean {
     return !this._hidden.has(column);
   }
 
@@ -101,6 +116,23 @@ export class SweepModel extends Observable {
     this.arrange();
   }
 
+  /** Runs that are marked, to compare them. */
+  get selection(): ReadonlySet<string> {
+    return this._selection;
+  }
+
+  toggle(run: string): void {
+    if (!this._selection.delete(run)) {
+      this._selection.add(run);
+    }
+    this.touch();
+  }
+
+  clearSelection(): void {
+    this._selection.clear();
+    this.touch();
+  }
+
   hover(run: string | null): void {
     if (run !== this._hovered) {
       this._hovered = run;
@@ -109,7 +141,7 @@ export class SweepModel extends Observable {
   }
 
   async markBest(select: string | null): Promise<void> {
-    this._view = await this.api.markBest(this.id, select);
+    this._view = await this.api.updateSweep(this.id, { select });
     this.arrange();
   }
 
@@ -127,20 +159,33 @@ export class SweepModel extends Observable {
     }
   }
 
+  /** What came to pass unseen is asked for at once. */
+  protected override onShown(isShown: boolean): void {
+    if (isShown) {
+      this._load.request();
+    }
+  }
+
+  private ask(): void {
+    if (this.isShown) {
+      this._load.request();
+    }
+  }
+
   /** The state, the counts and the best of it; all of it when it has other runs than are known. */
   private onSweeps(): void {
     const found = this.runs.sweeps?.find(({ id }) => id === this.id);
     if (found && this._view) {
       const made = Object.values(found.counts).reduce((sum, n) => sum + n, 0);
       if (made !== this._view.runs.length) {
-        this._load.request();
+        this.ask();
       }
       this._view = { ...this._view, ...found };
       this.arrange();
     }
   }
 
-  private onRuns(_: RunStore, changes: readonly IRunChange[]): void {
+  private onRuns(_: IRunStore, changes: readonly IRunChange[]): void {
     const ours = changes.filter(
       ({ before, after }) => (after ?? before)?.sweep === this.id
     );
@@ -154,7 +199,7 @@ export class SweepModel extends Observable {
     for (const { id, after } of ours) {
       const place = places.get(id);
       if (place === undefined || !after) {
-        this._load.request();
+        this.ask();
       } else {
         runs[place] = after;
       }
@@ -165,8 +210,8 @@ export class SweepModel extends Observable {
   }
 
   private onHealing(): void {
-    if (!this._view || this.isLive || this._error) {
-      this._load.request();
+    if (!this._view || this.isLive || this.isBehind || this._error) {
+      this.ask();
     }
   }
 
@@ -204,6 +249,7 @@ export class SweepModel extends Observable {
   private _marked: Set<string> | null = null;
   private _points: IRunSummary[] = [];
   private _rows: IRunSummary[] = [];
+  private _selection = new Set<string>();
   private _sort: ISort | null = null;
   private _unknown: string[] = [];
   private _view: ISweepView | null = null;

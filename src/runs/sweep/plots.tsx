@@ -7,7 +7,7 @@ import type { IRunSummary } from '../../api';
 import { asNumber, comparable, isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
-import { formatValue, useModel, useTrans } from '../../ui';
+import { formatValue, useKept, useModel, useTrans } from '../../ui';
 import type { SweepModel } from './model';
 import type { IColumn } from './table';
 import { goalOf, labelOf, valueOf } from './table';
@@ -24,7 +24,7 @@ export function Plots(props: {
   );
   const all = model.view?.runs ?? [];
   const numbers = axes.filter(column => isNumeric(all, column));
-  const best = model.view?.best ?? null;
+  const { best } = model;
   const names = axes.map(({ id }) => id).join(' ');
   const { points } = model;
   const parallel = React.useCallback(
@@ -44,7 +44,7 @@ export function Plots(props: {
   const place = points.findIndex(({ id }) => id === model.hovered);
   const hover = (name: string | null) => model.hover(name);
   return (
-    <div className="jp-ConvectRuns-plots">
+    <div className="jp-Convect-plots">
       <Chart
         option={parallel}
         height={240}
@@ -64,7 +64,7 @@ export function Plots(props: {
         />
       )}
       {partly > 0 && (
-        <div className="jp-ConvectRuns-hint">
+        <div className="jp-Convect-hint">
           {trans._n(
             '%1 run has values that cannot be drawn: NaN or infinite.',
             '%1 runs have values that cannot be drawn: NaN or infinite.',
@@ -85,8 +85,8 @@ function Scatter(props: {
 }): JSX.Element {
   const { model, axes, best, place, onOpen } = props;
   const trans = useTrans();
-  const [chosenX, setX] = React.useState('');
-  const [chosenY, setY] = React.useState('');
+  const [chosenX, setX] = useKept('plot x', '');
+  const [chosenY, setY] = useKept('plot y', '');
   const x = axes.find(({ id }) => id === chosenX) ?? axes[0];
   const y =
     axes.find(({ id }) => id === chosenY) ??
@@ -114,8 +114,8 @@ function Scatter(props: {
     </label>
   );
   return (
-    <div className="jp-ConvectRuns-scatter">
-      <div className="jp-ConvectRuns-axes">
+    <div className="jp-Convect-scatter">
+      <div className="jp-Convect-axes">
         {choice(trans.__('Across'), xId, setX)}
         {choice(trans.__('Up'), yId, setY)}
       </div>

@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import type { Axis, ParameterType } from '../../api';
 import { sentenceOf } from '../../api';
-import { useTrans } from '../../ui';
+import { useKept, useTrans } from '../../ui';
 import { parseAxis, sizeOf } from '../dialog/values';
 import type { SweepModel } from './model';
 
@@ -18,7 +18,7 @@ export function AddPoints(props: {
   const trans = useTrans();
   const names = Object.keys(model.view?.space ?? {});
   const changed = model.view?.changed ?? [];
-  const [texts, setTexts] = React.useState<Record<string, string>>({});
+  const [texts, setTexts] = useKept<Record<string, string>>('points', {});
   const [failure, setFailure] = React.useState<string | null>(null);
   const space: Record<string, Axis> = {};
   let problem: string | null = null;
@@ -43,7 +43,7 @@ export function AddPoints(props: {
   };
   return (
     <form
-      className="jp-ConvectRuns-points"
+      className="jp-Convect-points"
       onSubmit={event => {
         event.preventDefault();
         void add();
@@ -74,7 +74,7 @@ export function AddPoints(props: {
           : trans._n('Add %1 run', 'Add %1 runs', size)}
       </button>
       {changed.length > 0 && (
-        <span className="jp-ConvectRuns-points-note">
+        <span className="jp-Convect-pointsNote">
           {trans.__(
             'Changed since this sweep was submitted: %1. Points that you add run the version of then; to run that of today, start a new sweep with “Run as pipeline”.',
             changed.slice(0, MOST_NAMES).join(', ') +

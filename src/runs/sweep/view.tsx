@@ -15,14 +15,16 @@ import { ConvectError, isUnreachable, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import {
+  Action,
   Ago,
   formatParameters,
   goalLabel,
   isLive,
+  SearchInput,
+  useKept,
   useModel,
   useTrans
 } from '../../ui';
-import { Action } from '../page/header';
 import { ServerBanner } from '../banner';
 import { SweepTable } from './grid';
 import type { SweepModel } from './model';
@@ -45,7 +47,7 @@ export function SweepView(props: {
     }
     const missing = error instanceof ConvectError && error.isMissing;
     return (
-      <div className="jp-ConvectRuns-empty" role="alert">
+      <div className="jp-Convect-empty" role="alert">
         {missing ? trans.__('There is no such sweep.') : sentenceOf(error)}
       </div>
     );
@@ -55,13 +57,17 @@ export function SweepView(props: {
     <>
       <ServerBanner runs={model.runs} />
       {!!error && !isUnreachable(error) && (
-        <div className="jp-ConvectRuns-banner" role="status">
+        <div
+          className="jp-Convect-message"
+          data-severity="warning"
+          role="status"
+        >
           {sentenceOf(error)}
         </div>
       )}
       <SweepHeader model={model} view={view} execute={execute} />
       <Plots model={model} onOpen={open} />
-      <TableBar model={model} />
+      <TableBar model={model} execute={execute} />
       <SweepTable model={model} onOpen={open} />
     </>
   );
@@ -74,13 +80,13 @@ function SweepHeader(props: {
 }): JSX.Element {
   const { model, view, execute } = props;
   const trans = useTrans();
-  const [adding, setAdding] = React.useState(false);
+  const [adding, setAdding] = useKept('adding points', false);
   const [failure, setFailure] = React.useState<string | null>(null);
   const count = (wanted: State[]) =>
     view.runs.filter(run => wanted.includes(run.state)).length;
   const live = view.runs.filter(run => isLive(run.state)).length;
   const failed = count(['failed', 'lost', 'cancelled']);
-  const best = view.runs.find(({ id }) => id === view.best);
+  const best = view.runs.find(({ id }) => id === model.best);
   const act = (work: () => Promise<unknown>) => () => {
     work().then(
       () => {
@@ -91,11 +97,11 @@ function SweepHeader(props: {
     );
   };
   return (
-    <header className="jp-ConvectRuns-header">
-      <div className="jp-ConvectRuns-title">
+    <header className="jp-Convect-header">
+      <div className="jp-Convect-title">
         <h2 title={view.id}>{view.name}</h2>
         <div
-          className="jp-ConvectRuns-actions"
+          className="jp-Convect-actions"
           role="toolbar"
           aria-label={trans.__('Sweep')}
         >
@@ -143,7 +149,7 @@ function SweepHeader(props: {
           />
         </div>
       </div>
-      <div className="jp-ConvectRuns-facts">
+      <div className="jp-Convect-facts">
         <span>
           {trans._n(
             '%2 of %1 run has ended',
@@ -153,7 +159,7 @@ function SweepHeader(props: {
           )}
         </span>
         {failed > 0 && (
-          <span className="jp-ConvectRuns-tag jp-mod-error">
+          <span className="jp-Convect-tag jp-mod-error">
             {trans.__('%1 did not succeed', failed)}
           </span>
         )}
@@ -162,7 +168,7 @@ function SweepHeader(props: {
         {best && <span>{formatParameters(sweptOf(view, best))}</span>}
       </div>
       {failure && (
-        <p className="jp-ConvectRuns-reason jp-mod-error" role="alert">
+        <p className="jp-Convect-message" data-severity="error" role="alert">
           {failure}
         </p>
       )}
@@ -198,7 +204,7 @@ function BestChoice(props: {
     return null;
   }
   return (
-    <label className="jp-ConvectRuns-inline">
+    <label className="jp-Convect-inline">
       {trans.__('Best')}
       <HTMLSelect
         value={view.select ?? ''}
@@ -230,25 +236,24 @@ function downloadText(name: string, text: string, type: string): void {
   URL.revokeObjectURL(url);
 }
 
-function TableBar({ model }: { model: SweepModel }): JSX.Element {
+function TableBar(props: { model: SweepModel; execute: Execute }): JSX.Element {
+  const { model, execute } = props;
   const trans = useTrans();
   return (
-    <div className="jp-ConvectRuns-tablebar">
-      <input
-        className="jp-mod-styled"
-        type="search"
+    <div className="jp-Convect-tablebar">
+      <SearchInput
         placeholder={trans.__('Filter: text, lr>0.1, depth=3')}
         title={trans.__(
           'Words, and comparisons with =, !=, <, <=, > and >=, between them spaces or commas. Names and texts with spaces go in double quotes.'
         )}
-        aria-label={trans.__('Filter the runs')}
+        label={trans.__('Filter the runs')}
         value={model.filter}
-        onChange={event => model.setFilter(event.target.value)}
+        onChange={text => model.setFilter(text)}
       />
       <span role="status">
         {trans._n('%1 run', '%1 runs', model.rows.length)}
         {model.unknownNames.length > 0 && (
-          <span className="jp-ConvectRuns-tag jp-mod-error">
+          <span className="jp-Convect-tag jp-mod-error">
             {trans.__(
               'No run has a parameter or metric called %1',
               model.unknownNames.join(', ')
@@ -256,6 +261,20 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
           </span>
         )}
       </span>
+      {model.selection.size > 0 && (
+        <>
+          <Action
+            label={trans.__('Compare %1 marked', model.selection.size)}
+            onClick={() =>
+              execute(CommandIDs.compareRuns, { runs: [...model.selection] })
+            }
+          />
+          <Action
+            label={trans.__('Clear')}
+            onClick={() => model.clearSelection()}
+          />
+        </>
+      )}
       <Action
         icon={downloadIcon}
         label={trans.__('Export as CSV')}
@@ -265,7 +284,7 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
           downloadText(name, text, 'text/csv');
         }}
       />
-      <details className="jp-ConvectRuns-columns">
+      <details className="jp-Convect-columns">
         <summary>{trans.__('Columns')}</summary>
         <div>
           {model.columns
@@ -274,7 +293,7 @@ function TableBar({ model }: { model: SweepModel }): JSX.Element {
               <label key={column.id}>
                 <input
                   type="checkbox"
-                  checked={model.isShown(column.id)}
+                  checked={model.hasColumn(column.id)}
                   onChange={() => model.toggleColumn(column.id)}
                 />
                 {labelOf(column, trans)}

@@ -69,4 +69,16 @@ describe('formatting', () => {
   ])('says %d bytes as %s', (bytes, text) => {
     expect(formatSize(bytes)).toBe(text);
   });
+
+  it('says durations in the language of the page', () => {
+    document.documentElement.lang = 'zh-CN';
+    expect(formatDuration(0.42)).toBe('0.4秒');
+    expect(formatDuration(4)).toBe('4.0秒');
+    expect(formatDuration(185)).toBe('3分钟 05秒');
+    expect(formatDuration(7800)).toBe('2小时 10分钟');
+    document.documentElement.lang = 'de';
+    expect(formatSize(1_250_000)).toBe('1,3 MB');
+    document.documentElement.lang = '';
+    expect(formatDuration(185)).toBe('3 min 05 s');
+  });
 });

@@ -5,8 +5,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Gettext } from '@jupyterlab/translation/lib/gettext';
 
 import { ConvectError, sentenceOf, translateSentences } from '../../api';
-import { speak } from '../answers';
-import { reasonOf, translated } from '../sentences';
+import { learn, reasonOf, translated } from '../sentences';
+import * as table from '../sentences.json';
 
 const file = join(
   __dirname,
@@ -25,16 +25,27 @@ function chinese(): TranslationBundle {
 
 describe('what the server says', () => {
   const trans = chinese();
+  beforeAll(() => learn(table, trans));
+  afterAll(() => translateSentences(sentence => sentence));
 
   it.each([
-    ['Waits for its turn.', '等待轮到它。'],
-    ['Waits for left and right.', '等待 left 和 right。'],
+    ['Waiting for its turn.', '等待轮到它。'],
+    ['Waiting for left and right to finish.', '等待 left 和 right。'],
     ['Cell 3 raised ValueError: a and b', '单元格 3 引发 ValueError: a and b'],
     [
       'All 2 attempts failed. The last: Cell 1 raised KeyError: 1',
       '2 次尝试全部失败。最后一次：单元格 1 引发 KeyError: 1'
     ],
     ['right failed: Stopped.', 'right 失败：已停止。'],
+    ['score.py exited with code 3.', 'score.py 以退出码 3 退出。'],
+    [
+      'g.1.score failed: score.py exited with code 3: no data',
+      'g.1.score 失败：score.py 以退出码 3 退出：no data'
+    ],
+    [
+      'All 2 attempts failed. The last: fit.R crashed (SIGSEGV).',
+      '2 次尝试全部失败。最后一次：fit.R 崩溃（SIGSEGV）。'
+    ],
     [
       'data/x.parquet changed after this run was submitted.',
       'data/x.parquet 在此运行提交之后发生了变化。'
@@ -48,10 +59,38 @@ describe('what the server says', () => {
       '等待轮到它：运行 r1 正在 /p 中工作，该文件夹太大，无法为每次运行复制。'
     ],
     [
-      'This step could only read /mnt/m.bin, which lies outside of the project.',
+      'This step could only read /mnt/m.bin, which is outside the project.',
       '此步骤只能读取 /mnt/m.bin，因为它位于项目之外。'
     ],
-    ['it cannot be written: permission denied', '无法写入：permission denied']
+    ['it cannot be written: permission denied', '无法写入：permission denied'],
+    [
+      'Waiting: needs 2 GPUs of type A100 on one node; the largest free is 1 on n1.',
+      '正在等待：需要在一个节点上有 2 个 A100 类型的 GPU；空闲最多的是 n1，有 1。'
+    ],
+    [
+      'Waiting for the quota team: it needs 2 GPUs, and 1 of 4 is left.',
+      '正在等待配额 team：它需要 2 个 GPU，而 4 中还剩 1。'
+    ],
+    [
+      'No single node has 2 cores, 1 GPU and 3 GiB of memory together.',
+      '没有一个节点同时具备 2 个核、1 个 GPU 和 3 GiB 内存。'
+    ],
+    [
+      'The kernel was killed (SIGKILL), probably because memory ran out in cell 3.',
+      '内核在单元格 3 中被终止（SIGKILL），可能是因为内存不足。'
+    ],
+    [
+      'Node “a list” must be an object, but it is a list.',
+      '节点“a list”必须是对象，而它是列表。'
+    ],
+    [
+      '“x” must be a number or a text, but it is [1, 2].',
+      '“x”必须是数字或文本，而它是[1, 2]。'
+    ],
+    [
+      'In “a.pipeline”: the run failed: a list and more.',
+      '在“a.pipeline”中：the run 失败：a list and more.'
+    ]
   ])('is translated: %s', (sentence, expected) => {
     expect(translated(sentence, trans)).toBe(expected);
   });
@@ -61,11 +100,12 @@ describe('what the server says', () => {
     expect(translated(said, trans)).toBe(said);
   });
 
-  it('leaves the words of programs alone', () => {
-    const said = 'Cell 1 raised OSError: download failed: Stopped.';
-    expect(translated(said, trans)).toBe(
-      '单元格 1 引发 OSError: download failed: Stopped.'
-    );
+  it.each([
+    'OSError: download failed: Stopped.',
+    'E: x is not installed here.'
+  ])('leaves the words of programs alone: %s', words => {
+    const said = `Cell 1 raised ${words}`;
+    expect(translated(said, trans)).toBe(`单元格 1 引发 ${words}`);
   });
 
   it('does not repeat the name of the only step', () => {
@@ -89,7 +129,7 @@ describe('what the server answers', () => {
       'An administrator can open it with c.Convect.catalog_hosts.'
     );
     expect(sentenceOf(refused)).toContain('is an internal address');
-    speak(chinese());
+    learn(table, chinese());
     expect(sentenceOf(refused)).toBe(
       'http://10.0.0.1/x 是内部地址，目录不得读取。 管理员可以用 c.Convect.catalog_hosts 放行。'
     );
@@ -97,7 +137,7 @@ describe('what the server answers', () => {
 
   it.each([
     [
-      'The file a.txt for the input “text” is not there.',
+      'The file a.txt for the input “text” does not exist.',
       '输入“text”的文件 a.txt 不存在。'
     ],
     [
@@ -113,7 +153,7 @@ describe('what the server answers', () => {
     ['Something that nobody translated.', 'Something that nobody translated.']
   ])('says %s', (said, expected) => {
     const trans = chinese();
-    speak(trans);
+    learn(table, trans);
     expect(translated(said, trans)).toBe(expected);
   });
 });

@@ -1,7 +1,14 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { IPlanStep, IRunView } from '../../../api';
-import { environmentOf, linesOf, resultsOf, sameSources } from '../table';
+import {
+  bestOf,
+  differenceOf,
+  environmentOf,
+  linesOf,
+  resultsOf,
+  sameSources
+} from '../table';
 
 const trans = nullTranslator.load('jupyterlab_convect');
 
@@ -79,5 +86,23 @@ describe('comparing runs', () => {
       ['a', 'z']
     ]);
     expect(pairs(view(notebook('a')), view(script('a')))).toEqual([]);
+  });
+
+  it('marks the best of numbers only where a name says what that is', () => {
+    expect(bestOf([0.3, 0.1, 0.2], 'min')).toBe(1);
+    expect(bestOf([0.3, 0.1, 0.2], 'max')).toBe(0);
+    expect(bestOf([0.3, 0.1], undefined)).toBeNull();
+    expect(bestOf([NaN, 0.1, -Infinity, 0.2], 'min')).toBe(1);
+    expect(bestOf([0.1, 0.1, 0.2], 'min')).toBeNull();
+    expect(bestOf([0.1, NaN], 'min')).toBeNull();
+  });
+
+  it('says how far numbers are apart', () => {
+    expect(differenceOf([0.5, 0.52])).toBe('+0.02 (+4 %)');
+    expect(differenceOf([0.52, 0.5])).toBe('−0.02 (−3.85 %)');
+    expect(differenceOf([3, 1, 2])).toBe('+2 (+200 %)');
+    expect(differenceOf([0, 1])).toBe('+1');
+    expect(differenceOf([1, NaN])).toBe('');
+    expect(differenceOf([1, 1])).toBe('0');
   });
 });

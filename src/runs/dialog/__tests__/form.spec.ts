@@ -1,7 +1,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
-import type { ConvectApi, IRequest, ISweepRequest } from '../../../api';
+import type { IConvectApi, IRequest, ISweepRequest } from '../../../api';
 import type { ISubject } from '../choice';
 import { RunDialog } from '../dialog';
 import type { IFormOptions } from '../form';
@@ -19,20 +19,22 @@ class Server {
   submitted: (IRequest | ISweepRequest)[] = [];
 
   readonly api = {
-    runtimes: async () => [
-      {
-        name: 'local',
-        display_name: '',
-        features: [],
-        options_schema: {},
-        problem: null
-      }
-    ],
+    runtimes: async () => ({
+      runtimes: [
+        {
+          name: 'local',
+          display_name: '',
+          features: [],
+          options_schema: {},
+          problem: null
+        }
+      ]
+    }),
     about: async () => ({ default_runtime: 'local' }),
     describe: async () => {
       throw new Error('This is an Elyra pipeline.');
     },
-    check: async (request: IRequest) => {
+    check: async (_: string, request: IRequest) => {
       this.checked.push(request);
       return {
         problems: [],
@@ -43,7 +45,7 @@ class Server {
       this.submitted.push(request);
       return { id: 'r', name: 'r' };
     }
-  } as unknown as ConvectApi;
+  } as unknown as IConvectApi;
 }
 
 describe('the form for a pipeline that is open in its editor', () => {
@@ -116,7 +118,7 @@ describe('the form', () => {
     what: ISubject = subject
   ) =>
     new RunForm(
-      { ...new Server().api, discover, ...api } as unknown as ConvectApi,
+      { ...new Server().api, discover, ...api } as unknown as IConvectApi,
       what,
       trans,
       { choice: null, ...options }
@@ -182,7 +184,9 @@ describe('the form', () => {
     };
     const posted: unknown[] = [];
     const form = make(
-      { post: async (...request: unknown[]) => void posted.push(request) },
+      {
+        approveComponent: async (request: unknown) => void posted.push(request)
+      },
       {},
       { ...subject, path: 'a.pipeline', content }
     );
@@ -195,9 +199,7 @@ describe('the form', () => {
     } as const;
     expect(form.unapproved({ ...problem, node: 'other' })).toBeNull();
     await form.approve(form.unapproved(problem)!);
-    expect(posted).toEqual([
-      ['components/approve', { definition, approved: true }]
-    ]);
+    expect(posted).toEqual([{ definition, approved: true }]);
     form.dispose();
   });
 
@@ -219,7 +221,7 @@ describe('the dialog', () => {
     const api = {
       ...new Server().api,
       submit: () => new Promise(resolve => (answer = resolve))
-    } as unknown as ConvectApi;
+    } as unknown as IConvectApi;
     const subject = { path: 'a.pipeline', document, title: 'a' };
     const form = new RunForm(api, subject, trans, { choice: null });
     await form.ready;

@@ -23,6 +23,9 @@ const node = (
 
 const overview: IOverview = {
   namespace: 'team',
+  quotas: null,
+  queues: null,
+  holders: [],
   nodes: [
     node('a', 3.25, 10 * GIBI),
     node('b', 7.96, 2.55 * GIBI),

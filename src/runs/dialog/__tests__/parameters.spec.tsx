@@ -3,7 +3,7 @@ import { act } from 'react-dom/test-utils';
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
 
-import type { ConvectApi } from '../../../api';
+import type { IConvectApi } from '../../../api';
 import { useModel } from '../../../ui';
 import { RunForm } from '../form';
 import { Parameters } from '../parameters';
@@ -19,7 +19,7 @@ function Form({ form }: { form: RunForm }): JSX.Element {
 describe('the field of a parameter', () => {
   it('stays the same while one value becomes several, so that typing goes on', async () => {
     const api = {
-      runtimes: async () => [],
+      runtimes: async () => ({ runtimes: [] }),
       about: async () => ({ default_runtime: 'local' }),
       discover: async () => ({
         kind: 'script',
@@ -28,7 +28,7 @@ describe('the field of a parameter', () => {
           { name: 'n', type: 'integer', default: 1, choices: [], source: '1' }
         ]
       })
-    } as unknown as ConvectApi;
+    } as unknown as IConvectApi;
     const trans = nullTranslator.load('');
     const subject = { path: 'a.py', document: null, title: 'a.py' };
     const form = new RunForm(api, subject, trans, { choice: null });

@@ -3,7 +3,7 @@ import { act } from 'react-dom/test-utils';
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
 
-import type { ConvectApi } from '../../../api';
+import type { IConvectApi } from '../../../api';
 import { choiceOf } from '../choice';
 import { RunForm } from '../form';
 import { RunFormView } from '../view';
@@ -15,15 +15,17 @@ import { RunFormView } from '../view';
 describe('the form of a run that is asked for again', () => {
   it('shows all that the run was asked, also what the runtime cannot do', async () => {
     const api = {
-      runtimes: async () => [
-        {
-          name: 'local',
-          display_name: '',
-          features: ['cpu', 'memory'],
-          options_schema: {},
-          problem: null
-        }
-      ],
+      runtimes: async () => ({
+        runtimes: [
+          {
+            name: 'local',
+            display_name: '',
+            features: ['cpu', 'memory'],
+            options_schema: {},
+            problem: null
+          }
+        ]
+      }),
       about: async () => ({ default_runtime: 'local' }),
       discover: async () => ({
         kind: 'notebook',
@@ -31,7 +33,7 @@ describe('the form of a run that is asked for again', () => {
         parameters: []
       }),
       check: async () => ({ problems: [], metrics: null })
-    } as unknown as ConvectApi;
+    } as unknown as IConvectApi;
     const trans = nullTranslator.load('');
     const subject = { path: 'a.ipynb', document: null, title: 'a.ipynb' };
     const choice = choiceOf({

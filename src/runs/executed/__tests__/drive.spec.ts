@@ -1,6 +1,6 @@
 import type { INotebookContent } from '@jupyterlab/nbformat';
 
-import type { ConvectApi } from '../../../api';
+import type { IConvectApi } from '../../../api';
 import { readOnly } from '../content';
 import {
   DRIVE,
@@ -57,7 +57,7 @@ describe('an executed notebook', () => {
 
   it('is refused to be written', async () => {
     const api = { notebook: async () => notebook, settings: {} };
-    const drive = new ExecutedDrive(api as unknown as ConvectApi);
+    const drive = new ExecutedDrive(api as unknown as IConvectApi);
     const model = await drive.get('r/train/1/train.ipynb');
     expect(model.writable).toBe(false);
     await expect(drive.save()).rejects.toThrow('cannot be changed');
@@ -79,8 +79,8 @@ describe('a file of a run', () => {
   it('is read as text or as bytes, as asked', async () => {
     const bytes = new Uint8Array([195, 164]);
     const blob = { text: async () => 'ä', arrayBuffer: async () => bytes };
-    const api = { file: async () => blob, settings: {} };
-    const drive = new ExecutedDrive(api as unknown as ConvectApi);
+    const api = { madeFile: async () => blob, settings: {} };
+    const drive = new ExecutedDrive(api as unknown as IConvectApi);
     const read = async (format: 'text' | 'base64') =>
       (await drive.get(local, { format })).content;
     expect(await read('text')).toBe('ä');

@@ -46,4 +46,22 @@ describe('tell', () => {
       { time: 2, step: 1, value: 1 }
     ]);
   });
+
+  it('gathers what a step used, and when and by what its log was written', () => {
+    const story = emptyStory();
+    tell(story, [
+      { time: 1, type: 'log', offset: 0, stream: 'stdout' },
+      { time: 2, type: 'usage', cpu: 0.5, memory: 1e6 },
+      { time: 4, type: 'usage', cpu: 1.5, memory: 2e6 },
+      { time: 5, type: 'log', offset: 7, stream: null }
+    ]);
+    expect(story.usage.get('cpu')?.map(({ value }) => value)).toEqual([
+      0.5, 1.5
+    ]);
+    expect([...story.usage.keys()]).toEqual(['cpu', 'memory']);
+    expect(story.marks).toEqual([
+      { offset: 0, time: 1, stream: 'stdout' },
+      { offset: 7, time: 5, stream: null }
+    ]);
+  });
 });

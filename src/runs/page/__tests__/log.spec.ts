@@ -1,7 +1,14 @@
 import { until } from '../../../__tests__/until';
-import type { ConvectApi } from '../../../api';
+import type { IConvectApi } from '../../../api';
 import { ConvectError } from '../../../api';
-import { LogBuffer, LogModel, LogSearch, MAX_LETTERS, MAX_LINES } from '../log';
+import {
+  LogBuffer,
+  LogModel,
+  LogSearch,
+  markAt,
+  MAX_LETTERS,
+  MAX_LINES
+} from '../log';
 import { plain } from '../plain';
 
 function lines(...pieces: string[]): string[] {
@@ -11,6 +18,21 @@ function lines(...pieces: string[]): string[] {
 }
 
 describe('LogBuffer', () => {
+  it('knows at which byte each line begins, and so when and by what it was written', () => {
+    const buffer = new LogBuffer();
+    buffer.push('ab\nç', 10);
+    buffer.push('d\nend\n', 15);
+    expect(buffer.lines).toEqual(['ab', 'çd', 'end', '']);
+    expect(buffer.starts).toEqual([10, 13, 17, 21]);
+    const marks = [
+      { offset: 10, time: 1, stream: 'stdout' },
+      { offset: 17, time: 2, stream: 'stderr' }
+    ];
+    const of = (line: number) => markAt(marks, buffer.starts[line])?.stream;
+    expect([0, 1, 2].map(of)).toEqual(['stdout', 'stdout', 'stderr']);
+    expect(markAt(marks, 9)).toBeNull();
+  });
+
   it('joins lines that arrive in pieces', () => {
     expect(lines('a', 'b\nc', '\n')).toEqual(['ab', 'c', '']);
   });
@@ -72,6 +94,8 @@ describe('LogSearch', () => {
   });
 });
 
+type Asked = { last?: number; offset?: number };
+
 describe('LogModel', () => {
   const key = { run: 'r', step: 's', attempt: 1 };
 
@@ -79,16 +103,15 @@ describe('LogModel', () => {
     const line = `${'x'.repeat(1023)}\n`;
     const offsets: number[] = [];
     const api = {
-      logEnd: async (_: unknown, last: number) => ({
-        text: `half a line\n${line.repeat(last / 1024)}`.slice(-last),
-        offset: 10e6,
-        complete: false
-      }),
-      log: async (_: unknown, offset: number) => {
+      log: async (_: unknown, { last, offset = 0 }: Asked) => {
+        if (last) {
+          const text = `half a line\n${line.repeat(last / 1024)}`.slice(-last);
+          return { text, offset: 10e6, complete: false };
+        }
         offsets.push(offset);
         return { text: 'the end\n', offset: offset + 8, complete: true };
       }
-    } as unknown as ConvectApi;
+    } as unknown as IConvectApi;
     const log = new LogModel(api, key);
     await until(() => log.isComplete);
     expect(offsets).toEqual([10e6]);
@@ -105,15 +128,37 @@ describe('LogModel', () => {
     ];
     let asked = 0;
     const api = {
-      logEnd: () => {
+      log: () => {
         asked += 1;
         return answers[asked - 1]();
       }
-    } as unknown as ConvectApi;
+    } as unknown as IConvectApi;
     const log = new LogModel(api, key);
     await until(() => log.isComplete);
     expect(asked).toBe(2);
     expect(log.error?.message).toBe('There is no run r.');
+    log.dispose();
+  });
+
+  it('reads on from where it was when it is looked at again', async () => {
+    const offsets: (number | null)[] = [];
+    const api = {
+      log: async (_: unknown, { last, offset = 0 }: Asked) => {
+        if (last) {
+          offsets.push(null);
+          return { text: 'a\n', offset: 2, complete: false };
+        }
+        offsets.push(offset);
+        return { text: 'b\n', offset: offset + 2, complete: offset > 3 };
+      }
+    } as unknown as IConvectApi;
+    const log = new LogModel(api, { run: 'r', step: 's', attempt: 1 });
+    log.isPaused = true;
+    await new Promise(resolve => setTimeout(resolve));
+    expect(offsets).toEqual([]);
+    log.isPaused = false;
+    await until(() => log.isComplete);
+    expect(offsets).toEqual([null, 2, 4]);
     log.dispose();
   });
 });

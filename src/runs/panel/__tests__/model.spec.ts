@@ -59,6 +59,25 @@ describe('PanelModel', () => {
     close(panel, server);
   });
 
+  it('keeps what is pinned on top, and in its place in time', async () => {
+    const { panel, server } = await panelOf(server => {
+      server.put('a', 'succeeded', { labels: { pinned: '' } });
+      server.put('c', 'succeeded', { sweep: 'b' });
+      server.put('d', 'succeeded');
+      server.sweeps = [sweep('b', { succeeded: 1 })];
+    });
+    await until(() => panel.top === 1);
+    const sorted = ['pinned a', 'run d', 'sweep b', 'run a'];
+    expect(keys(panel)).toEqual(sorted);
+    expect(sorted.map(key => panel.indexOf(key))).toEqual([0, 1, 2, 3]);
+    server.change('c', 'succeeded', { labels: { pinned: '' } });
+    await until(() => panel.top === 2);
+    expect(keys(panel).slice(0, 3)).toEqual(['pinned c', 'pinned a', 'run d']);
+    panel.setFilter({ isPinned: true });
+    await until(() => keys(panel).join() === 'run c,run a');
+    close(panel, server);
+  });
+
   it('leaves out a sweep whose runs are all deleted', async () => {
     const { panel, server } = await panelOf(server => {
       server.put('a', 'succeeded');

@@ -1,7 +1,7 @@
 import { Signal } from '@lumino/signaling';
 
 import type { IRunSummary, ISweepView } from '../../../api';
-import type { RunStore } from '../../store';
+import type { IRunStore } from '../../../tokens';
 import { SweepModel } from '../model';
 
 const run = (id: string, lr: number, loss: number) =>
@@ -12,22 +12,26 @@ const run = (id: string, lr: number, loss: number) =>
     metrics: { loss }
   }) as unknown as IRunSummary;
 
-const view = (select: string | null, best: string | null) =>
+const view = (select: string | null, best: string | null, done = 3) =>
   ({
+    done,
     runs: [run('a', 0.1, 0.5), run('b', 0.2, 0.1), run('c', 5, NaN)],
     space: { lr: [0.1, 0.2, 5] },
     select,
     best
   }) as unknown as ISweepView;
 
-function modelOf(marked: (string | null)[] = []): SweepModel {
+function modelOf(marked: (string | null)[] = [], done = 3): SweepModel {
   const owner = {};
   const signal = () => new Signal<object, never>(owner);
   return new SweepModel(
     {
       api: {
-        sweep: async () => view('min:loss', 'b'),
-        markBest: async (_: string, select: string | null) => {
+        sweep: async () => view('min:loss', 'b', done),
+        updateSweep: async (
+          _: string,
+          { select }: { select: string | null }
+        ) => {
           marked.push(select);
           return view(select, 'a');
         }
@@ -37,15 +41,16 @@ function modelOf(marked: (string | null)[] = []): SweepModel {
       healing: signal(),
       take: () => undefined,
       summary: () => undefined
-    } as unknown as RunStore,
+    } as unknown as IRunStore,
     's'
   );
 }
 
 const loaded = (model: SweepModel) =>
-  new Promise<void>(resolve =>
-    model.changed.connect(() => model.view && resolve())
-  );
+  new Promise<void>(resolve => {
+    model.changed.connect(() => model.view && resolve());
+    model.setShown(true);
+  });
 
 describe('SweepModel', () => {
   it('draws what the filter lets through, and marks by place among that', async () => {
@@ -66,7 +71,14 @@ describe('SweepModel', () => {
     await loaded(model);
     await model.markBest('max:loss');
     expect(marked).toEqual(['max:loss']);
-    expect(model.view?.best).toBe('a');
+    expect(model.best).toBe('a');
+    model.dispose();
+  });
+
+  it('marks no run that was the best before the last one ended', async () => {
+    const model = modelOf([], 2);
+    await loaded(model);
+    expect(model.best).toBeNull();
     model.dispose();
   });
 });

@@ -11,14 +11,20 @@ export class PageKind<T extends Widget> {
   constructor(
     private readonly shell: JupyterFrontEnd.IShell,
     private readonly kind: string,
-    private readonly make: (id: string) => Promise<T>
+    private readonly make: (id: string) => Promise<T>,
+    /** Where else it can be seen, for a shell that shows one document and nothing beside it. */
+    private readonly link: (id: string) => string | null = () => null
   ) {
     this.tracker = new WidgetTracker({ namespace: `convect-${kind}` });
   }
 
   readonly tracker: WidgetTracker<MainAreaWidget<T>>;
 
-  async open(id: string, options?: DocumentRegistry.IOpenOptions): Promise<T> {
+  /** Null when it was opened in another tab of the browser. */
+  async open(
+    id: string,
+    options?: DocumentRegistry.IOpenOptions
+  ): Promise<T | null> {
     let opened = this._pages.get(id);
     if (!opened) {
       opened = this.create(id, options);
@@ -26,6 +32,12 @@ export class PageKind<T extends Widget> {
       opened.catch(() => this._pages.delete(id));
     }
     const page = await opened;
+    // The shell of Jupyter Notebook leaves out what it has no place for.
+    if (!page.isAttached) {
+      page.dispose();
+      window.open(this.link(id) ?? undefined);
+      return null;
+    }
     this.shell.activateById(page.id);
     return page.content;
   }

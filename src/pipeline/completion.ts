@@ -1,0 +1,97 @@
+import { parentsOf } from './graph';
+import { endOf } from './order';
+import type { Session } from './session';
+import { isObject } from './serialize';
+
+/** Where an expression stands: a rule is decided before the node's own loop begins. */
+export type ExpressionPlace = 'when' | 'for_each' | 'outputs';
+
+/** What an expression of a node can refer to: outputs of what runs before it, parameters, items. */
+export function referencesFor(
+  session: Session,
+  node: string | null,
+  place: ExpressionPlace
+): string[] {
+  const { document } = session;
+  const later = node === null ? new Set() : session.after(node);
+  const before = [...session.views.values()].filter(
+    ({ id }) => !later.has(endOf(document, id))
+  );
+  const outputs = before.flatMap(view =>
+    view.outputs
+      .filter(port => !port.isPath)
+      .map(port => `nodes.${view.id}.outputs.${port.name}`)
+  );
+  const { run_if = 'succeeded' } = document.nodes[node ?? ''] ?? {};
+  const states =
+    run_if === 'succeeded' ? [] : before.map(({ id }) => `nodes.${id}.state`);
+  return [
+    ...outputs,
+    ...(place === 'outputs'
+      ? []
+      : Object.keys(document.parameters ?? {}).map(
+          name => `parameters.${name}`
+        )),
+    ...itemsAround(session, node).map(name => `each.${name}`),
+    ...states
+  ];
+}
+
+/** The names of the items of the loops around a node, with `isOwn` of its own loop too. */
+export function itemsAround(
+  session: Session,
+  node: string | null,
+  isOwn = false
+): string[] {
+  const { nodes } = session.document;
+  const parents = parentsOf(session.document);
+  const names: string[] = [];
+  let outer = isOwn && node !== null ? node : parents.get(node ?? '');
+  while (outer !== undefined) {
+    const loop = nodes[outer].for_each;
+    if (isObject(loop) && typeof loop.name === 'string') {
+      names.push(loop.name);
+    }
+    outer = parents.get(outer);
+  }
+  return names;
+}
+
+export interface ICompletion {
+  /** The part of the text that an option takes the place of. */
+  from: number;
+  to: number;
+  options: string[];
+}
+
+const WORD = /[\p{L}\p{N}_.-]*$/u;
+const REST = /^[\p{L}\p{N}_.-]*/u;
+
+/** What could stand where the caret is: names that begin like the word there, then others. */
+export function completionAt(
+  text: string,
+  caret: number,
+  names: readonly string[]
+): ICompletion {
+  const before = text.slice(0, caret);
+  const [word] = WORD.exec(before)!;
+  const [rest] = REST.exec(text.slice(caret))!;
+  const range = { from: caret - word.length, to: caret + rest.length };
+  const isQuoted =
+    (before.match(/"/g)?.length ?? 0) % 2 === 1 ||
+    (before.match(/'/g)?.length ?? 0) % 2 === 1;
+  if (isQuoted || /^-?\d/.test(word)) {
+    return { ...range, options: [] };
+  }
+  const wish = word.toLowerCase();
+  const found = names.filter(
+    name => name.toLowerCase().includes(wish) && name !== word + rest
+  );
+  const rank = (name: string) =>
+    name.toLowerCase().startsWith(wish)
+      ? 0
+      : name.toLowerCase().includes(`.${wish}`)
+        ? 1
+        : 2;
+  return { ...range, options: found.sort((a, b) => rank(a) - rank(b)) };
+}

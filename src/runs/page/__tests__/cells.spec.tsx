@@ -1,0 +1,54 @@
+import * as React from 'react';
+import { createRoot } from 'react-dom/client';
+import { act } from 'react-dom/test-utils';
+
+import type { IConvectApi } from '../../../api';
+import { Cells } from '../cells';
+import { emptyStory, tell } from '../events';
+
+describe('Cells', () => {
+  const story = emptyStory();
+  tell(story, [
+    { time: 1, type: 'cell.start', cell: 1, index: 0, total: 1 },
+    {
+      time: 2,
+      type: 'cell.error',
+      index: 0,
+      name: 'KeyboardInterrupt',
+      value: '',
+      traceback: 'Traceback'
+    }
+  ]);
+  const api = {
+    notebook: async () => ({ cells: [{ source: 'while True: pass' }] })
+  } as unknown as IConvectApi;
+
+  const shown = async (wasStopped: boolean) => {
+    const place = document.createElement('div');
+    const root = createRoot(place);
+    await act(async () =>
+      root.render(
+        <Cells
+          api={api}
+          attempt={{ run: 'r', step: 's', attempt: 1 }}
+          story={story}
+          wasStopped={wasStopped}
+          onOpen={() => undefined}
+        />
+      )
+    );
+    const html = place.innerHTML;
+    act(() => root.unmount());
+    return html;
+  };
+
+  it('does not show the cell that a stop has ended as one that failed', async () => {
+    const stopped = await shown(true);
+    expect(stopped).not.toContain('Traceback');
+    expect(stopped).toContain('data-state="cancelled"');
+  });
+
+  it('shows one that was interrupted otherwise', async () => {
+    expect(await shown(false)).toContain('Traceback');
+  });
+});

@@ -1,0 +1,82 @@
+import * as React from 'react';
+import { createRoot } from 'react-dom/client';
+import { act } from 'react-dom/test-utils';
+
+import type { IConvectApi, IReplica } from '../../../api';
+import type { RunModel } from '../model';
+import { failedFirst, ReplicasModel } from '../ranks';
+import Replicas from '../replicas';
+
+function replica(rank: number, known: Partial<IReplica> = {}): IReplica {
+  return {
+    rank,
+    state: 'running',
+    reason: null,
+    exit_code: null,
+    started: 1,
+    ended: null,
+    line: `step ${rank}`,
+    ...known
+  };
+}
+
+describe('failedFirst', () => {
+  it('puts those that failed first at the beginning', () => {
+    const replicas = [
+      replica(2, { state: 'failed', ended: 9 }),
+      replica(0),
+      replica(3, { state: 'failed', ended: 5 }),
+      replica(1, { state: 'cancelled', ended: 6 })
+    ];
+    expect(failedFirst(replicas).map(({ rank }) => rank)).toEqual([3, 2, 0, 1]);
+  });
+});
+
+describe('Replicas', () => {
+  const key = { run: 'r', step: 's', attempt: 1 };
+  const asked: unknown[] = [];
+  const api = {
+    replicas: async () => ({
+      complete: true,
+      replicas: Array.from({ length: 512 }, (_, rank) =>
+        rank === 300
+          ? replica(rank, {
+              state: 'failed',
+              ended: 2,
+              reason: 'The process exited with code 3.'
+            })
+          : replica(rank)
+      )
+    }),
+    log: async (_: unknown, query: { replica?: number }) => {
+      asked.push(query.replica);
+      return { text: '', offset: 0, complete: true };
+    }
+  } as unknown as IConvectApi;
+
+  it('shows a tile per rank, the failed one first, with its log', async () => {
+    const place = document.createElement('div');
+    document.body.append(place);
+    const root = createRoot(place);
+    const replicas = new ReplicasModel(api, key);
+    const model = { replicas, isShown: true, api } as unknown as RunModel;
+    await act(async () => root.render(<Replicas model={model} />));
+    const tiles = place.querySelectorAll<HTMLElement>('[role=option]');
+    expect(tiles.length).toBe(512);
+    expect(tiles[0].dataset.state).toBe('failed');
+    expect(tiles[0].getAttribute('aria-selected')).toBe('true');
+    expect(place.textContent).toContain('The process exited with code 3.');
+    expect(asked).toEqual([300]);
+    await act(async () => {
+      tiles[0].dispatchEvent(
+        new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })
+      );
+    });
+    expect(tiles[1].getAttribute('aria-selected')).toBe('true');
+    expect(document.activeElement).toBe(tiles[1]);
+    expect(asked).toEqual([300, 0]);
+    act(() => root.unmount());
+    replicas.dispose();
+    place.remove();
+  });
+});

@@ -1,0 +1,113 @@
+import { nullTranslator } from '@jupyterlab/translation';
+
+import { until } from '../../__tests__/until';
+import type { IConvectApi } from '../../api';
+import { cellsOf } from '../calendar';
+import { ScheduleForm, secondsAt, valueOf } from '../form';
+import type { ISchedule, IScheduleBody } from '../types';
+import { clockLabel, durationText, parseDuration, timeIn } from '../words';
+
+const trans = nullTranslator.load('jupyterlab_convect');
+
+describe('durations', () => {
+  it.each([
+    ['90', 90],
+    ['15m', 900],
+    ['1h30m', 5400],
+    ['1d', 86400],
+    ['0.5h', 1800]
+  ])('%s is %d seconds', (text, seconds) => {
+    expect(parseDuration(text)).toBe(seconds);
+  });
+
+  it.each(['', 'soon', '6 hours', '-1h', '1h2'])('%s is none', text => {
+    expect(parseDuration(text)).toBeNull();
+  });
+
+  it('are written as they are read', () => {
+    for (const seconds of [1, 90, 3600, 5400, 86400, 90061]) {
+      expect(parseDuration(durationText(seconds))).toBe(seconds);
+    }
+  });
+});
+
+it('shows times as the clocks of the zone show them', () => {
+  const due = Date.UTC(2026, 4, 1, 20) / 1000;
+  expect(timeIn(due, 'Asia/Shanghai')).toContain('04:00');
+  expect(timeIn(due, 'Nowhere/At-all')).toContain('20:00');
+  expect(clockLabel(trans, { cron: '@daily', zone: 'UTC' })).toBe(
+    '@daily (UTC)'
+  );
+  expect(clockLabel(trans, { every: 21600 })).toBe('every 6h');
+});
+
+it('gives parameters the type that they are declared with', () => {
+  expect(valueOf('3', 'integer')).toBe(3);
+  expect(valueOf('3', 'string')).toBe('3');
+  expect(valueOf('true', null)).toBe(true);
+  expect(valueOf('${{ schedule.date }}', 'integer')).toBe(
+    '${{ schedule.date }}'
+  );
+  expect(secondsAt('x')).toBeNull();
+});
+
+it('puts the days of a calendar into weeks', () => {
+  const cells = cellsOf([
+    { day: '2026-10-23', counts: { ran: 1 } },
+    { day: '2026-10-26', counts: { ran: 3, failed: 1 } },
+    { day: '2026-11-02', counts: { due: 2 } }
+  ]);
+  expect(cells.map(({ column, row, worst }) => [column, row, worst])).toEqual([
+    [0, 4, 'ran'],
+    [1, 0, 'failed'],
+    [2, 0, 'due']
+  ]);
+});
+
+describe('the form', () => {
+  const server = (sent: IScheduleBody[] = []) =>
+    ({
+      discover: async () => ({
+        parameters: [{ name: 'n', type: 'integer', default: 1 }]
+      }),
+      runtimes: async () => ({ runtimes: [] }),
+      listSchedules: async () => ({ schedules: [], keeper: null }),
+      nextTimes: async () => ({ next: [1, 2, 3, 4, 5], shifts: [] }),
+      addSchedule: async (body: IScheduleBody) => {
+        sent.push(body);
+        return { id: 's' } as ISchedule;
+      }
+    }) as unknown as IConvectApi;
+
+  it('shows the next times and sends what was chosen', async () => {
+    const sent: IScheduleBody[] = [];
+    const form = new ScheduleForm(server(sent), 'a.ipynb', trans);
+    await form.ready;
+    await until(() => form.upcoming !== null);
+    expect(form.upcoming?.next).toHaveLength(5);
+    form.set({ kind: 'every', every: '6h', zone: 'UTC', missed: 'all' });
+    form.setParameter('n', '3');
+    expect((await form.submit())?.id).toBe('s');
+    expect(sent[0]).toMatchObject({
+      request: { path: 'a.ipynb', parameters: { n: 3 } },
+      clock: { every: 21600, zone: 'UTC' },
+      missed: 'all',
+      deadline: 86400
+    });
+    form.dispose();
+  });
+
+  it('says what is wrong before anything is sent', async () => {
+    const sent: IScheduleBody[] = [];
+    const form = new ScheduleForm(server(sent), 'a.ipynb', trans);
+    form.set({ kind: 'every', every: 'soon', concurrency: '0', end: 'x' });
+    expect(Object.keys(form.complaints).sort()).toEqual([
+      'concurrency',
+      'end',
+      'every'
+    ]);
+    expect(await form.submit()).toBeNull();
+    expect(sent).toEqual([]);
+    form.dispose();
+  });
+});

@@ -1,0 +1,508 @@
+import { Dialog } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import '../../style/dialog.css';
+import '../../style/schedules.css';
+
+import type { IConvectApi } from '../api';
+import { sentenceOf } from '../api';
+import {
+  CheckBox,
+  Field,
+  FormDialog,
+  formatValue,
+  Observable,
+  runtimeLabel,
+  Section,
+  Select,
+  TextField,
+  TranslationProvider,
+  useModel,
+  useTrans
+} from '../ui';
+import type { IScheduleValues, ScheduleForm } from './form';
+import { secondsAt } from './form';
+import type { IBackfill, ISchedule, IStarted } from './types';
+import { requestOf } from './types';
+import { keeperSentence, shiftSentence, timeIn } from './words';
+
+const ACCEPT = 1;
+const EXAMPLES = [
+  '0 2 * * *',
+  '30 2 * * 1-5',
+  '*/15 * * * *',
+  '@hourly',
+  '@daily',
+  '@weekly',
+  '@monthly'
+];
+
+/** A dialog that stays open until the server has taken what it asks for. */
+class AskingDialog<T> extends FormDialog<unknown> {
+  constructor(
+    options: { title: string; accept: string; trans: TranslationBundle },
+    body: ReactWidget,
+    private readonly submit: () => Promise<T | null>
+  ) {
+    super({
+      title: options.title,
+      body,
+      buttons: [
+        Dialog.cancelButton({ label: options.trans.__('Cancel') }),
+        Dialog.okButton({ label: options.accept })
+      ],
+      defaultButton: ACCEPT,
+      focusNodeSelector: 'input'
+    });
+    this.addClass('jp-Convect-dialog');
+  }
+
+  async ask(): Promise<T | null> {
+    await this.launch();
+    return this._answer;
+  }
+
+  override resolve(index?: number): void {
+    if (index === undefined || index === ACCEPT) {
+      void this.accept();
+    } else {
+      super.resolve(index);
+    }
+  }
+
+  private async accept(): Promise<void> {
+    this._answer = await this.submit();
+    if (this._answer !== null) {
+      super.resolve(ACCEPT);
+    } else {
+      this.node.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    }
+  }
+
+  private _answer: T | null = null;
+}
+
+class Body extends ReactWidget {
+  constructor(
+    private readonly trans: TranslationBundle,
+    private readonly content: () => JSX.Element
+  ) {
+    super();
+    this.addClass('jp-Convect-dialogBody');
+  }
+
+  protected override render(): JSX.Element {
+    return (
+      <TranslationProvider value={this.trans}>
+        {this.content()}
+      </TranslationProvider>
+    );
+  }
+}
+
+/** Ask for a new schedule, or how one is to be changed; null when nobody wants it. */
+export async function askSchedule(
+  form: ScheduleForm
+): Promise<ISchedule | null> {
+  const { trans, edited, path } = form;
+  const title = edited
+    ? trans.__('Edit %1', edited.name)
+    : trans.__('Schedule %1', PathExt.basename(path ?? ''));
+  const accept = edited ? trans.__('Save') : trans.__('Schedule');
+  const dialog = new AskingDialog<ISchedule>(
+    { title, accept, trans },
+    new Body(trans, () => <ScheduleFields form={form} />),
+    () => form.submit()
+  );
+  const answer = await dialog.ask();
+  dialog.dispose();
+  form.dispose();
+  return answer;
+}
+
+function Text(props: {
+  form: ScheduleForm;
+  name: {
+    [K in keyof IScheduleValues]: IScheduleValues[K] extends string ? K : never;
+  }[keyof IScheduleValues];
+  label: string;
+  hint?: string;
+  error?: string | null;
+  example?: string;
+  suggestions?: readonly string[];
+}): JSX.Element {
+  const { form, name, error, ...field } = props;
+  return (
+    <TextField
+      {...field}
+      value={form.values[name]}
+      error={error ?? form.complaints[name]}
+      onChange={value => form.set({ [name]: value })}
+    />
+  );
+}
+
+function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
+  const form = useModel(props.form);
+  const trans = useTrans();
+  const { values } = form;
+  return (
+    <div className="jp-Convect-form" aria-busy={form.isBusy}>
+      <Text
+        form={form}
+        name="name"
+        label={trans.__('Name')}
+        example={form.edited?.name ?? stemOf(form.path ?? '')}
+      />
+      <Field label={trans.__('Repeats')}>
+        <Select
+          value={values.kind}
+          options={[
+            {
+              value: 'cron',
+              label: trans.__('At the times of a cron expression')
+            },
+            { value: 'every', label: trans.__('At intervals') }
+          ]}
+          onChange={kind => form.set({ kind: kind as IScheduleValues['kind'] })}
+        />
+      </Field>
+      {values.kind === 'cron' ? (
+        <Text
+          form={form}
+          name="cron"
+          label={trans.__('Cron')}
+          hint={trans.__(
+            'Minute, hour, day of the month, month, day of the week.'
+          )}
+          error={form.clockError}
+          suggestions={EXAMPLES}
+        />
+      ) : (
+        <Text
+          form={form}
+          name="every"
+          label={trans.__('Every')}
+          hint={trans.__('15m, 6h or 1d, counted from now on.')}
+          error={form.clockError}
+        />
+      )}
+      <Text
+        form={form}
+        name="zone"
+        label={trans.__('Time zone')}
+        suggestions={zones()}
+      />
+      <NextTimes form={form} />
+      <Parameters form={form} />
+      <Rules form={form} />
+      <p className="jp-Convect-help">{keeperSentence(trans, form.keeper)}</p>
+      {form.failure && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {form.failure}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The name of a file without its ending. */
+function stemOf(path: string): string {
+  return PathExt.basename(path, PathExt.extname(path));
+}
+
+/** Those that the browser knows. */
+function zones(): string[] {
+  const intl = Intl as typeof Intl & {
+    supportedValuesOf?: (key: 'timeZone') => string[];
+  };
+  return ['UTC', ...(intl.supportedValuesOf?.('timeZone') ?? [])];
+}
+
+function NextTimes({ form }: { form: ScheduleForm }): JSX.Element {
+  const trans = useTrans();
+  const { upcoming, values } = form;
+  return (
+    <Field label={trans.__('Next')} isGroup>
+      <ol className="jp-Convect-nextTimes" aria-live="polite">
+        {upcoming?.next.map(due => (
+          <li key={due}>{timeIn(due, values.zone)}</li>
+        ))}
+        {upcoming?.next.length === 0 && <li>{trans.__('Not due any more')}</li>}
+        {!upcoming && <li>–</li>}
+      </ol>
+      {upcoming?.shifts.map(shift => (
+        <span key={shift.wall} className="jp-Convect-help">
+          {shiftSentence(trans, shift, values.zone)}
+        </span>
+      ))}
+    </Field>
+  );
+}
+
+function Parameters({ form }: { form: ScheduleForm }): JSX.Element | null {
+  const trans = useTrans();
+  if (form.parameters.length === 0) {
+    return null;
+  }
+  return (
+    <fieldset className="jp-Convect-group">
+      <legend>{trans.__('Parameters')}</legend>
+      {form.parameters.map(({ name, default: usual }) => (
+        <TextField
+          key={name}
+          label={name}
+          value={form.values.parameters[name] ?? ''}
+          example={usual === undefined ? '' : formatValue(usual)}
+          suggestions={DUE_VALUES}
+          onChange={text => form.setParameter(name, text)}
+        />
+      ))}
+      <p className="jp-Convect-help">
+        {trans.__(
+          'A parameter can have the due time as its value: %1 or %2.',
+          DUE_VALUES[0],
+          DUE_VALUES[1]
+        )}
+      </p>
+    </fieldset>
+  );
+}
+
+const DUE_VALUES = ['${{ schedule.date }}', '${{ schedule.due }}'];
+
+function Rules({ form }: { form: ScheduleForm }): JSX.Element {
+  const trans = useTrans();
+  const { values, complaints } = form;
+  const [isOpen, setOpen] = React.useState(!!form.edited);
+  const isWrong = Object.keys(complaints).some(name => name !== 'every');
+  return (
+    <Section
+      title={trans.__('Rules')}
+      isOpen={isOpen || isWrong}
+      onToggle={setOpen}
+    >
+      <Field label={trans.__('While an earlier run goes on')}>
+        <Select
+          value={values.overlap}
+          options={[
+            { value: 'skip', label: trans.__('Skip the new one') },
+            { value: 'queue', label: trans.__('Wait') },
+            { value: 'stop', label: trans.__('Stop the old one') }
+          ]}
+          onChange={overlap =>
+            form.set({ overlap: overlap as IScheduleValues['overlap'] })
+          }
+        />
+      </Field>
+      <Text
+        form={form}
+        name="concurrency"
+        label={trans.__('Runs at the same time')}
+      />
+      <Field label={trans.__('Make up for what was missed')}>
+        <Select
+          value={values.missed}
+          options={[
+            { value: 'none', label: trans.__('Nothing') },
+            { value: 'last', label: trans.__('The last') },
+            { value: 'all', label: trans.__('All of them') }
+          ]}
+          onChange={missed =>
+            form.set({ missed: missed as IScheduleValues['missed'] })
+          }
+        />
+      </Field>
+      {values.missed !== 'none' && (
+        <Text form={form} name="deadline" label={trans.__('Within')} />
+      )}
+      <Field
+        label={trans.__('Pin the files')}
+        hint={trans.__(
+          'Always run the files as they are now, whatever is edited later.'
+        )}
+      >
+        <CheckBox
+          checked={values.pinned}
+          onChange={pinned => form.set({ pinned })}
+        />
+      </Field>
+      {form.runtimes.length > 1 && (
+        <Field label={trans.__('Where')}>
+          <Select
+            value={values.runtime}
+            options={form.runtimes.map(({ name, display_name, problem }) => ({
+              value: name,
+              label: runtimeLabel(trans, name, display_name),
+              disabled: !!problem
+            }))}
+            onChange={runtime => form.set({ runtime })}
+          />
+        </Field>
+      )}
+      <Text
+        form={form}
+        name="start"
+        label={trans.__('Not before')}
+        example="2026-05-01T08:00"
+      />
+      <Text
+        form={form}
+        name="end"
+        label={trans.__('Not after')}
+        example="2026-12-31"
+      />
+      <Text
+        form={form}
+        name="jitter"
+        label={trans.__('Jitter')}
+        example="5m"
+        hint={trans.__('Each run is put off by at most this much.')}
+      />
+    </Section>
+  );
+}
+
+/** Asks for which due times a schedule is to be run. */
+class BackfillForm extends Observable {
+  constructor(
+    private readonly api: IConvectApi,
+    readonly schedule: ISchedule,
+    readonly trans: TranslationBundle
+  ) {
+    super();
+    const week = 7 * 86_400_000;
+    const day = (time: number) => new Date(time).toISOString().slice(0, 10);
+    this.values.begin = day(Date.now() - week);
+    this.values.end = day(Date.now());
+  }
+
+  readonly values = {
+    begin: '',
+    end: '',
+    which: 'missing' as NonNullable<IBackfill['which']>,
+    parameter: '',
+    concurrency: '',
+    backwards: false
+  };
+
+  failure: string | null = null;
+
+  set(change: Partial<BackfillForm['values']>): void {
+    Object.assign(this.values, change);
+    this.failure = null;
+    this.touch();
+  }
+
+  async submit(): Promise<IStarted | null> {
+    const { begin, end, which, parameter, concurrency, backwards } =
+      this.values;
+    const [first, last] = [secondsAt(begin), secondsAt(end)];
+    if (first === null || last === null) {
+      this.failure = this.trans.__(
+        'Write a date, as in 2026-05-01 or 2026-05-01T08:00.'
+      );
+      this.touch();
+      return null;
+    }
+    try {
+      return await this.api.backfill(this.schedule.id, {
+        begin: first - 0.001,
+        end: end.length <= 10 ? last + 86_399 : last,
+        which,
+        backwards,
+        ...(parameter ? { parameter } : {}),
+        ...(Number(concurrency) > 0 ? { concurrency: Number(concurrency) } : {})
+      });
+    } catch (error) {
+      this.failure = sentenceOf(error);
+      this.touch();
+      return null;
+    }
+  }
+}
+
+/** Ask for which due times; what was started, if anything. */
+export async function askBackfill(
+  api: IConvectApi,
+  schedule: ISchedule,
+  trans: TranslationBundle
+): Promise<IStarted | null> {
+  const form = new BackfillForm(api, schedule, trans);
+  const dialog = new AskingDialog<IStarted>(
+    {
+      title: trans.__('Backfill %1', schedule.name),
+      accept: trans.__('Run'),
+      trans
+    },
+    new Body(trans, () => <BackfillFields form={form} />),
+    () => form.submit()
+  );
+  const answer = await dialog.ask();
+  dialog.dispose();
+  form.dispose();
+  return answer;
+}
+
+function BackfillFields(props: { form: BackfillForm }): JSX.Element {
+  const form = useModel(props.form);
+  const trans = useTrans();
+  const { values } = form;
+  return (
+    <div className="jp-Convect-form">
+      <TextField
+        label={trans.__('From')}
+        value={values.begin}
+        onChange={begin => form.set({ begin })}
+      />
+      <TextField
+        label={trans.__('To')}
+        value={values.end}
+        onChange={end => form.set({ end })}
+      />
+      <Field label={trans.__('Which')}>
+        <Select
+          value={values.which}
+          options={[
+            { value: 'missing', label: trans.__('Due times without a run') },
+            {
+              value: 'failed',
+              label: trans.__('Those, and the ones whose runs failed')
+            },
+            { value: 'all', label: trans.__('All due times') }
+          ]}
+          onChange={which => form.set({ which: which as 'missing' })}
+        />
+      </Field>
+      <TextField
+        label={trans.__('Parameter')}
+        value={values.parameter}
+        hint={trans.__(
+          'Which is given the date, if none depends on the due time.'
+        )}
+        suggestions={Object.keys(requestOf(form.schedule).parameters ?? {})}
+        onChange={parameter => form.set({ parameter })}
+      />
+      <TextField
+        label={trans.__('At once')}
+        value={values.concurrency}
+        example={trans.__('as many as fit')}
+        onChange={concurrency => form.set({ concurrency })}
+      />
+      <Field label={trans.__('The last first')}>
+        <CheckBox
+          checked={values.backwards}
+          onChange={backwards => form.set({ backwards })}
+        />
+      </Field>
+      {form.failure && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {form.failure}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,335 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
+
+import type { IConvectApi, IDiscovery, IRequest, IRuntime } from '../api';
+import { sentenceOf } from '../api';
+import { Observable } from '../ui/observable';
+import type {
+  IClock,
+  IKeeper,
+  ISchedule,
+  IScheduleBody,
+  IUpcoming
+} from './types';
+import { requestOf } from './types';
+import { durationText, parseDuration } from './words';
+
+const PAUSE = 300;
+
+/** What the fields hold, as it was typed. */
+export interface IScheduleValues {
+  name: string;
+  kind: 'cron' | 'every';
+  cron: string;
+  every: string;
+  zone: string;
+  start: string;
+  end: string;
+  jitter: string;
+  runtime: string;
+  parameters: Record<string, string>;
+  overlap: NonNullable<IScheduleBody['overlap']>;
+  concurrency: string;
+  missed: NonNullable<IScheduleBody['missed']>;
+  deadline: string;
+  pinned: boolean;
+}
+
+type Complaints = Partial<Record<keyof IScheduleValues, string>>;
+
+/** A new schedule of a file, or one that is edited. */
+export class ScheduleForm extends Observable {
+  constructor(
+    private readonly api: IConvectApi,
+    readonly path: string | null,
+    readonly trans: TranslationBundle,
+    readonly edited: ISchedule | null = null
+  ) {
+    super();
+    this._values = edited ? valuesOf(edited) : initial();
+    this.ready = this.look();
+    this.check();
+  }
+
+  /** Its file has been looked at. */
+  readonly ready: Promise<void>;
+
+  get values(): Readonly<IScheduleValues> {
+    return this._values;
+  }
+
+  get parameters(): NonNullable<IDiscovery['parameters']> {
+    return this._parameters;
+  }
+
+  get runtimes(): readonly IRuntime[] {
+    return this._runtimes;
+  }
+
+  get keeper(): IKeeper | null {
+    return this._keeper;
+  }
+
+  get upcoming(): IUpcoming | null {
+    return this._upcoming;
+  }
+
+  /** What is wrong with when it is due. */
+  get clockError(): string | null {
+    return this._clockError;
+  }
+
+  get failure(): string | null {
+    return this._failure;
+  }
+
+  get isBusy(): boolean {
+    return this._isBusy;
+  }
+
+  /** What is wrong with what was typed. */
+  get complaints(): Complaints {
+    const { trans } = this;
+    const { every, kind, jitter, deadline, concurrency, start, end } =
+      this._values;
+    const found: Complaints = {};
+    const duration = trans.__('Write a duration: 90s, 15m, 6h, 1d.');
+    if (kind === 'every' && !parseDuration(every)) {
+      found.every = duration;
+    }
+    if (jitter && parseDuration(jitter) === null) {
+      found.jitter = duration;
+    }
+    if (parseDuration(deadline) === null) {
+      found.deadline = duration;
+    }
+    if (!/^[1-9]\d*$/.test(concurrency)) {
+      found.concurrency = trans.__('Write a whole number, at least 1.');
+    }
+    const moment = trans.__(
+      'Write a date, as in 2026-05-01 or 2026-05-01T08:00.'
+    );
+    if (start && secondsAt(start) === null) {
+      found.start = moment;
+    }
+    if (end && secondsAt(end) === null) {
+      found.end = moment;
+    }
+    return found;
+  }
+
+  set(change: Partial<IScheduleValues>): void {
+    this._values = { ...this._values, ...change };
+    this._failure = null;
+    this.check();
+    this.touch();
+  }
+
+  setParameter(name: string, text: string): void {
+    const parameters = { ...this._values.parameters, [name]: text };
+    if (text === '') {
+      delete parameters[name];
+    }
+    this.set({ parameters });
+  }
+
+  /** The schedule as the server has taken it; null when it has not, with `failure`. */
+  async submit(): Promise<ISchedule | null> {
+    if (this._isBusy || Object.keys(this.complaints).length > 0) {
+      this.touch();
+      return null;
+    }
+    this._isBusy = true;
+    this.touch();
+    try {
+      const body = this.body();
+      return await (this.edited
+        ? this.api.updateSchedule(this.edited.id, body)
+        : this.api.addSchedule(body));
+    } catch (error) {
+      this._failure = sentenceOf(error);
+      return null;
+    } finally {
+      this._isBusy = false;
+      this.touch();
+    }
+  }
+
+  override dispose(): void {
+    window.clearTimeout(this._timer);
+    super.dispose();
+  }
+
+  private body(): IScheduleBody {
+    const { values, edited } = this;
+    const known = edited && requestOf(edited);
+    const request: IRequest = {
+      ...(known ?? { path: this.path }),
+      runtime: values.runtime,
+      parameters: this.typed()
+    };
+    const body: IScheduleBody = {
+      request,
+      clock: this.clock(),
+      overlap: values.overlap,
+      concurrency: Number(values.concurrency),
+      missed: values.missed,
+      deadline: parseDuration(values.deadline) ?? 0,
+      ...(values.name ? { name: values.name } : {})
+    };
+    // To pin anew is asked for elsewhere.
+    const isPinned = edited?.pinned ?? false;
+    return values.pinned === isPinned
+      ? body
+      : { ...body, pinned: values.pinned };
+  }
+
+  private clock(): IClock {
+    const { kind, cron, every, zone, start, end, jitter } = this._values;
+    return {
+      ...(kind === 'cron' ? { cron } : { every: parseDuration(every) ?? 0 }),
+      ...(kind === 'every' && this.edited?.clock.anchor
+        ? { anchor: this.edited.clock.anchor }
+        : {}),
+      zone,
+      start: start ? secondsAt(start) : null,
+      end: end ? secondsAt(end) : null,
+      jitter: jitter ? (parseDuration(jitter) ?? 0) : 0
+    };
+  }
+
+  /** Of the type that the file declares; what refers to the due time is a text until then. */
+  private typed(): JSONObject {
+    const types = new Map(
+      this._parameters.map(({ name, type }) => [name, type])
+    );
+    return Object.fromEntries(
+      Object.entries(this._values.parameters).map(([name, text]) => [
+        name,
+        valueOf(text, types.get(name) ?? null)
+      ])
+    );
+  }
+
+  private async look(): Promise<void> {
+    const path = (this.edited && requestOf(this.edited).path) ?? this.path;
+    const [found, runtimes, listed] = await Promise.all([
+      path ? this.api.discover({ path }).catch(() => null) : null,
+      this.api.runtimes().catch(() => null),
+      this.api.listSchedules().catch(() => null)
+    ]);
+    this._parameters = found?.parameters ?? [];
+    this._runtimes = runtimes?.runtimes ?? [];
+    this._keeper = listed?.keeper ?? null;
+    this.touch();
+  }
+
+  /** Ask for the next times once typing pauses. */
+  private check(): void {
+    window.clearTimeout(this._timer);
+    this._timer = window.setTimeout(() => void this.ask(), PAUSE);
+  }
+
+  private async ask(): Promise<void> {
+    const asked = ++this._asked;
+    const { every, start, end, jitter } = this.complaints;
+    if (every || start || end || jitter) {
+      this._upcoming = null;
+      this._clockError = null;
+      this.touch();
+      return;
+    }
+    const { clock, error } = await this.api.nextTimes(this.clock()).then(
+      clock => ({ clock, error: null }),
+      error => ({ clock: null, error: sentenceOf(error) })
+    );
+    if (asked === this._asked) {
+      this._upcoming = clock;
+      this._clockError = error;
+      this.touch();
+    }
+  }
+
+  private _asked = 0;
+  private _clockError: string | null = null;
+  private _failure: string | null = null;
+  private _isBusy = false;
+  private _keeper: IKeeper | null = null;
+  private _parameters: NonNullable<IDiscovery['parameters']> = [];
+  private _runtimes: IRuntime[] = [];
+  private _timer = 0;
+  private _upcoming: IUpcoming | null = null;
+  private _values: IScheduleValues;
+}
+
+function initial(): IScheduleValues {
+  return {
+    name: '',
+    kind: 'cron',
+    cron: '0 2 * * *',
+    every: '6h',
+    zone: Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC',
+    start: '',
+    end: '',
+    jitter: '',
+    runtime: 'local',
+    parameters: {},
+    overlap: 'skip',
+    concurrency: '1',
+    missed: 'last',
+    deadline: '1d',
+    pinned: false
+  };
+}
+
+function valuesOf(view: ISchedule): IScheduleValues {
+  const { clock } = view;
+  const request = requestOf(view);
+  return {
+    ...initial(),
+    name: view.name,
+    kind: clock.cron ? 'cron' : 'every',
+    cron: clock.cron ?? '0 2 * * *',
+    every: clock.every ? durationText(clock.every) : '6h',
+    zone: clock.zone ?? 'UTC',
+    start: clock.start ? momentText(clock.start) : '',
+    end: clock.end ? momentText(clock.end) : '',
+    jitter: clock.jitter ? durationText(clock.jitter) : '',
+    runtime: request.runtime ?? 'local',
+    parameters: Object.fromEntries(
+      Object.entries(request.parameters ?? {}).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? value : JSON.stringify(value)
+      ])
+    ),
+    overlap: view.overlap,
+    concurrency: String(view.concurrency),
+    missed: view.missed,
+    deadline: durationText(view.deadline),
+    pinned: view.pinned
+  };
+}
+
+/** A moment of this browser's clock. */
+export function secondsAt(text: string): number | null {
+  const whole = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text;
+  const time = new Date(whole).getTime();
+  return Number.isNaN(time) ? null : time / 1000;
+}
+
+function momentText(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+export function valueOf(text: string, type: string | null): JSONValue {
+  if (type === 'string' || text.includes('${{')) {
+    return text;
+  }
+  try {
+    return JSON.parse(text) as JSONValue;
+  } catch {
+    return text;
+  }
+}

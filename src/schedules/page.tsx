@@ -1,0 +1,514 @@
+import { editIcon, refreshIcon, runIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import '../../style/schedules.css';
+
+import type { State } from '../api';
+import { ConvectError, sentenceOf } from '../api';
+import { CommandIDs } from '../commands';
+import type { Execute, IPageOptions } from '../ui';
+import {
+  Action,
+  Page,
+  StateIcon,
+  stateLabel,
+  translated,
+  useModel,
+  useTrans
+} from '../ui';
+import { Calendar } from './calendar';
+import { ScheduleCommands } from './ids';
+import type { ScheduleModel, SchedulesModel } from './model';
+import type { ILine, ISchedule, IScheduleSummary } from './types';
+import { lastOf, requestOf } from './types';
+import {
+  clockLabel,
+  durationText,
+  keeperSentence,
+  outcomeLabel,
+  shiftSentence,
+  timeIn
+} from './words';
+
+export { ScheduleModel, SchedulesModel } from './model';
+
+/** All schedules, in the main area. */
+export class SchedulesPage extends Page<SchedulesModel> {
+  constructor(model: SchedulesModel, options: IPageOptions) {
+    super(model, options);
+    this.addClass('jp-Convect-schedules');
+    this.title.label = options.trans.__('Schedules');
+  }
+
+  protected get name(): string | null {
+    return null;
+  }
+
+  protected content(execute: Execute): JSX.Element {
+    return <ScheduleList model={this.model} execute={execute} />;
+  }
+}
+
+/** One schedule with its ledger, in the main area. */
+export class SchedulePage extends Page<ScheduleModel> {
+  constructor(model: ScheduleModel, options: IPageOptions) {
+    super(model, options);
+    this.addClass('jp-Convect-schedules');
+    this.title.label = options.trans.__('Schedule');
+  }
+
+  protected get name(): string | null {
+    return this.model.view?.name ?? null;
+  }
+
+  protected content(execute: Execute): JSX.Element {
+    return <ScheduleView model={this.model} execute={execute} />;
+  }
+}
+
+function Failure({ error }: { error: unknown }): JSX.Element | null {
+  return error ? (
+    <div className="jp-Convect-message" data-severity="error" role="alert">
+      {sentenceOf(error)}
+    </div>
+  ) : null;
+}
+
+function ScheduleList(props: {
+  model: SchedulesModel;
+  execute: Execute;
+}): JSX.Element {
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { schedules, keeper, error } = model;
+  if (!schedules) {
+    return error ? <Failure error={error} /> : <></>;
+  }
+  if (schedules.length === 0) {
+    return (
+      <div className="jp-Convect-empty">
+        <h3>{trans.__('No schedules yet')}</h3>
+        <p>
+          {trans.__(
+            'To run a notebook, script or pipeline again and again, choose Schedule… in its context menu in the file browser, or in the Run menu.'
+          )}
+        </p>
+      </div>
+    );
+  }
+  return (
+    <>
+      <header className="jp-Convect-header">
+        <div className="jp-Convect-title">
+          <h2>{trans.__('Schedules')}</h2>
+        </div>
+        <div className="jp-Convect-facts">{keeperSentence(trans, keeper)}</div>
+      </header>
+      <Failure error={error} />
+      <div className="jp-Convect-scheduleScroll">
+        <table className="jp-Convect-scheduleTable">
+          <thead>
+            <tr>
+              <th>{trans.__('Name')}</th>
+              <th>{trans.__('File')}</th>
+              <th>{trans.__('Repeats')}</th>
+              <th>{trans.__('Next')}</th>
+              <th>{trans.__('Last')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {schedules.map(schedule => (
+              <ScheduleRow
+                key={schedule.id}
+                schedule={schedule}
+                execute={props.execute}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function ScheduleRow(props: {
+  schedule: IScheduleSummary;
+  execute: Execute;
+}): JSX.Element {
+  const { schedule, execute } = props;
+  const trans = useTrans();
+  const { clock } = schedule;
+  const last = lastOf(schedule);
+  return (
+    <tr data-schedule={schedule.id}>
+      <td>
+        <button
+          type="button"
+          className="jp-Convect-link"
+          onClick={() =>
+            execute(ScheduleCommands.open, { schedule: schedule.id })
+          }
+        >
+          {schedule.name}
+        </button>
+      </td>
+      <td title={schedule.path ?? ''}>{schedule.path}</td>
+      <td>{clockLabel(trans, clock)}</td>
+      <td>
+        {schedule.paused !== null
+          ? trans.__('Paused')
+          : schedule.due === null
+            ? trans.__('Not due any more')
+            : timeIn(schedule.due, clock.zone)}
+      </td>
+      <td>{last && <Outcome line={last} zone={clock.zone} isTimed />}</td>
+    </tr>
+  );
+}
+
+/** What became of a due time, as a picture and a word. */
+function Outcome(props: {
+  line: ILine;
+  zone?: string;
+  isTimed?: boolean;
+}): JSX.Element {
+  const { line, zone, isTimed } = props;
+  const trans = useTrans();
+  const isRun = line.outcome === 'ran' && line.state !== null;
+  const state = isRun && line.state !== 'deleted' ? line.state : null;
+  const label = state
+    ? stateLabel(trans, state as State)
+    : isRun
+      ? trans.__('Ran; the run was deleted')
+      : outcomeLabel(trans, line.outcome);
+  return (
+    <span className="jp-Convect-outcome" data-outcome={line.outcome}>
+      {state ? (
+        <StateIcon state={state as State} />
+      ) : (
+        <span className="jp-Convect-outcomeMark" aria-hidden />
+      )}
+      {isTimed ? `${label}, ${timeIn(line.due, zone)}` : label}
+    </span>
+  );
+}
+
+function ScheduleView(props: {
+  model: ScheduleModel;
+  execute: Execute;
+}): JSX.Element {
+  const { execute } = props;
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { view, error } = model;
+  if (!view) {
+    if (!error) {
+      return <></>;
+    }
+    const missing = error instanceof ConvectError && error.isMissing;
+    return (
+      <div className="jp-Convect-empty" role="alert">
+        {missing ? trans.__('There is no such schedule.') : sentenceOf(error)}
+      </div>
+    );
+  }
+  return (
+    <div className="jp-Convect-scheduleScroll">
+      <Header model={model} view={view} execute={execute} />
+      <Failure error={error} />
+      <Facts view={view} />
+      <Calendar days={model.days} />
+      <Ledger model={model} view={view} execute={execute} />
+    </div>
+  );
+}
+
+/** Do something, and say when it could not be done. */
+function useAction(
+  model: ScheduleModel
+): [string | null, (work: () => Promise<unknown>) => () => void] {
+  const [failure, setFailure] = React.useState<string | null>(null);
+  const act = (work: () => Promise<unknown>) => () => {
+    work().then(
+      () => {
+        setFailure(null);
+        model.refresh();
+      },
+      error => setFailure(sentenceOf(error))
+    );
+  };
+  return [failure, act];
+}
+
+function Header(props: {
+  model: ScheduleModel;
+  view: ISchedule;
+  execute: Execute;
+}): JSX.Element {
+  const { model, view, execute } = props;
+  const trans = useTrans();
+  const [failure, act] = useAction(model);
+  const isPaused = view.paused !== null;
+  const { id } = view;
+  return (
+    <header className="jp-Convect-header">
+      <div className="jp-Convect-title">
+        <h2 title={id}>{view.name}</h2>
+        {isPaused && (
+          <span className="jp-Convect-titleState">{trans.__('Paused')}</span>
+        )}
+        <div
+          className="jp-Convect-actions"
+          role="toolbar"
+          aria-label={trans.__('Schedule')}
+        >
+          <Action
+            icon={runIcon}
+            wide
+            label={trans.__('Run now')}
+            onClick={act(async () => {
+              const { run, sweep } = await model.api.runSchedule(id);
+              if (run) {
+                execute(CommandIDs.openRun, { run });
+              } else {
+                execute(CommandIDs.openSweep, { sweep });
+              }
+            })}
+          />
+          <Action
+            label={isPaused ? trans.__('Resume') : trans.__('Pause')}
+            onClick={act(() =>
+              model.api.updateSchedule(id, { paused: !isPaused })
+            )}
+          />
+          <Action
+            icon={editIcon}
+            wide
+            label={trans.__('Edit…')}
+            onClick={() => execute(ScheduleCommands.edit, { schedule: id })}
+          />
+          <Action
+            icon={refreshIcon}
+            wide
+            label={trans.__('Backfill…')}
+            title={trans.__('Run it for earlier due times, as a sweep')}
+            disabled={view.is_sweep}
+            onClick={() => execute(ScheduleCommands.backfill, { schedule: id })}
+          />
+          <Action
+            label={trans.__('Remove…')}
+            onClick={() => execute(ScheduleCommands.remove, { schedule: id })}
+          />
+        </div>
+      </div>
+      <div className="jp-Convect-facts">
+        {view.path && (
+          <button
+            type="button"
+            className="jp-Convect-link"
+            onClick={() => execute(CommandIDs.openFile, { path: view.path })}
+          >
+            {view.path}
+          </button>
+        )}
+        <span>{clockLabel(trans, view.clock)}</span>
+        <span>{keeperSentence(trans, model.keeper)}</span>
+      </div>
+      {view.changed.length > 0 && (
+        <div
+          className="jp-Convect-message"
+          data-severity="warning"
+          role="status"
+        >
+          {trans.__(
+            'It runs the files as they were when it was pinned. Changed since: %1',
+            view.changed.join(', ')
+          )}{' '}
+          <button
+            type="button"
+            className="jp-Convect-link"
+            onClick={act(() => model.api.updateSchedule(id, { pinned: true }))}
+          >
+            {trans.__('Update')}
+          </button>
+        </div>
+      )}
+      {failure && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {failure}
+        </div>
+      )}
+    </header>
+  );
+}
+
+function Facts({ view }: { view: ISchedule }): JSX.Element {
+  const trans = useTrans();
+  const zone = view.clock.zone ?? 'UTC';
+  const overlap = {
+    skip: trans.__('Skip the new one'),
+    queue: trans.__('Wait'),
+    stop: trans.__('Stop the old one')
+  }[view.overlap];
+  const missed = {
+    none: trans.__('Nothing'),
+    last: trans.__('The last'),
+    all: trans.__('All of them')
+  }[view.missed];
+  const parameters = Object.entries(requestOf(view).parameters ?? {});
+  return (
+    <div className="jp-Convect-scheduleFacts">
+      <section>
+        <h3>{trans.__('Next')}</h3>
+        <ol>
+          {view.next.map(due => (
+            <li key={due}>{timeIn(due, zone)}</li>
+          ))}
+        </ol>
+        {view.next.length === 0 && <p>{trans.__('Not due any more')}</p>}
+        {view.shifts.map(shift => (
+          <p key={shift.wall} className="jp-Convect-help">
+            {shiftSentence(trans, shift, zone)}
+          </p>
+        ))}
+      </section>
+      <section>
+        <h3>{trans.__('Rules')}</h3>
+        <dl>
+          <dt>{trans.__('While an earlier run goes on')}</dt>
+          <dd>{overlap}</dd>
+          <dt>{trans.__('Runs at the same time')}</dt>
+          <dd>{view.concurrency}</dd>
+          <dt>{trans.__('Make up for what was missed')}</dt>
+          <dd>
+            {view.missed === 'none'
+              ? missed
+              : trans.__('%1, within %2', missed, durationText(view.deadline))}
+          </dd>
+          <dt>{trans.__('Files')}</dt>
+          <dd>{view.pinned ? trans.__('Pinned') : trans.__('Of the day')}</dd>
+        </dl>
+      </section>
+      {parameters.length > 0 && (
+        <section>
+          <h3>{trans.__('Parameters')}</h3>
+          <dl>
+            {parameters.map(([name, value]) => (
+              <React.Fragment key={name}>
+                <dt>{name}</dt>
+                <dd>
+                  <code>
+                    {typeof value === 'string' ? value : JSON.stringify(value)}
+                  </code>
+                </dd>
+              </React.Fragment>
+            ))}
+          </dl>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Ledger(props: {
+  model: ScheduleModel;
+  view: ISchedule;
+  execute: Execute;
+}): JSX.Element {
+  const { model, view, execute } = props;
+  const trans = useTrans();
+  const [failure, act] = useAction(model);
+  const zone = view.clock.zone ?? 'UTC';
+  const open = (run: string) =>
+    view.is_sweep
+      ? execute(CommandIDs.openSweep, { sweep: run })
+      : execute(CommandIDs.openRun, { run });
+  if (model.lines.length === 0) {
+    return (
+      <p className="jp-Convect-hint">{trans.__('Nothing was due so far.')}</p>
+    );
+  }
+  return (
+    <section className="jp-Convect-ledger">
+      <h3>{trans.__('Due times')}</h3>
+      {failure && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {failure}
+        </div>
+      )}
+      <table className="jp-Convect-scheduleTable">
+        <thead>
+          <tr>
+            <th>{trans.__('Due')}</th>
+            <th>{trans.__('Outcome')}</th>
+            <th>{trans.__('Reason')}</th>
+            <th />
+          </tr>
+        </thead>
+        <tbody>
+          {model.lines.map(line => (
+            <tr key={line.due} data-outcome={line.outcome}>
+              <td>{timeIn(line.due, zone)}</td>
+              <td>
+                <Outcome line={line} />
+              </td>
+              <td>{reasonOf(line)}</td>
+              <td className="jp-Convect-lineActions">
+                {line.run && line.state !== 'deleted' && (
+                  <button
+                    type="button"
+                    className="jp-Convect-link"
+                    onClick={() => open(String(line.run))}
+                  >
+                    {trans.__('Open')}
+                  </button>
+                )}
+                {line.asked.map(({ run, state }) => (
+                  <button
+                    key={run}
+                    type="button"
+                    className="jp-Convect-link"
+                    disabled={state === 'deleted'}
+                    onClick={() => open(run)}
+                  >
+                    {trans.__('Open what was run later')}
+                  </button>
+                ))}
+                <button
+                  type="button"
+                  className="jp-Convect-link"
+                  onClick={act(() =>
+                    model.api.runSchedule(view.id, { due: line.due })
+                  )}
+                >
+                  {trans.__('Run now')}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {model.hasMore && (
+        <button
+          type="button"
+          className="jp-Convect-link"
+          onClick={act(() => model.more())}
+        >
+          {trans.__('Show more')}
+        </button>
+      )}
+    </section>
+  );
+
+  function reasonOf(line: ILine): string {
+    if (line.gone) {
+      const [begin, end] = line.gone;
+      return trans.__(
+        'Nobody kept the clock from %1 to %2.',
+        timeIn(begin, zone),
+        timeIn(end, zone)
+      );
+    }
+    return line.reason ? translated(line.reason, trans) : '';
+  }
+}

@@ -1,0 +1,31 @@
+/** What the REST interface says of schedules, by the names that are used here. */
+import type { IRequest } from '../api';
+import type { Components } from '../api/schema';
+
+type Schemas = Components['schemas'];
+
+export type IClock = Schemas['ClockBody'];
+export type IUpcoming = Schemas['Upcoming'];
+export type IKeeper = Schemas['ScheduleKeeper'];
+export type ILine = Schemas['LedgerLine'];
+export type IDay = Schemas['CalendarDay'];
+export type IScheduleBody = Schemas['ScheduleBody'];
+export type IBackfill = Schemas['BackfillBody'];
+export type IScheduleSummary = Schemas['ScheduleSummary'];
+export type ISchedule = Schemas['ScheduleView'];
+
+/** What was started. */
+export interface IStarted {
+  run: string | null;
+  sweep: string | null;
+}
+
+/** The last line of the ledger. */
+export function lastOf(schedule: IScheduleSummary): ILine | null {
+  return schedule.last as unknown as ILine | null;
+}
+
+/** What a schedule asks for at each due time. */
+export function requestOf(schedule: ISchedule): IRequest {
+  return schedule.request as unknown as IRequest;
+}

@@ -1,0 +1,244 @@
+import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
+import { Poll } from '@lumino/polling';
+import * as React from 'react';
+
+import '../../style/services.css';
+
+import type { IEndpoint } from '../api';
+import { sentenceOf } from '../api';
+import { CommandIDs } from '../commands';
+import type { IConvectApi } from '../tokens';
+import type { Execute, IPageOptions } from '../ui';
+import { Action, Ago, Page, PageModel, useModel, useTrans } from '../ui';
+import { addressOf } from './address';
+import { Copied, showToken } from './dialog';
+
+const PAUSE = 10_000;
+
+/** All endpoints, read again now and then while somebody looks. */
+export class EndpointsModel extends PageModel {
+  constructor(readonly api: IConvectApi) {
+    super();
+    this._poll = new Poll({
+      auto: false,
+      factory: () => this.read(),
+      frequency: { interval: PAUSE, backoff: true, max: 6 * PAUSE }
+    });
+  }
+
+  endpoints: readonly IEndpoint[] | null = null;
+  error: unknown = null;
+
+  override dispose(): void {
+    this._poll.dispose();
+    super.dispose();
+  }
+
+  refresh(): void {
+    void this._poll.refresh();
+  }
+
+  protected override onShown(isShown: boolean): void {
+    void (isShown ? this._poll.start() : this._poll.stop());
+  }
+
+  private async read(): Promise<void> {
+    try {
+      this.endpoints = (await this.api.endpoints()).endpoints;
+      this.error = null;
+    } catch (error) {
+      this.error = error;
+      throw error;
+    } finally {
+      this.touch();
+    }
+  }
+
+  private _poll: Poll;
+}
+
+/** What can be called, in the main area. */
+export class EndpointsPage extends Page<EndpointsModel> {
+  constructor(model: EndpointsModel, options: IPageOptions) {
+    super(model, options);
+    this.addClass('jp-Convect-endpoints');
+    this.title.label = options.trans.__('Endpoints');
+  }
+
+  protected get name(): string | null {
+    return null;
+  }
+
+  protected content(execute: Execute): JSX.Element {
+    return <Endpoints model={this.model} execute={execute} />;
+  }
+}
+
+function Endpoints(props: {
+  model: EndpointsModel;
+  execute: Execute;
+}): JSX.Element {
+  const model = useModel(props.model);
+  const trans = useTrans();
+  const { endpoints, error } = model;
+  return (
+    <>
+      {error !== null && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {sentenceOf(error)}
+        </div>
+      )}
+      {endpoints?.length === 0 && (
+        <div className="jp-Convect-empty">
+          <h3>{trans.__('No endpoints yet')}</h3>
+          <p>
+            {trans.__(
+              'To call a notebook, script or pipeline over HTTP, choose Make Callable… in its context menu in the file browser, or in the Run menu.'
+            )}
+          </p>
+        </div>
+      )}
+      {endpoints && endpoints.length > 0 && (
+        <>
+          <header className="jp-Convect-header">
+            <div className="jp-Convect-title">
+              <h2>{trans.__('Endpoints')}</h2>
+            </div>
+            <div className="jp-Convect-facts">
+              {trans.__('They can be called while this server is running.')}
+            </div>
+          </header>
+          <ul className="jp-Convect-endpointList">
+            {endpoints.map(endpoint => (
+              <Endpoint key={endpoint.id} endpoint={endpoint} {...props} />
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+function Endpoint(props: {
+  endpoint: IEndpoint;
+  model: EndpointsModel;
+  execute: Execute;
+}): JSX.Element {
+  const { endpoint, model, execute } = props;
+  const { id, name, paused } = endpoint;
+  const { api } = model;
+  const trans = useTrans();
+  const [failure, setFailure] = React.useState<string | null>(null);
+  const act = (work: () => Promise<unknown>) => () => {
+    work()
+      .then(() => setFailure(null))
+      .catch(error => setFailure(sentenceOf(error)))
+      .finally(() => model.refresh());
+  };
+  const path = (endpoint.request as { path?: string }).path;
+  return (
+    <li className="jp-Convect-endpoint" data-endpoint={id}>
+      <div className="jp-Convect-title">
+        <h3>{name}</h3>
+        {paused && (
+          <span className="jp-Convect-titleState">{trans.__('Paused')}</span>
+        )}
+        <div className="jp-Convect-actions" role="toolbar" aria-label={name}>
+          <Action
+            label={trans.__('Try It')}
+            title={trans.__('Open a page with a form of its parameters')}
+            onClick={() =>
+              window.open(addressOf(api, endpoint), '_blank', 'noopener')
+            }
+          />
+          <Action
+            label={paused ? trans.__('Resume') : trans.__('Pause')}
+            onClick={act(() => api.editEndpoint(id, { paused: !paused }))}
+          />
+          <Action
+            label={trans.__('New Token…')}
+            onClick={act(async () => {
+              const { button, value } = await InputDialog.getText({
+                title: trans.__('New token for %1', name),
+                label: trans.__('Who it is for:'),
+                okLabel: trans.__('Create'),
+                cancelLabel: trans.__('Cancel')
+              });
+              if (button.accept && value) {
+                await showToken(
+                  api,
+                  await api.addToken(id, { name: value }),
+                  trans
+                );
+              }
+            })}
+          />
+          <Action
+            label={trans.__('Remove…')}
+            onClick={act(async () => {
+              const { button } = await showDialog({
+                title: trans.__('Remove %1?', name),
+                body: trans.__('Nobody can call it any more. Its runs stay.'),
+                buttons: [
+                  Dialog.cancelButton({ label: trans.__('Cancel') }),
+                  Dialog.warnButton({ label: trans.__('Remove') })
+                ]
+              });
+              if (button.accept) {
+                await api.deleteEndpoint(id);
+              }
+            })}
+          />
+        </div>
+      </div>
+      {failure && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {failure}
+        </div>
+      )}
+      <div className="jp-Convect-facts">
+        {path && (
+          <button
+            type="button"
+            className="jp-Convect-link"
+            onClick={() => execute(CommandIDs.openFile, { path })}
+          >
+            {path}
+          </button>
+        )}
+        <span>
+          {trans._n(
+            '%1 call at once',
+            '%1 calls at once',
+            endpoint.concurrency
+          )}
+        </span>
+        <span>{trans._n('%1 may wait', '%1 may wait', endpoint.queue)}</span>
+        {endpoint.rate > 0 && (
+          <span>
+            {trans._n('%1 per minute', '%1 per minute', endpoint.rate)}
+          </span>
+        )}
+      </div>
+      <Copied label={trans.__('Address')} text={addressOf(api, endpoint)} />
+      <ul
+        className="jp-Convect-tokens"
+        aria-label={trans.__('Tokens of %1', name)}
+      >
+        {endpoint.tokens.map(token => (
+          <li key={token.name}>
+            <span>{trans.__('Token “%1”', token.name)}</span>
+            <Ago time={token.created} />
+            <Action
+              label={trans.__('Take Back')}
+              title={trans.__('Whoever has it cannot call any more')}
+              onClick={act(() =>
+                api.deleteToken({ endpoint: id, name: token.name })
+              )}
+            />
+          </li>
+        ))}
+      </ul>
+    </li>
+  );
+}

@@ -1,0 +1,82 @@
+import {
+  execute,
+  expect,
+  frontPage,
+  notebook,
+  openFile,
+  test,
+  upload
+} from './helpers';
+
+const SOURCE = notebook(
+  { source: 'day = ""', tags: ['parameters'] },
+  { source: 'seen = day', tags: ['outputs'] }
+);
+
+const SCHEDULES = '/jupyterlab-convect/api/v1/schedules';
+
+test.afterEach(async ({ page }) => {
+  const { schedules } = await (await page.request.get(SCHEDULES)).json();
+  for (const { id } of schedules as { id: string }[]) {
+    await page.request.delete(`${SCHEDULES}/${id}`);
+  }
+});
+
+test('a notebook is scheduled, its due times are listed, and earlier ones are run', async ({
+  page,
+  tmpPath
+}) => {
+  await execute(page, 'convect:show-schedules', {});
+  await expect(frontPage(page)).toContainText('No schedules yet');
+
+  const path = `${tmpPath}/report.ipynb`;
+  await upload(page, path, SOURCE);
+  await openFile(page, path);
+  void execute(page, 'convect:schedule', { path });
+  const dialog = page.locator('.jp-Convect-dialog');
+  const cron = dialog.getByLabel('Cron');
+  await cron.fill('61 * * * *');
+  await expect(dialog).toContainText('is not a cron expression');
+  await cron.fill('30 2 * * *');
+  await dialog.getByLabel('Time zone').fill('Europe/Berlin');
+  await expect(dialog.locator('.jp-Convect-nextTimes li')).toHaveCount(5);
+  await expect(dialog).toContainText('comes twice that night');
+  await dialog.getByLabel('Name').fill('nightly');
+  await dialog.getByLabel('day', { exact: true }).fill('${{ schedule.date }}');
+  await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+
+  const schedule = frontPage(page);
+  await expect(schedule.locator('h2')).toHaveText('nightly');
+  await expect(schedule).toContainText('Kept by a Jupyter server');
+  await expect(schedule).toContainText('Nothing was due so far.');
+
+  await schedule.getByRole('button', { name: 'Edit…' }).click();
+  await dialog.getByLabel('Repeats').selectOption('every');
+  await dialog.getByLabel('Every', { exact: true }).fill('2s');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const lines = schedule.locator('.jp-Convect-ledger tbody tr');
+  await expect(lines.filter({ hasText: 'Succeeded' }).first()).toBeVisible();
+  await schedule.getByRole('button', { name: 'Pause' }).click();
+  await expect(schedule.locator('header')).toContainText('Paused');
+
+  const last = lines.filter({ hasText: 'Succeeded' }).last();
+  await last.getByRole('button', { name: 'Run now' }).click();
+  await expect(last).toContainText('Open what was run later');
+
+  await schedule.getByRole('button', { name: 'Edit…' }).click();
+  await dialog.getByLabel('Repeats').selectOption('cron');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await schedule.getByRole('button', { name: 'Backfill…' }).click();
+  await dialog.getByLabel('From').fill('2026-05-01');
+  await dialog.getByLabel('To', { exact: true }).fill('2026-05-03');
+  await dialog.getByRole('button', { name: 'Run', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await expect(frontPage(page).locator('h2')).toHaveText('nightly: backfill');
+  await expect(frontPage(page)).toContainText('2026-05-02');
+
+  await execute(page, 'convect:show-schedules', {});
+  await expect(frontPage(page).locator('tbody tr')).toContainText('nightly');
+});
