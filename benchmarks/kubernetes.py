@@ -85,6 +85,8 @@ class _Ours:
         self._loop, self._folder = loop, folder
         trivial(folder)
         (folder / "runs").mkdir()
+        # Special rights: any other runs folder is closed to the pods' user.
+        (folder / "runs").chmod(0o1777)
         self._store = Store(folder / "runs", Index(folder / "index.sqlite"))
         share = {"path": str(cluster.SHARED), "volume": {"hostPath": {"path": str(cluster.SHARED)}}}
         self._runtime = KubernetesRuntime(

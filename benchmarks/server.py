@@ -40,13 +40,20 @@ class Server:
 
         Whoever asks too often takes the processor away from the run.
         """
+        return self._watch("runs", request, pause=0.05)
+
+    def sweep(self, space: dict[str, list[Any]], **request: Any) -> float:
+        """The same for a sweep, whose answers are longer."""
+        return self._watch("sweeps", {"request": request, "space": space}, pause=0.25)
+
+    def _watch(self, kind: str, body: Any, pause: float) -> float:
         begun = time.time()
-        made = self.convect("runs", request)
+        made = self.convect(kind, body)
         while made["state"] not in ENDED:
-            time.sleep(0.05)
-            made = self.convect(f"runs/{made['id']}")
+            time.sleep(pause)
+            made = self.convect(f"{kind}/{made['id']}")
         if made["state"] != "succeeded":
-            raise RuntimeError(f"The run ended as {made['state']}: {made['reason']}")
+            raise RuntimeError(f"It ended as {made['state']}: {made.get('reason')}")
         return float(made["ended"]) - begun
 
     @property

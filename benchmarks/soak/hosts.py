@@ -195,7 +195,7 @@ def _kill_host(folder: Path, chance: random.Random) -> bool:
     hosts = []
     for pid in sorted(our_processes(folder.parent)):
         with suppress(OSError):
-            if b"jupyterlab_convect.host" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"jupyterlab_convect.detached" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 hosts.append(pid)
     if hosts:
         with suppress(ProcessLookupError):
