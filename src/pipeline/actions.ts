@@ -5,17 +5,11 @@ import { FileDialog } from '@jupyterlab/filebrowser';
 import { WIDTH } from './boxes';
 import * as edits from './edits';
 import type { IBox, IPoint } from './graph';
-import {
-  foldedInto,
-  isFolded,
-  isGroup,
-  isStep,
-  lineOf,
-  ownerOf
-} from './graph';
+import { foldedInto, isFolded, isGroup, isStep, lineOf } from './graph';
 import { isRunnable, kindOf } from './ids';
 import type { Json, Node } from './schema';
 import type { IAddition, Session } from './session';
+import { focusedId, nodeTargets, targets } from './targets';
 
 /** The node for a file, with the id that suits it. */
 export function nodeForFile(path: string): { id: string; node: Node } {
@@ -26,20 +20,6 @@ export function nodeForFile(path: string): { id: string; node: Node } {
   };
 }
 
-/** What the next action is about: the focused node, unless it is one of the selected. */
-export function targets(session: Session): string[] {
-  const { selection } = session.state.value;
-  const focused = focusedId(session, 'node');
-  return focused !== null && !selection.has(focused)
-    ? [focused]
-    : [...selection];
-}
-
-/** Those of them that are nodes, not notes. */
-export function nodeTargets(session: Session): string[] {
-  return targets(session).filter(id => id in session.document.nodes);
-}
-
 /** Leave nodes out of runs, or put them back. */
 export function toggleDisabled(session: Session): void {
   const { doc, trans } = session;
@@ -48,29 +28,6 @@ export function toggleDisabled(session: Session): void {
       ? trans.__('Disabled.')
       : trans.__('Enabled.')
   );
-}
-
-function focusedId(session: Session, kind: 'node' | 'edge'): string | null {
-  const item = document.activeElement?.closest<HTMLElement>(
-    `.react-flow__${kind}`
-  );
-  const id = item?.closest(`[data-convect-session="${session.id}"]`)
-    ? item.dataset.id
-    : undefined;
-  return id === undefined ? null : kind === 'node' ? ownerOf(id) : id;
-}
-
-/** The one node that the keyboard is on, the menu was opened on, or is selected first. */
-export function target(session: Session): string | undefined {
-  const { selection } = session.state.value;
-  const focused = focusedId(session, 'node');
-  if (focused !== null) {
-    return focused;
-  }
-  const { pointed } = session;
-  return pointed !== null && selection.has(pointed)
-    ? pointed
-    : [...selection][0];
 }
 
 /** Select the node that the keyboard is on, or not any more. */

@@ -1,4 +1,4 @@
-import { focusLater, targets } from './actions';
+import { focusLater } from './actions';
 import type { Alignment } from './arrange';
 import { align, move } from './arrange';
 import * as edits from './edits';
@@ -8,12 +8,11 @@ import {
   isInside,
   isOpenGroup,
   nameOf,
-  ownerOf,
   parentsOf,
   pointOf
 } from './graph';
 import type { Session } from './session';
-import { isGraph } from './views';
+import { canFold, targets } from './targets';
 
 /** Move by arrow keys; steps that follow each other are undone together. */
 export function nudge(session: Session, dx: number, dy: number): void {
@@ -108,19 +107,6 @@ export function putInto(
     target === null
       ? trans.__('%1 is in no group now.', names)
       : trans.__('%1 is in the group %2 now.', names, nameOf(document, target))
-  );
-}
-
-/** A group, or a component (or a task in one) that consists of others. */
-export function canFold(session: Session, id: string): boolean {
-  const { nodes, components } = session.document;
-  const node = nodes[id];
-  if (node === undefined) {
-    return id !== ownerOf(id);
-  }
-  return (
-    isGroup(node) ||
-    (node.kind === 'component' && isGraph(components?.[node.component]))
   );
 }
 

@@ -18,17 +18,15 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { Throttler } from '@lumino/polling';
 
-import * as actions from './actions';
 import type { Alignment } from './arrange';
-import * as arranging from './arranging';
-import * as copying from './copying';
+import type * as CanvasChunk from './canvas';
 import { parentsOf } from './graph';
 import { layoutIcon, noteIcon, propertiesIcon } from './icons';
 import { EditorCommands as ids } from './ids';
 import type { Direction } from './keyboard';
-import { enter, escape, go, startConnecting } from './keyboard';
 import { runCommands } from './runcommands';
 import type { Session } from './session';
+import { canFold, nodeTargets, target, targets } from './targets';
 import type { PipelineWidget } from './widget';
 
 type Args = ReadonlyPartialJSONObject;
@@ -47,7 +45,8 @@ export interface IEditorCommand {
   /** It is called from elsewhere, so the editor comes to the front. */
   shows?: boolean;
   args?: { [name: string]: { type: 'string' | 'number'; enum?: string[] } };
-  execute: (session: Session, args: Args) => unknown;
+  /** What it takes to do it comes with the canvas, without which nothing can be done. */
+  execute: (session: Session, args: Args, tools: typeof CanvasChunk) => unknown;
 }
 
 /** Where something new goes, and after what. */
@@ -108,12 +107,14 @@ export function addEditorCommands(
             return session !== null && command.isToggled!(session);
           }
         : undefined,
-      execute: args => {
+      execute: async args => {
         const session = current();
         if (command.shows && tracker.currentWidget) {
           app.shell.activateById(tracker.currentWidget.id);
         }
-        return session ? command.execute(session, args) : undefined;
+        return (
+          session && command.execute(session, args, await import('./canvas'))
+        );
       }
     });
   }
@@ -169,7 +170,7 @@ function keepFocus(session: Session): void {
   });
 }
 
-const hasTargets = (session: Session) => actions.targets(session).length > 0;
+const hasTargets = (session: Session) => targets(session).length > 0;
 
 function editorCommands(trans: TranslationBundle): {
   [id: string]: IEditorCommand;
@@ -190,7 +191,7 @@ function contentCommands(trans: TranslationBundle): {
       icon: addIcon,
       edits: true,
       args: ADDITION,
-      execute: (session, args) => actions.addFiles(session, args)
+      execute: (session, args, { actions }) => actions.addFiles(session, args)
     },
     [ids.addComponent]: {
       label: trans.__('Add Component'),
@@ -198,7 +199,7 @@ function contentCommands(trans: TranslationBundle): {
       edits: true,
       shows: true,
       args: { component: { type: 'string' } },
-      execute: (session, { component }) =>
+      execute: (session, { component }, { actions }) =>
         actions.addComponent(session, String(component))
     },
     [ids.addCommand]: {
@@ -206,26 +207,26 @@ function contentCommands(trans: TranslationBundle): {
       icon: terminalIcon,
       edits: true,
       args: ADDITION,
-      execute: (session, args) => actions.addCommand(session, args)
+      execute: (session, args, { actions }) => actions.addCommand(session, args)
     },
     [ids.addNote]: {
       label: trans.__('Add Note'),
       icon: noteIcon,
       edits: true,
-      execute: actions.addNote
+      execute: (session, _, { actions }) => actions.addNote(session)
     },
     [ids.copy]: {
       label: trans.__('Copy'),
       icon: copyIcon,
       isEnabled: hasTargets,
-      execute: copying.copyToSystem
+      execute: (session, _, { copying }) => copying.copyToSystem(session)
     },
     [ids.cut]: {
       label: trans.__('Cut'),
       icon: cutIcon,
       edits: true,
       isEnabled: hasTargets,
-      execute: session => {
+      execute: (session, _, { actions, copying }) => {
         copying.copyToSystem(session);
         actions.removeTargets(session);
       }
@@ -234,36 +235,34 @@ function contentCommands(trans: TranslationBundle): {
       label: trans.__('Paste'),
       icon: pasteIcon,
       edits: true,
-      execute: copying.pasteFromSystem
+      execute: (session, _, { copying }) => copying.pasteFromSystem(session)
     },
     [ids.duplicate]: {
       label: trans.__('Duplicate'),
       icon: duplicateIcon,
       edits: true,
       isEnabled: hasTargets,
-      execute: copying.duplicate
+      execute: (session, _, { copying }) => copying.duplicate(session)
     },
     [ids.remove]: {
       label: trans.__('Delete'),
       icon: deleteIcon,
       edits: true,
-      execute: actions.removeTargets
+      execute: (session, _, { actions }) => actions.removeTargets(session)
     },
     [ids.disable]: {
       label: trans.__('Disabled'),
       edits: true,
-      isEnabled: session => actions.nodeTargets(session).length > 0,
+      isEnabled: session => nodeTargets(session).length > 0,
       isToggled: session =>
-        actions
-          .nodeTargets(session)
-          .every(id => session.document.nodes[id].disabled),
-      execute: actions.toggleDisabled
+        nodeTargets(session).every(id => session.document.nodes[id].disabled),
+      execute: (session, _, { actions }) => actions.toggleDisabled(session)
     },
     [ids.connect]: {
       label: trans.__('Connect…'),
       edits: true,
       isEnabled: hasTargets,
-      execute: startConnecting
+      execute: (session, _, { keyboard }) => keyboard.startConnecting(session)
     },
     [ids.undo]: {
       label: trans.__('Undo'),
@@ -303,27 +302,21 @@ function arrangeCommands(trans: TranslationBundle): {
   };
   const isInGroup = (session: Session) => {
     const parents = parentsOf(session.document);
-    return actions.targets(session).some(id => parents.has(id));
+    return targets(session).some(id => parents.has(id));
   };
   const hasGroup = (session: Session) =>
-    actions
-      .targets(session)
-      .some(id => session.document.nodes[id]?.kind === 'group');
+    targets(session).some(id => session.document.nodes[id]?.kind === 'group');
   const hasFolds = (session: Session) =>
-    actions
-      .targets(session)
-      .some(
-        id =>
-          arranging.canFold(session, id) &&
-          !(session.isReadOnly && hasGroup(session))
-      );
+    targets(session).some(
+      id => canFold(session, id) && !(session.isReadOnly && hasGroup(session))
+    );
   return {
     [ids.align]: {
       label: args => labels[(args.how as Alignment) ?? 'left'],
       edits: true,
       args: { how: { type: 'string', enum: [...ALIGNMENTS] } },
-      isEnabled: session => actions.targets(session).length > 1,
-      execute: (session, args) =>
+      isEnabled: session => targets(session).length > 1,
+      execute: (session, args, { arranging }) =>
         arranging.alignTargets(session, (args.how as Alignment) ?? 'left')
     },
     [ids.nudge]: {
@@ -331,41 +324,41 @@ function arrangeCommands(trans: TranslationBundle): {
       edits: true,
       isEnabled: hasTargets,
       args: { x: { type: 'number' }, y: { type: 'number' } },
-      execute: (session, args) =>
+      execute: (session, args, { arranging }) =>
         arranging.nudge(session, Number(args.x ?? 0), Number(args.y ?? 0))
     },
     [ids.layout]: {
       label: trans.__('Lay Out Automatically'),
       icon: layoutIcon,
       edits: true,
-      execute: arranging.autoLayout
+      execute: (session, _, { arranging }) => arranging.autoLayout(session)
     },
     [ids.group]: {
       label: trans.__('Group'),
       edits: true,
       isEnabled: hasTargets,
-      execute: arranging.groupTargets
+      execute: (session, _, { arranging }) => arranging.groupTargets(session)
     },
     [ids.ungroup]: {
       label: trans.__('Ungroup'),
       edits: true,
       isEnabled: hasGroup,
       isVisible: hasGroup,
-      execute: arranging.ungroupTargets
+      execute: (session, _, { arranging }) => arranging.ungroupTargets(session)
     },
     [ids.leaveGroup]: {
       label: trans.__('Take out of the Group'),
       edits: true,
       isEnabled: isInGroup,
       isVisible: isInGroup,
-      execute: arranging.leaveGroup
+      execute: (session, _, { arranging }) => arranging.leaveGroup(session)
     },
     [ids.fold]: {
       label: trans.__('Fold or Unfold'),
       isEnabled: hasFolds,
       isVisible: hasFolds,
-      execute: session => {
-        for (const id of actions.targets(session)) {
+      execute: (session, _, { arranging }) => {
+        for (const id of targets(session)) {
           arranging.toggleFold(session, id);
         }
       }
@@ -384,7 +377,7 @@ function viewCommands(trans: TranslationBundle): {
       args: { of: { type: 'string', enum: ['node', 'pipeline'] } },
       execute: (session, args) => {
         if (args.of) {
-          const id = args.of === 'node' ? actions.target(session) : undefined;
+          const id = args.of === 'node' ? target(session) : undefined;
           session.showProperties(id ?? null);
         } else {
           const isOpen = session.state.value.panel === 'properties';
@@ -407,14 +400,20 @@ function viewCommands(trans: TranslationBundle): {
     },
     [ids.selectAll]: {
       label: trans.__('Select All'),
-      execute: actions.selectAll
+      execute: (session, _, { actions }) => actions.selectAll(session)
     },
-    [ids.enter]: { label: trans.__('Open or Connect'), execute: enter },
+    [ids.enter]: {
+      label: trans.__('Open or Connect'),
+      execute: (session, _, { keyboard }) => keyboard.enter(session)
+    },
     [ids.toggleSelected]: {
       label: trans.__('Select or Deselect'),
-      execute: actions.toggleSelected
+      execute: (session, _, { actions }) => actions.toggleSelected(session)
     },
-    [ids.escape]: { label: trans.__('Deselect or Give Up'), execute: escape },
+    [ids.escape]: {
+      label: trans.__('Deselect or Give Up'),
+      execute: (session, _, { keyboard }) => keyboard.escape(session)
+    },
     [ids.go]: {
       label: trans.__('Go to Another Node'),
       args: {
@@ -423,7 +422,8 @@ function viewCommands(trans: TranslationBundle): {
           enum: ['before', 'after', 'up', 'down', 'first']
         }
       },
-      execute: (session, args) => go(session, args.to as Direction)
+      execute: (session, args, { keyboard }) =>
+        keyboard.go(session, args.to as Direction)
     },
     [ids.zoom]: {
       label: args =>

@@ -1,12 +1,13 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 
-import { focusLater, freePlace, targets } from './actions';
+import { focusLater, freePlace } from './actions';
 import type { IClip } from './clipboard';
 import { copy, paste, readClip } from './clipboard';
 import type { IPoint } from './graph';
 import { parentsOf } from './graph';
 import type { Session } from './session';
+import { targets } from './targets';
 
 // A page without access to the system's clipboard still copies between its own files.
 let lastClip: IClip | null = null;

@@ -6,7 +6,6 @@ import { BoxLayout, BoxPanel, SplitPanel } from '@lumino/widgets';
 import * as React from 'react';
 
 import type * as CanvasChunk from './canvas';
-import { CanvasHost } from './canvashost';
 import type { Session } from './session';
 
 const BrokenPage = React.lazy(() => import('./broken'));
@@ -108,7 +107,7 @@ export class PipelineEditor extends BoxPanel {
 
   /** The canvas comes in a chunk of its own, with the first pipeline opened. */
   private async load(): Promise<void> {
-    const { Canvas, SidePanel, unfold } = await loadCanvas();
+    const { Canvas, CanvasHost, SidePanel, unfold } = await loadCanvas();
     if (this.isDisposed || this._side) {
       return;
     }

@@ -1,8 +1,9 @@
-import { focusLater, target as targetOf } from './actions';
+import { focusLater } from './actions';
 import { connect } from './edits';
 import { nameOf, foldedInto } from './graph';
 import { orderRefusal } from './order';
 import type { Session } from './session';
+import { target as targetOf } from './targets';
 
 /** Start a connection from the focused node; `enter` on another one makes it. */
 export function startConnecting(session: Session): void {

@@ -12,11 +12,11 @@ import { sentenceOf } from '../api';
 import { CatalogCommands } from '../catalog/ids';
 import { CommandIDs } from '../commands';
 import type { Begun } from '../runs/dialog';
-import { target, targets } from './actions';
 import type { IEditorCommand } from './commands';
 import { EditorCommands as ids } from './ids';
 import type { Json } from './schema';
 import type { Session } from './session';
+import { target, targets } from './targets';
 
 type Mode = 'all' | 'only' | 'from' | 'upto';
 

@@ -2,10 +2,10 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Drag } from '@lumino/dragdrop';
 import type { Message } from '@lumino/messaging';
 
-import { addComponent, addPaths, removeTargets } from './actions';
-import { copyTargets, pasteText } from './copying';
-import { COMPONENT } from './ids';
-import type { Session } from './session';
+import { addComponent, addPaths, removeTargets } from '../actions';
+import { copyTargets, pasteText } from '../copying';
+import { COMPONENT } from '../ids';
+import type { Session } from '../session';
 
 /** What the file browser puts on its drags: paths, with the drive's prefix. */
 const FILES = 'application/x-jupyter-icontents';
