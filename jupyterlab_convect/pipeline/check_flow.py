@@ -168,25 +168,35 @@ def _check_references(name: str, node: Mapping[str, Any], flow: Flow) -> Iterato
         if reference.kind == "each":
             yield from _check_each(name, path, reference, flow)
         elif reference.of == "state":
-            if node.get("run_if", "succeeded") == "succeeded" and not _runs_anyway(name, flow):
-                yield Problem(
-                    "error",
-                    "misplaced-state",
-                    f"{reference} is always “succeeded” here.",
-                    name,
-                    path,
-                    "Only a node whose “run_if” is “failed” or “always” can see anything else.",
-                )
+            yield from _check_state(name, path, reference, flow)
         elif reference.node is not None and reference.node in flow.nodes:
             yield from _check_member(name, path, reference.node, flow)
             if not is_weak:
                 yield from _check_branch(name, path, reference, flow)
 
 
+def _check_state(name: str, path: Path, reference: Reference, flow: Flow) -> Iterator[Problem]:
+    """The state of a node is used after its end, and where it can be more than one."""
+    other = reference.node or ""
+    if other in (name, *flow.around(name)) or name in flow.around(other):
+        sentence = f"{reference} has no value here, because “{other}” has not ended by then."
+        hint = "Use it in a node that comes after."
+        yield Problem("error", "misplaced-state", sentence, name, path, hint)
+    elif not _runs_anyway(name, flow):
+        yield Problem(
+            "error",
+            "misplaced-state",
+            f"{reference} is always “succeeded” here.",
+            name,
+            path,
+            "Only a node whose “run_if” is “failed” or “always” can see anything else.",
+        )
+
+
 def _runs_anyway(name: str, flow: Flow) -> bool:
-    """Whether it is in a group that runs after a failure."""
-    rules = (flow.nodes[group].get("run_if", "succeeded") for group in flow.around(name))
-    return any(rule != "succeeded" for rule in rules)
+    """Whether it, or a group that it is in, runs after a failure."""
+    around = (flow.nodes[each] for each in (name, *flow.around(name)))
+    return any(node.get("run_if", "succeeded") != "succeeded" for node in around)
 
 
 def _check_each(name: str, path: Path, reference: Reference, flow: Flow) -> Iterator[Problem]:

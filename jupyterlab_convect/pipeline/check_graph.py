@@ -46,6 +46,9 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
                     ("after", index),
                     "Remove the link.",
                 )
+            elif other == name and flow.is_plain(name):
+                sentence = f"Node “{name}” waits for itself."
+                yield Problem("error", "cycle", sentence, name, ("after",), "Remove the link.")
     yield from _check_groups(nodes, groups, known)
     for name, comment in document.get("comments", {}).items():
         for index, other in enumerate(comment.get("about", ())):
@@ -58,9 +61,8 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
                     ("comments", name, "about", index),
                     did_you_mean(other, known),
                 )
-    # A group that waits for something in it has a sentence of its own.
     edges = {
-        name: [other for other in before if other != name or not flow.is_scope(name)]
+        name: [other for other in before if other != name or not _has_own_sentence(name, flow)]
         for name, before in flow.edges.items()
     }
     found = cycles(edges)
@@ -68,6 +70,13 @@ def check_graph(document: Mapping[str, Any], known: set[str]) -> Iterator[Proble
     if len(found) == MAX_CYCLES:
         words = f"There may be more cycles than the {MAX_CYCLES} that are listed."
         yield Problem("info", "more-cycles", words, hint="Check again when these are gone.")
+
+
+def _has_own_sentence(name: str, flow: Flow) -> bool:
+    """Whether a group waits for itself because of something in it, or of its own rule."""
+    return flow.is_scope(name) and not any(
+        need.node == name and need.path[0] not in ("when", "for_each") for need in flow.needs(name)
+    )
 
 
 def _cycle(cycle: list[str], flow: Flow) -> Problem:

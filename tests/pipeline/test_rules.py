@@ -175,6 +175,29 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "misplaced-state",
         "is always “succeeded” here",
     ),
+    ({"g": group("a", after=["g"]), "a": RUN}, "cycle", "Node “g” waits for itself."),
+    ({"g": group("a", after=["g"], **each([1])), "a": RUN}, "cycle", "Node “g” waits for itself."),
+    (
+        {
+            "s": {
+                "kind": "pipeline",
+                "path": "s.pipeline",
+                "parameters": {"n": "${{ nodes.s.outputs.x }}"},
+            }
+        },
+        "cycle",
+        "Node “s” waits for itself.",
+    ),
+    (
+        {"g": group("a", when="${{ nodes.a.state == 'failed' }}", run_if="always"), "a": RUN},
+        "misplaced-state",
+        "${{ nodes.a.state }} has no value here, because “a” has not ended by then.",
+    ),
+    (
+        {"g": group("a", run_if="always"), "a": {**RUN, **use("${{ nodes.g.state }}")}},
+        "misplaced-state",
+        "${{ nodes.g.state }} has no value here, because “g” has not ended by then.",
+    ),
     (
         {"a": {**RUN, "when": "${{ 'x' == 1 }}"}},
         "wrong-type-in-expression",
