@@ -91,10 +91,10 @@ class Fold:
                 del counts[before]
             counts[state] = counts.get(state, 0) + 1
 
-    def _wake_above(self, step: StepState, now: float) -> None:
-        """What is around a step that starts runs as well."""
+    def _wake_above(self, unit: StepState | GroupState, now: float) -> None:
+        """What is around something that starts runs as well."""
         if self._graph.has_rules:
-            for name in self._above(step.node, step.item):
+            for name in self._above(unit.node, unit.item):
                 group = self.state.groups[name]
                 if group.state != "waiting":
                     return
@@ -193,6 +193,7 @@ class Fold:
         group = self.state.groups.get(event.group)
         if group is None or group.values is not None:
             return
+        self._wake_above(group, event.time)
         group.started, group.reason = event.time, None
         self._move(group, "running")
         if event.items is None:

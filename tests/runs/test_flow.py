@@ -443,6 +443,25 @@ async def test_one_item_and_a_whole_loop_can_be_stopped(engine, flow, runtime, e
     assert state.groups["c"].counts == {"cancelled": 2}
 
 
+async def test_a_stop_waits_for_what_runs_in_the_groups_of_an_item(
+    engine, flow, runtime, eventually
+):
+    nodes = {
+        "g": group("h", "k", for_each=each("n", [1, 2])),
+        "h": group("a", when="${{ each.n > 0 }}"),
+        "a": do("wait"),
+        "k": do("wait", for_each=each("m", [1])),
+    }
+    run = flow(nodes)
+    await engine.submit(run)
+    await eventually(lambda: len(runtime.started) == 4)
+    assert engine.store.read(run.id).state.groups["g"].counts == {"running": 2}
+    await engine.stop(run.id)
+    state = await engine.wait(run.id, 60)
+    units = [*state.steps.values(), *state.groups.values()]
+    assert {unit.state for unit in units} == {state.state} == {"cancelled"}
+
+
 async def test_stopping_an_item_that_waits_makes_no_room_for_another(
     engine, flow, runtime, eventually
 ):
