@@ -105,8 +105,11 @@ def is_failure(unit: UnitState) -> bool:
 
 
 def skips(state: RunState, key: Key, reason: str, now: float, by_rule: bool) -> Iterator[End]:
-    """The events that skip a unit and all that is in it, as far as it has not ended."""
-    for unit, item in state.graph.parts(*key):
+    """The events that skip a unit and all that is in it, as far as it has not ended.
+
+    The unit comes last: if only the first of them were written, it is decided again.
+    """
+    for unit, item in reversed([*state.graph.parts(*key)]):
         known = unit_state(state, unit, item)
         if known is None or known.state in ENDED or is_under_way(known):
             continue

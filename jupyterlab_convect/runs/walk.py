@@ -140,7 +140,7 @@ class Walk:
             return Finish([StepEnd(now, unit.id, "failed", reason)])
         inside = skips(state, key, f"Skipped because {unit.id} failed.", now, by_rule=False)
         parts = [end for end in inside if isinstance(end, StepEnd) or end.group != unit.id]
-        return Finish([GroupEnd(now, unit.id, "failed", reason), *parts])
+        return Finish([*parts, GroupEnd(now, unit.id, "failed", reason)])
 
     def _pick_up(self, key: Key, state: RunState) -> Iterator[StepState]:
         """Note what can begin or go on; steps that were tried before go back to the driver."""
