@@ -98,7 +98,10 @@ class MirrorView(View):
                 if below is None or not is_same(self._at(path), below):
                     yield path, "changed"
         gone = self._known.keys() - seen
-        yield from ((path, "deleted") for path in sorted(gone) if _parent(path) not in gone)
+        for path in sorted(gone):
+            # What is in a folder that cannot be listed was not seen, and is not gone.
+            if _parent(path) not in gone and _is_gone(self._at(path)):
+                yield path, "deleted"
 
     def take(self, path: str, target: Path) -> os.stat_result | None:
         return move(self._at(path), target)
@@ -245,8 +248,20 @@ class MirrorView(View):
                 spare.rename(self._folder)  # which only one can do
                 known = json.loads((self._folder / KNOWN).read_bytes())
                 self._known = {path: FileKey(*key) for path, key in known.items()}
-                return self._files.is_dir()
+                if self._is_as_known():
+                    return True
+            self._known = {}
+            remove(self._folder)
         return False
+
+    def _is_as_known(self) -> bool:
+        """Whether a copy that lay there for a while is whole: what a cleaner of temporary files
+        took from it would count as deleted by the step."""
+        found = dict(self._walk())
+        return found.keys() == self._known.keys() and all(
+            stat.S_ISDIR(key.mode) or FileKey.of(found[path]) == key
+            for path, key in self._known.items()
+        )
 
     def _leave_spare(self, base: Layer) -> None:
         """Undo what was laid over the copy and what the step did to it, and keep it."""
@@ -281,6 +296,16 @@ def _spares_of(base: Layer, near: Path) -> Path:
         if beside.parent.stat().st_dev == near.parent.stat().st_dev:
             return beside
     return private_folder("convect-views") / beside.name
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _parent(path: str) -> str:

@@ -102,7 +102,7 @@ def _put(
     if _is_there(target, source):
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name[:100]}.convect-{secrets.token_hex(4)}")
+    draft = _draft(target)
     try:
         copy(source, draft)
         if replace:
@@ -166,22 +166,41 @@ def _delete(
         before = _before(snapshot, path)
         if before is True:
             before = _untouched(target, submitted)
-        is_same = (
-            before is not None and before is not False and FileKey.of(target.lstat()) == before
-        )
-        if not is_same and not replace:
+        if replace:
+            target.unlink()
+        elif not isinstance(before, FileKey) or not _remove(target, before):
             return "it changed after the run was submitted"
-        target.unlink()
         return None
     for each in [each for each in snapshot.files if each.startswith(f"{path}/")]:
-        file = target / each[len(path) + 1 :]
-        with contextlib.suppress(FileNotFoundError):
-            if FileKey.of(file.lstat()) == snapshot.files[each][0]:
-                file.unlink()
+        with contextlib.suppress(OSError):
+            _remove(target / each[len(path) + 1 :], snapshot.files[each][0])
     for parent, _, _ in os.walk(target, topdown=False):
         with contextlib.suppress(OSError):
             Path(parent).rmdir()
     return "something in it changed after the run was submitted" if target.exists() else None
+
+
+def _remove(target: Path, before: FileKey) -> bool:
+    """Remove a file if it is what it was. It is looked at again under a name that nobody else
+    knows: who saves it at that moment gets it back."""
+    if FileKey.of(target.lstat()) != before:
+        return False
+    aside = _draft(target)
+    target.rename(aside)
+    is_same = FileKey.of(aside.lstat()) == before
+    if not is_same:
+        try:
+            os.link(aside, target, follow_symlinks=False)
+        except FileExistsError:
+            pass  # It was saved once more.
+        except OSError:
+            aside.rename(target)
+    aside.unlink(missing_ok=True)
+    return is_same
+
+
+def _draft(target: Path) -> Path:
+    return target.with_name(f".{target.name[:100]}.convect-{secrets.token_hex(4)}")
 
 
 def _exchange(one: Path, other: Path) -> bool:

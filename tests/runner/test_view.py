@@ -237,12 +237,10 @@ def test_a_folder_too_large_to_mirror_is_worked_in_itself(project: Path, tmp_pat
 
 def test_a_mirror_is_used_again_as_it_was(project: Path, tmp_path: Path) -> None:
     """Whatever the step before did to it, and however the project differs now."""
-    tree, lists = tmp_path / "views/tree", tmp_path / "views/tree.json"
-    shutil.copytree(project, tree, symlinks=True)
-    lists.write_text(json.dumps({"linked": {}, "missing": {}}))
+    base = _recorded(project, tmp_path / "views")
+    tree = base.folder
     (tmp_path / "over/data").mkdir(parents=True)
     (tmp_path / "over/data/x.csv").write_text("8")
-    base = Layer(tree, (), lists)
 
     def spoil(_: Path) -> str:
         seen = Path("../data/x.csv").read_text()
@@ -265,6 +263,42 @@ def test_a_mirror_is_used_again_as_it_was(project: Path, tmp_path: Path) -> None
     assert (mirror / "nb/helper.py").read_text() == "x = 1\n"
     assert (mirror / "data/x.csv").read_text() == "7"
     assert made_by(second, tmp_path / "made") == {}
+
+
+def test_a_mirror_of_which_something_was_lost_is_not_used_again(
+    project: Path, tmp_path: Path
+) -> None:
+    """As a cleaner of temporary files does: the step would seem to have deleted it."""
+    base = _recorded(project, tmp_path / "views")
+    MirrorView(ViewSpec(project, (base,)), tmp_path / "one").close()
+    (spare,) = (tmp_path / "views/tree.spares").iterdir()
+    (spare / "mirror/data/old.txt").unlink()
+    view = MirrorView(ViewSpec(project, (base,)), tmp_path / "two")
+    assert in_child(view, lambda _: Path("../data/old.txt").read_text()) == "old"
+    assert made_by(view, tmp_path / "made") == {}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
+def test_a_folder_that_a_step_closes_is_not_deleted(project: Path, tmp_path: Path) -> None:
+    let_others_in(tmp_path)
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", NOBODY, NOBODY)
+
+    def as_nobody() -> dict[str, str]:
+        become_nobody()
+        view = MirrorView(ViewSpec(project, is_open=True), tmp_path / "theirs/private")
+        in_child(view, lambda _: Path("../data").chmod(0))
+        return made_by(view, tmp_path / "theirs/made")
+
+    assert _in_fork(as_nobody) == {}
+
+
+def _recorded(project: Path, views: Path) -> Layer:
+    """A project as it was at submit."""
+    tree, lists = views / "tree", views / "tree.json"
+    shutil.copytree(project, tree, symlinks=True)
+    lists.write_text(json.dumps({"linked": {}, "missing": {}}))
+    return Layer(tree, (), lists)
 
 
 def test_live_folders_are_shared_and_private_ones_leave_nothing(

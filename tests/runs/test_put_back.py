@@ -85,6 +85,31 @@ def test_what_changed_meanwhile_is_kept(bench: Bench) -> None:
     assert not (bench.project / "removed").exists()
 
 
+def test_what_is_saved_while_it_is_deleted_is_kept(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gone", "folder/inner"):
+        (bench.project / name).parent.mkdir(exist_ok=True)
+        (bench.project / name).write_text("before")
+    snapshot = bench.snapshot()
+    bench.make("gone", None)
+    bench.make("folder", None)
+    rename = Path.rename
+
+    def save_first(path: Path, target: Path) -> Path:
+        path.write_text("saved at that very moment")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", save_first)
+    result = bench.put(snapshot)
+    assert result.kept == {
+        "gone": CHANGED,
+        "folder": "something in it changed after the run was submitted",
+    }
+    left = {path.name: path.read_text() for path in bench.project.rglob("*") if path.is_file()}
+    assert left == dict.fromkeys(("gone", "inner"), "saved at that very moment")
+
+
 def test_doing_it_twice_changes_nothing(bench: Bench) -> None:
     snapshot = bench.snapshot()
     bench.make("x", "1")
