@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE
 
 from jupyterlab_convect.errors import ConvectError
 
@@ -120,7 +121,7 @@ async def test_a_run_goes_on_with_the_next_server(
     go_on.touch()
     workspace = Workspace(Settings(runs_dir=app.runs_dir, index_dir=app.index_dir))
     assert await workspace.engine.resume() == [run["id"]]
-    state = await workspace.engine.wait(run["id"], 60)
+    state = await workspace.engine.wait(run["id"], PATIENCE)
     assert (state.state, len(state.steps["wait"].attempts)) == ("succeeded", 1)
     await workspace.close()
 

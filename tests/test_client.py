@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect import client
 from jupyterlab_convect.errors import ConvectError
@@ -98,7 +98,7 @@ def test_a_run_is_waited_for_and_stopped(folder: Path, write_notebook: Write) ->
     with pytest.raises(TimeoutError):
         run.wait(0.01)
     run.stop()
-    assert run.wait(60).state == "cancelled"
+    assert run.wait(PATIENCE).state == "cancelled"
 
 
 def test_a_sweep_finds_its_best_run(train: str) -> None:
@@ -167,7 +167,7 @@ def test_a_run_outlives_the_script_that_started_it(folder: Path, write_notebook:
     )
     (run,) = client.runs()
     assert run.id == done.stdout.strip()
-    assert run.wait(60).succeeded
+    assert run.wait(PATIENCE).succeeded
     assert all(len(step.attempts) == 1 for step in run.steps.values())
 
 

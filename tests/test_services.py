@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
 from jupyterlab_convect.pipeline.discovery import discover
@@ -206,7 +206,7 @@ def served(tmp_path: Path) -> Any:
         address = (tmp_path / "out.txt").read_text().split()[0]
         yield Served(address, token.read_text().strip())
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
         assert not any((tmp_path / "runs" / "endpoints").iterdir())
     finally:
         process.kill()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from traitlets.config import Config
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 from jupyterlab_convect.cli.runs import running_attempt
 from jupyterlab_convect.errors import ConvectError
@@ -560,7 +560,7 @@ async def test_runs_take_turns_in_a_folder_that_is_too_large_to_copy(
     assert f"Waiting for its turn: run {first.id} works in {project}" in reason
     gate.touch()
     for run, expected in ((first, 17), (second, 27)):
-        assert model_of(await workspace.engine.wait(run.id, 60)) == (expected, "made ")
+        assert model_of(await workspace.engine.wait(run.id, PATIENCE)) == (expected, "made ")
     assert not list((tmp_path / "runs/turns").iterdir())
     await workspace.close()
 
@@ -597,7 +597,7 @@ async def test_a_shell_sees_what_the_step_sees(
     assert seen.read_text() == "made7"
     assert not (project / "sub/mine").exists()
     go.touch()
-    assert (await workspace.engine.wait(run.id, 60)).state == "succeeded"
+    assert (await workspace.engine.wait(run.id, PATIENCE)).state == "succeeded"
     assert (project / "sub/mine").read_text() == "made"
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds until a test gives up on something that takes a second or two on a machine at rest."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from waiting import PATIENCE
 
 from jupyterlab_convect.catalog.approvals import Approvals, store_folder
 from jupyterlab_convect.catalog.fetch import Policy
@@ -110,7 +111,7 @@ class Attempt:
     def run(self, *, approved: bool = True, **env: str) -> dict[str, Any]:
         if approved:
             self.approvals.give(self.component)
-        self.start(**env).wait(60)
+        self.start(**env).wait(PATIENCE)
         return self.outcome
 
     @property

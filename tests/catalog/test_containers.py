@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect.catalog.launch import (
     Folders,
@@ -305,7 +305,7 @@ def test_a_real_container_is_stopped(
     log = attempt.folder / "log.txt"
     until(lambda: log.exists() and "started" in attempt.log, "it started")
     process.send_signal(signal.SIGTERM)
-    process.wait(60)
+    process.wait(PATIENCE)
     assert attempt.outcome["state"] == "cancelled"
     names = [real_engine, "ps", "--format", "{{.Names}}"]
     until(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect.catalog.launch import in_view
 from jupyterlab_convect.catalog.model import Component
@@ -203,7 +203,7 @@ def test_it_can_be_stopped(component: Make, tmp_path: Path, attempt_at: Any) -> 
     log = attempt.folder / "log.txt"
     until(lambda: log.exists() and "started" in attempt.log, "it started")
     process.send_signal(signal.SIGTERM)
-    process.wait(60)
+    process.wait(PATIENCE)
     assert attempt.outcome["state"] == "cancelled"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect.cli import main
 
@@ -182,7 +182,7 @@ def test_ctrl_c_stops_the_run(
     assert process.stdout is not None
     assert process.stdout.readline() == "on it\n"
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, error
     assert only_run(capsys)["state"] == "cancelled"
 
@@ -191,7 +191,7 @@ def test_a_detached_run_goes_on_without_the_terminal(
     train: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     process = convect("run", train, "--detach", "-p", "typo=1")
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, error
     assert "warning: “train.ipynb” has no parameter “typo”." in error
     run_id = out.strip()
@@ -202,7 +202,7 @@ def test_a_detached_run_goes_on_without_the_terminal(
 
 def test_what_is_wrong_with_a_detached_run_is_told_at_once(train: str) -> None:
     process = convect("run", train, "--detach", "--runtime", "moon")
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert "moon" in error
 
@@ -223,7 +223,7 @@ def test_a_closed_terminal_leaves_the_run_to_others(
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     go_on.touch()
     until(lambda: only_run(capsys)["ended"], "it ended")
     run = only_run(capsys)

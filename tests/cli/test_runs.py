@@ -14,7 +14,7 @@ from typing import Any
 
 import ipykernel
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect.cli import main
 from jupyterlab_convect.cli.runs import size, when
@@ -238,7 +238,7 @@ def test_a_person_sees_a_live_table(work: Path, write_notebook: Write, go_on: Pa
         if b"of 3" in shown:
             go_on.touch()
     os.close(ours)
-    assert process.wait(60) == 0, shown.decode()
+    assert process.wait(PATIENCE) == 0, shown.decode()
     assert "of 3" in shown.decode()
     assert "succeeded" in shown.decode()
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from support import RBAC
-from waiting import until
+from waiting import PATIENCE, until
 
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.runs.engine import Engine
@@ -154,7 +154,7 @@ async def test_a_cluster_that_is_too_busy(
     assert lab.store.read(run.id).state.state == "running"
     assert not await asyncio.to_thread(bed.pods, run.id)
     await asyncio.to_thread(throttle)
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert (state.state, len(state.steps["a"].attempts)) == ("succeeded", 1)
 
 
@@ -194,7 +194,7 @@ async def test_two_servers(bed: Any, lab: Any) -> None:
     await lab.engine.close()
     assert await other.resume() == [run.id]
     lab.write("go", "")
-    state = await other.wait(run.id, 60)
+    state = await other.wait(run.id, PATIENCE)
     assert (state.state, len(state.steps["a"].attempts)) == ("succeeded", 1)
     assert len(await asyncio.to_thread(bed.pods, run.id)) == 1
     await other.close()

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
 
 import test_conformance as suite
 from support import end_while_nobody_listens
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 # What needs no files but those that are declared.
 for name in (
@@ -78,7 +78,7 @@ async def test_log_events_and_notebook_can_be_followed(lab: Any) -> None:
     json.loads(read(folder / "executed.ipynb"))
     await until(lambda: lab.store.read(run.id).state.steps["a"].progress)
     await lab.engine.stop(run.id)
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.steps["a"].state == "cancelled"
     # What the runner left is kept as it is, and a pod does not know who stopped it.
     assert json.loads(read(folder / "outputs.json"))["state"] != "succeeded"
@@ -93,7 +93,7 @@ async def test_the_next_server_reads_the_log_again(lab: Any) -> None:
     await lab.close()
     lab.open()
     assert await lab.engine.resume() == [run.id]
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.state == "succeeded", state.reason
     assert read(log).split() == [str(n) for n in range(60)]
 
@@ -101,7 +101,7 @@ async def test_the_next_server_reads_the_log_again(lab: Any) -> None:
 async def test_what_ended_while_nobody_listened(lab: Any, bed: Any) -> None:
     run = await end_while_nobody_listens(lab, bed)
     await lab.engine.resume()
-    assert (await lab.engine.wait(run.id, 60)).state == "succeeded"
+    assert (await lab.engine.wait(run.id, PATIENCE)).state == "succeeded"
     assert read(lab.root / "x.txt") == "1"
 
 

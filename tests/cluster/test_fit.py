@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 from jupyterlab_convect.pipeline.plan import Kubernetes
 from jupyterlab_convect.pipeline.resolve import plan_for_file
@@ -42,7 +42,7 @@ async def scheduled(bed: Any, lab: Any, **settings: Any) -> bool:
     answer = verdict()
     assert answer is not None
     await lab.engine.stop(run.id)
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)
     return answer
 
 
@@ -127,7 +127,7 @@ async def test_top(bed: Any, make_lab: Any) -> None:
     assert gpu["free"] == gpu["total"] - 1
     assert top["unknown"] == []
     await lab.engine.stop(run.id)
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)
 
 
 async def test_top_without_rights_shows_our_own(lab: Any) -> None:
@@ -170,7 +170,7 @@ async def test_top_and_shell_on_the_command_line(bed: Any, lab: Any, tmp_path: A
     )
     assert (done.returncode, done.stdout.strip()) == (3, "sh"), done.stderr
     await lab.engine.stop(run.id)
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)
     done = await convect("runs", "shell", run.id)
     assert done.returncode == 2
     assert "is running" in done.stderr
@@ -213,7 +213,7 @@ async def test_room_on_one_node_counts(make_lab: Any, bed: Any) -> None:
         # Nobody is there to confirm that it has ended.
         place = bed.admin.path("pods", pod["metadata"]["name"])
         await asyncio.to_thread(bed.admin.delete, place, gracePeriodSeconds=0)
-        assert (await lab.engine.wait(run.id, 60)).state == "cancelled"
+        assert (await lab.engine.wait(run.id, PATIENCE)).state == "cancelled"
 
 
 async def until(check: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from waiting import eventually, until
+from waiting import PATIENCE, eventually, until
 
 from jupyterlab_convect.pipeline.resolve import plan_for_file
 from jupyterlab_convect.runtimes.kubernetes.fit import LABEL
@@ -111,4 +111,4 @@ async def test_a_step_waits_in_a_queue(make_lab: Any, queue: str, bed: Any) -> N
     for lab in labs:
         lab.write("go", "")
     for lab, run in zip(labs, (first, second, third), strict=True):
-        assert (await lab.engine.wait(run.id, 60)).state == "succeeded"
+        assert (await lab.engine.wait(run.id, PATIENCE)).state == "succeeded"

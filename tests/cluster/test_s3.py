@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
 
 import test_conformance as suite
 from support import end_while_nobody_listens
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 for name in (
     "test_parameters_keep_their_types",
@@ -127,7 +127,7 @@ async def test_eight_runs_at_once(lab: Any) -> None:
 async def test_the_next_server_fetches_what_ended_meanwhile(lab: Any, bed: Any) -> None:
     run = await end_while_nobody_listens(lab, bed)
     assert await lab.engine.resume() == [run.id]
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.state == "succeeded", state.reason
     assert read(lab.result(run, "a") / "files" / "x.txt") == "1"
 
@@ -139,7 +139,7 @@ async def test_what_is_said_can_be_followed(lab: Any) -> None:
     await eventually(lambda: "hello" in read(folder / "log.txt"))
     await eventually(lambda: "hello" in read(folder / "executed.ipynb"))
     await lab.engine.stop(run.id)
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.steps["a"].state == "cancelled"
 
 

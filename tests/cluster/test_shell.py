@@ -127,7 +127,7 @@ async def test_a_shell_in_the_pod(make_lab: Any, environment: Any, shared: bool)
     finally:
         terminal.close()
     await lab.engine.stop(run.id)
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -153,7 +153,7 @@ async def test_the_shell_sees_what_the_step_sees(
     await eventually(sees, "the shell sees the file of the step")
     assert not (lab.root / "sub/mine").exists()
     await lab.engine.stop(run.id)
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)
 
 
 async def test_the_shell_ends_with_the_pod(lab: Any, environment: Any) -> None:
@@ -165,7 +165,7 @@ async def test_the_shell_ends_with_the_pod(lab: Any, environment: Any) -> None:
         await asyncio.to_thread(terminal.type, "echo $((6 * 7))\r")
         await asyncio.to_thread(terminal.see, r"\n42")
         await lab.engine.stop(run.id)
-        await lab.engine.wait(run.id, 60)
+        await lab.engine.wait(run.id, PATIENCE)
         assert await asyncio.to_thread(terminal.end) != 0
     finally:
         terminal.close()
@@ -187,4 +187,4 @@ async def test_an_image_without_the_program(lab: Any, environment: Any, bed: Any
     assert done.returncode == 2
     assert "The image of the step has no no-such-program." in done.stderr
     await lab.engine.stop(run.id)
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)

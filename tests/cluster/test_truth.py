@@ -214,7 +214,7 @@ async def test_a_pod_that_somebody_deletes_is_tried_again(lab: Any, bed: Any) ->
     await asyncio.to_thread(bed.admin.delete, bed.admin.path("pods", pod))
     await reached(lab, run, lambda attempt: attempt.attempt == 2)
     lab.write("go", "")
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     first, second = state.steps["step"].attempts
     assert (first.state, second.state) == ("failed", "succeeded")
     assert "from outside" in first.reason

@@ -207,7 +207,7 @@ async def test_cancel(lab, kind):
     pid = lab.root / "pid"
     await until(lambda: pid.exists() and pid.read_text())
     await lab.engine.stop(run.id)
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.state == "cancelled"
     assert state.steps["slow"].state == "cancelled"
     assert state.steps["next"].state == "cancelled"
@@ -333,7 +333,7 @@ async def test_two_runs_of_one_file_at_once(lab):
         "a.ipynb", ("parameters", "n = 0"), "import time; time.sleep(0.2)", ("outputs", "got = n")
     )
     runs = [await lab.start("a.ipynb", {"n": n}) for n in (1, 2)]
-    states = [await lab.engine.wait(run.id, 60) for run in runs]
+    states = [await lab.engine.wait(run.id, PATIENCE) for run in runs]
     assert [state.steps["a"].outputs for state in states] == [{"got": 1}, {"got": 2}]
 
 
@@ -354,7 +354,7 @@ async def test_resume(lab):
     assert await lab.engine.resume() == [run.id]
     assert lab.store.read(run.id).state.steps["slow"].state in ("starting", "running")
     lab.write("go", "")
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.state == "succeeded"
     assert (lab.root / "order.txt").read_text() == "sn"
     assert [len(step.attempts) for step in state.steps.values()] == [1, 1]
@@ -375,7 +375,7 @@ async def test_what_ended_while_nobody_watched(lab):
     await until((lab.root / "done").exists)
     lab.open()
     await lab.engine.resume()
-    assert (await lab.engine.wait(run.id, 60)).state == "succeeded"
+    assert (await lab.engine.wait(run.id, PATIENCE)).state == "succeeded"
 
 
 async def test_the_log_can_be_read_while_it_grows(lab):
@@ -388,7 +388,7 @@ async def test_the_log_can_be_read_while_it_grows(lab):
     log = lab.store.attempt_folder(run.id, "talk", 1) / "log.txt"
     await until(lambda: log.exists() and "first" in log.read_text())
     lab.write("go", "")
-    await lab.engine.wait(run.id, 60)
+    await lab.engine.wait(run.id, PATIENCE)
     assert log.read_text().split() == ["first", "last"]
 
 
@@ -448,7 +448,7 @@ async def test_what_a_run_made_is_known_and_put_in_place(lab: Any) -> None:
     run = await start_project(lab, 1)
     lab.write("nb/helper.py", "scale = 1000")
     lab.write("nb/use.py", "raise SystemExit('edited')")
-    state = await lab.engine.wait(run.id, 60)
+    state = await lab.engine.wait(run.id, PATIENCE)
     assert state.steps["use"].outputs == {"said": "17."}
     assert json.loads((lab.result(run, "use") / "made.json").read_text())["files"] == [
         {"path": "nb/log", "change": "deleted"}

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from waiting import PATIENCE
 
 from jupyterlab_convect.runtimes.kubernetes import KubernetesRuntime
 from jupyterlab_convect.runtimes.kubernetes.api import Api, connect
@@ -37,7 +38,7 @@ class Server(ThreadingHTTPServer):
 
     def wait_for(self, check: Callable[[], Any]) -> None:
         with self.changed:
-            assert self.changed.wait_for(check, 60), self.requests
+            assert self.changed.wait_for(check, PATIENCE), self.requests
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import eventually, until
+from waiting import PATIENCE, eventually, until
 
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.errors import ConvectError
@@ -81,7 +81,7 @@ def test_credentials_that_cannot_be_renewed(
     health = Health()
     reflector = reflect(health)
     reflector.start()
-    assert reflector.synced.wait(60)
+    assert reflector.synced.wait(PATIENCE)
     expired.set()
     since = time.time()
     why, at = until(lambda: reflector.trouble)
@@ -428,7 +428,7 @@ async def test_a_stop_ends_the_patience_of_a_start(
     await asyncio.to_thread(server.wait_for, lambda: server.count("POST jobs") >= 1)
     await runtime.stop(one)
     with pytest.raises(ConvectError):
-        await asyncio.wait_for(task, 60)
+        await asyncio.wait_for(task, PATIENCE)
     assert (one.folder / "stop.json").exists()
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from waiting import eventually, until
+from waiting import PATIENCE, eventually, until
 
 from jupyterlab_convect.runner.processes import (
     end_marked,
@@ -206,7 +206,7 @@ def test_only_the_whole_mark_counts(tmp_path):
         # A process has no environment yet in the moment in which it begins.
         until(lambda: all(Path(f"/proc/{each.pid}/environ").read_bytes() for each in processes))
         end_marked(mark)
-        assert processes[2].wait(60) == -signal.SIGKILL
+        assert processes[2].wait(PATIENCE) == -signal.SIGKILL
         assert [each.poll() for each in processes[:2]] == [None, None]
     finally:
         for each in processes:

@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import pytest
+from waiting import PATIENCE
 
 from jupyterlab_convect.runner.processes import identify
 from jupyterlab_convect.runtimes.local.machine import (
@@ -133,7 +134,7 @@ def test_many_processes_never_take_too_much(tmp_path):
     workers = [context.Process(target=_take_many, args=(tmp_path, n, results)) for n in range(3)]
     for worker in workers:
         worker.start()
-    total = sum(results.get(timeout=60) for _ in workers)
+    total = sum(results.get(timeout=PATIENCE) for _ in workers)
     for worker in workers:
         worker.join()
     assert total == 4
