@@ -161,6 +161,7 @@ test('a loop with a condition is built by keyboard, run, and its failing item op
   await page.keyboard.type('Regions');
   await tabTo(page, field(page, 'when').getByRole('combobox'));
   await page.keyboard.type('auc');
+  await expect(page.getByRole('option', { name: /auc$/ })).toBeVisible();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.keyboard.type(' >= 0.5');
@@ -170,9 +171,10 @@ test('a loop with a condition is built by keyboard, run, and its failing item op
   await page.keyboard.press('ArrowDown');
   await tabTo(page, field(page, 'for_each.in').getByRole('combobox').last());
   await page.keyboard.type('regions');
+  await expect(page.getByRole('option', { name: /regions$/ })).toBeVisible();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  expect(await nodesOf(page)).toMatchObject({
+  await expect.poll(() => nodesOf(page)).toMatchObject({
     group: {
       members: ['score'],
       when: '${{ nodes.prepare.outputs.auc >= 0.5 }}',

@@ -19,9 +19,18 @@ export function ExpressionInput(props: {
   const input = React.useRef<HTMLInputElement>(null);
   const [caret, setCaret] = React.useState<number | null>(null);
   const [chosen, setChosen] = React.useState(-1);
+  const accepted = React.useRef<number | null>(null);
   const listId = React.useId();
   const { from, to, options } = completionAt(text, caret ?? 0, props.names);
   const isOpen = caret !== null && options.length > 0 && !isReadOnly;
+
+  // Before the next key, which may already be on its way, finds the caret elsewhere.
+  React.useLayoutEffect(() => {
+    if (accepted.current !== null) {
+      input.current?.setSelectionRange(accepted.current, accepted.current);
+      accepted.current = null;
+    }
+  });
 
   const open = () => {
     setCaret(input.current?.selectionStart ?? text.length);
@@ -34,10 +43,9 @@ export function ExpressionInput(props: {
   };
   const accept = (option: string) => {
     const next = text.slice(0, from) + option + text.slice(to);
+    accepted.current = from + option.length;
     write(next);
     close();
-    const end = from + option.length;
-    requestAnimationFrame(() => input.current?.setSelectionRange(end, end));
   };
   const onKeyDown = (event: React.KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
