@@ -19,7 +19,7 @@ from typing import Any
 from traitlets import Bool, Dict, Float, Integer, List, Unicode
 
 from ...errors import ConvectError, Refused
-from ...pipeline.plan import Json, Plan, Step
+from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
 from ...runner import enter_step
@@ -269,22 +269,29 @@ class LocalRuntime(StepRuntime):
         if runners is None:
             return None, None
         order = {"folder": str(attempt.folder), "env": env}
-        launch = await asyncio.to_thread(_launch_of, attempt)
         done, written = os.pipe()
         self._listen(-done, done)
         try:
-            if launch is None:
+            if attempt.step.kind != "notebook":
                 return await runners.order(order, [written]), None
-            kernels = self._warm_process(launch)
-            assert kernels is not None
+            # The runner gets ready while its kernel is looked for.
             ours, theirs = socket.socketpair()
             with ours, theirs:
                 return await asyncio.gather(
                     runners.order(order, [written, ours.fileno()]),
-                    kernels.order({}, [theirs.fileno()]),
+                    self._order_keeper(attempt, theirs),
                 )
         finally:
             os.close(written)
+
+    async def _order_keeper(self, attempt: Attempt, channel: socket.socket) -> int | None:
+        """Have a warm kernel wait at the channel, which is closed where there can be none."""
+        launch = await asyncio.to_thread(_launch_of, attempt)
+        kernels = None if launch is None else self._warm_process(launch)
+        keeper = None if kernels is None else await kernels.order({}, [channel.fileno()])
+        if keeper is None:
+            channel.close()
+        return keeper
 
     def _start_cold(self, attempt: Attempt, env: Mapping[str, str]) -> int:
         with os.fdopen(append_to(attempt.folder / "log.txt"), "ab") as log:
@@ -417,10 +424,7 @@ async def _wait_for_end(identity: Mapping[str, Any], patience: float) -> None:
 
 
 def _launch_of(attempt: Attempt) -> dict[str, Any] | None:
-    """How its kernel is launched; None when it needs none that can be forked."""
-    step: Step = attempt.step
-    if step.kind != "notebook":
-        return None
+    """How the kernel of a notebook is launched; None when it is none that can be forked."""
     try:
         data = json.loads(read_regular(attempt.folder / "step.json"))
         name = data.get("kernel") or kernel_name(read(Path(data["source"])), "")
