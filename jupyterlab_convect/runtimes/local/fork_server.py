@@ -100,6 +100,8 @@ class ForkServer:
             del sys.modules["ssl"]
             for name in RUNNER_MODULES:
                 importlib.import_module(name)
+            # To find kernels takes the system's list of users, which is slow the first time.
+            sys.modules["jupyterlab_convect.runner.kernels"].installed()
             self.later = list(LATER)
         else:
             # Nobody debugs a step, and the debugger is a fifth of what a kernel loads.
