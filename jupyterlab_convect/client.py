@@ -32,6 +32,7 @@ from .workspace import Workspace
 
 if TYPE_CHECKING:
     from .client_schedules import ScheduleHandle
+    from .client_services import ServiceHandle
 
 __all__ = [
     "ConvectError",
@@ -45,6 +46,8 @@ __all__ = [
     "runs",
     "schedule",
     "schedules",
+    "services",
+    "start_service",
     "sweep",
 ]
 
@@ -185,6 +188,40 @@ def schedules() -> list[ScheduleHandle]:
     session = _session()
     found = session.workspace.scheduling.schedules.ids()
     return [ScheduleHandle(session, schedule_id) for schedule_id in found]
+
+
+def start_service(
+    kind: str,
+    *,
+    name: str | None = None,
+    idle: str | float | None = None,
+    root: str | Path = ".",
+    **options: Json,
+) -> ServiceHandle:
+    """Start something that stays up, such as an `app`; `options` are those of its kind.
+
+    If one with the same options is up, that one is meant. When nobody has used it for `idle`, it
+    is stopped. Paths in the options start from `root`. It outlives this process.
+    """
+    from .client_services import ServiceHandle
+    from .pipeline.quantities import duration
+    from .services.store import ServiceStore
+
+    session = _session()
+    record = ServiceStore(session.workspace.store).start(
+        kind, options, _normal(root), name=name, idle=None if idle is None else duration(idle)
+    )
+    return ServiceHandle(session, record.service.id)
+
+
+def services() -> list[ServiceHandle]:
+    """All services, also those that have ended."""
+    from .client_services import ServiceHandle
+    from .services.store import ServiceStore
+
+    session = _session()
+    found = ServiceStore(session.workspace.store).all()
+    return [ServiceHandle(session, record.service.id) for record in found]
 
 
 def import_schedules(

@@ -28,6 +28,7 @@ VERBS = {
     "runs": ("runs", "list, show, follow, stop and clean up runs"),
     "schedule": ("schedule", "run something again and again, by the clock"),
     "serve": ("serve", "make a notebook, script or pipeline callable"),
+    "services": ("services", "list, start and stop what stays up: apps, TensorBoard, …"),
     "pipeline": ("pipeline", "make, check, describe, import and export pipelines"),
     "component": ("component", "import, list and show components"),
     "training": ("training", "check training jobs in YAML"),

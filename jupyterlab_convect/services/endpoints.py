@@ -21,26 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Conflict, ConvectError, Missing
-from ..json_text import dumps, loads
-from ..pipeline.plan import Json, from_json, to_json
+from ..json_text import dumps
+from ..pipeline.plan import Json, to_json
 from ..runs.lease import process_birth
 from ..runs.model import Request
 from ..runs.store import Store
-from ..safe_files import (
-    PRIVATE,
-    is_shared,
-    make_folder,
-    owner_of,
-    read_regular,
-    write_new,
-    write_whole,
-)
+from ..safe_files import write_new, write_whole
+from .own_folders import LONGEST_ID, OwnFolders, require_id
 
 FILE = "endpoint.json"
-LONGEST_ID, LONGEST_NAME = 63, 200
+LONGEST_NAME = 200
 MOST_AT_ONCE, MOST_WAITING, MOST_CALLS = 1000, 100_000, 1_000_000
 MINUTE = 60.0
-_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +67,7 @@ class Endpoint:
 
 def check_endpoint(endpoint: Endpoint) -> None:
     """ConvectError for the first thing that is wrong with it."""
-    if not _ID.fullmatch(endpoint.id) or len(endpoint.id) > LONGEST_ID:
-        raise ConvectError(
-            f"{endpoint.id[:80]!r} cannot be the id of an endpoint.",
-            code="bad-endpoint",
-            hint=f"It is a part of an address: up to {LONGEST_ID} small letters, digits and "
-            "hyphens.",
-        )
+    require_id(endpoint.id, "bad-endpoint")
     if not endpoint.name.strip() or len(endpoint.name) > LONGEST_NAME:
         raise ConvectError(
             f"The name of an endpoint has 1 to {LONGEST_NAME} characters.", code="bad-endpoint"
@@ -119,46 +105,27 @@ class EndpointStore:
     """The endpoints of a runs folder. Those of other users are not there."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._folder = store.folder / "endpoints"
+        self._folders = OwnFolders(store, "endpoints", FILE, _missing)
 
     def all(self) -> list[Endpoint]:
         found = []
-        with contextlib.suppress(FileNotFoundError):
-            for entry in sorted(os.scandir(self._folder), key=lambda each: each.name):
-                with contextlib.suppress(ConvectError):
-                    found.append(self.read(entry.name))
+        for endpoint_id in self._folders.ids():
+            with contextlib.suppress(ConvectError):
+                found.append(self.read(endpoint_id))
         return found
 
     def read(self, endpoint_id: str) -> Endpoint:
         """Missing when there is none, or none of this user."""
-        folder = self._folder / endpoint_id
-        missing = Missing(f"There is no endpoint {endpoint_id!r}.", code="no-such-endpoint")
-        if not _ID.fullmatch(endpoint_id) or folder.is_symlink():
-            raise missing
-        try:
-            data = read_regular(folder / FILE)
-        except OSError:
-            raise missing from None
-        owner = owner_of(folder / FILE)
-        if owner is None or not self._store.is_own_folder(folder, [owner]):
-            raise missing
-        try:
-            found = from_json(Endpoint, loads(data))
-        except (ValueError, TypeError, KeyError):
-            raise Conflict(f"The file of the endpoint {endpoint_id} is damaged.") from None
-        if _has_ended(found.process):
-            raise missing  # Whoever served it was killed.
+        found = self._folders.read(endpoint_id, Endpoint)
+        if _has_ended(found.process):  # Whoever served it was killed.
+            raise _missing(endpoint_id)
         return found
 
     def create(self, endpoint: Endpoint) -> Endpoint:
         check_endpoint(endpoint)
-        runs = self._store.folder
-        make_folder(self._folder, 0o3770 if is_shared(runs) else PRIVATE)
         self._remove_abandoned(endpoint.id)
-        make_folder(self._folder / endpoint.id, PRIVATE)
         try:
-            write_new(self._folder / endpoint.id / FILE, _text(endpoint))
+            write_new(self._folders.make(endpoint.id) / FILE, _text(endpoint))
         except FileExistsError:
             raise Conflict(
                 f"There is already an endpoint {endpoint.id}.",
@@ -168,12 +135,11 @@ class EndpointStore:
 
     def _remove_abandoned(self, endpoint_id: str) -> None:
         """Make room where a process was killed that served an endpoint of this id."""
-        folder = self._folder / endpoint_id
         try:
             self.read(endpoint_id)
         except Missing:
-            if self._store.is_own_folder(folder) and not folder.is_symlink():
-                shutil.rmtree(folder, ignore_errors=True)
+            if self._folders.is_own(endpoint_id):
+                shutil.rmtree(self._folders.folder(endpoint_id), ignore_errors=True)
 
     def change(self, endpoint_id: str, **changes: Any) -> Endpoint:
         changed = replace(self.read(endpoint_id), **changes)
@@ -183,7 +149,7 @@ class EndpointStore:
     def delete(self, endpoint_id: str) -> None:
         """Nobody can call it any more. Its runs stay."""
         self.read(endpoint_id)
-        folder = self._folder / endpoint_id
+        folder = self._folders.folder(endpoint_id)
         (folder / FILE).unlink()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -209,8 +175,12 @@ class EndpointStore:
         return self._write(replace(endpoint, tokens=left))
 
     def _write(self, endpoint: Endpoint) -> Endpoint:
-        write_whole(self._folder / endpoint.id / FILE, _text(endpoint))
+        write_whole(self._folders.folder(endpoint.id) / FILE, _text(endpoint))
         return endpoint
+
+
+def _missing(endpoint_id: str) -> Missing:
+    return Missing(f"There is no endpoint {endpoint_id[:80]!r}.", code="no-such-endpoint")
 
 
 def this_process() -> str:

@@ -315,6 +315,34 @@ export type Components = {
             /** @description A token that was just made; nobody can tell it again. */
             token?: string;
         };
+        ServiceBody: {
+            kind: string;
+            /** @description What the kind wants to know. */
+            options?: JSONObject | null;
+            name?: string | null;
+            /** @description Seconds without a request after which it is stopped; 0 is never. */
+            idle?: number | null;
+        };
+        ServiceView: {
+            id: string;
+            kind: string;
+            name: string;
+            created: number;
+            options: JSONObject;
+            /** @description Seconds without a request after which it is stopped. */
+            idle: number;
+            /** @enum {string} */
+            state: "starting" | "ready" | "stopped" | "failed" | "lost";
+            reason: string | null;
+            started: number;
+            ended: number | null;
+            /** @description When somebody used it last. */
+            used: number;
+            /** @description The machine on which it runs. */
+            host: string | null;
+            /** @description Where it is on this server, with a slash at the end. */
+            path: string;
+        };
         CallView: {
             id: string;
             state: Components["schemas"]["State"];
@@ -1146,6 +1174,7 @@ export type Components = {
         attempt: number;
         sweep: string;
         endpoint: string;
+        service: string;
         /** @description Seconds to wait for the end, up to 60. */
         wait: number;
         schedule: string;
@@ -1466,6 +1495,24 @@ export interface IOperations {
     endpoint: Components["parameters"]["endpoint"];
     name: string;
 }): Promise<Components["schemas"]["EndpointView"]>;
+    /** What stays up and has an address */
+    services(): Promise<{
+    services: Components["schemas"]["ServiceView"][];
+}>;
+    /** Start a service; if one with the same options is up, that one is meant */
+    startService(body: Components["schemas"]["ServiceBody"]): Promise<Components["schemas"]["ServiceView"]>;
+    /** One service */
+    service(service: Components["parameters"]["service"]): Promise<Components["schemas"]["ServiceView"]>;
+    /** Forget a service that has ended */
+    removeService(service: Components["parameters"]["service"]): Promise<void>;
+    /** Stop a service, wherever it runs */
+    stopService(service: Components["parameters"]["service"]): Promise<Components["schemas"]["ServiceView"]>;
+    /** Start a service that has ended, as it was asked for */
+    restartService(service: Components["parameters"]["service"]): Promise<Components["schemas"]["ServiceView"]>;
+    /** The end of what a service has printed */
+    serviceLog(service: Components["parameters"]["service"]): Promise<{
+    text: string;
+}>;
     /** The catalogs of components */
     catalogs(): Promise<Components["schemas"]["Catalogs"]>;
     /** Add a catalog, which is then read in the background */
@@ -1570,6 +1617,13 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     deleteEndpoint: 'DELETE endpoints/{endpoint}',
     addToken: 'POST endpoints/{endpoint}/tokens',
     deleteToken: 'DELETE endpoints/{endpoint}/tokens/{name}',
+    services: 'GET services',
+    startService: 'POST services',
+    service: 'GET services/{service}',
+    removeService: 'DELETE services/{service}',
+    stopService: 'POST services/{service}/stop',
+    restartService: 'POST services/{service}/start',
+    serviceLog: 'GET services/{service}/log',
     catalogs: 'GET catalogs',
     addCatalog: 'POST catalogs',
     catalog: 'GET catalogs/{catalog}',

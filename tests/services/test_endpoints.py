@@ -92,7 +92,7 @@ def test_an_id_is_like_the_name_of_the_file() -> None:
 def test_tokens_are_told_once_and_can_be_taken_back(endpoints: EndpointStore) -> None:
     endpoints.create(endpoint())
     first, second = (endpoints.add_token("score", name) for name in ("ana", "bo"))
-    assert first not in (endpoints._folder / "score" / "endpoint.json").read_text()
+    assert first not in (endpoints._folders._folder / "score" / "endpoint.json").read_text()
     assert admits(endpoints.read("score"), first)
     assert not admits(endpoints.read("score"), "")
     endpoints.remove_token("score", "ana")
@@ -126,7 +126,7 @@ def test_an_endpoint_ends_with_the_process_that_serves_it(endpoints: EndpointSto
 @pytest.mark.parametrize("name", ["..", "x/y", "", "none", "link"])
 def test_nothing_else_is_an_endpoint(endpoints: EndpointStore, name: str) -> None:
     endpoints.create(endpoint())
-    (endpoints._folder / "link").symlink_to(endpoints._folder / "score")
+    (endpoints._folders._folder / "link").symlink_to(endpoints._folders._folder / "score")
     with pytest.raises(Missing):
         endpoints.read(name)
 

@@ -1,0 +1,201 @@
+"""The process around a service: starts it, watches it, and stops it when nobody uses it.
+
+It outlives whoever started it, and has the lease of the service's folder while it is there, so
+that everybody can tell whether somebody is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import ConvectError, words_of
+from ..pipeline.plan import from_json, to_json
+from ..runner import processes
+from ..runs.json_files import read_json, write_json
+from ..runs.lease import RENEW, Lease
+from ..secret_values import without_secrets
+from ..text import duration_text
+from .base import Service, ServiceCommand, ServiceKind, ServiceState, ServiceStatus, kind_of
+
+SERVICE, STATUS, LOG, STOP, USED = "service.json", "status.json", "log.txt", "stop", "used"
+MARK = "CONVECT_SERVICE"
+"""The variable by which the processes of a service are found when its host was killed."""
+STARTING_PAUSE, PAUSE = 0.05, 1.0
+POLITELY = 5.0
+"""Seconds that a service has to stop by itself."""
+LONGEST_LINE = 300
+
+
+class ServiceHost:
+    def __init__(self, folder: Path, lease: Lease) -> None:
+        self._folder = folder
+        self._lease = lease
+        self._renewed = time.monotonic()
+        self.service = from_json(Service, read_json(folder / SERVICE))
+        self.status = ServiceStatus(
+            "starting", started=time.time(), process=processes.identify(os.getpid())
+        )
+        (folder / STOP).unlink(missing_ok=True)
+        touch(folder)
+        self._write()
+
+    def keep(self) -> None:
+        """Start the service and stay until it has ended."""
+        told = _hear_signals()
+        try:
+            kind = kind_of(self.service.kind)
+            port = _free_port()
+            child = self._start(kind.command(self.service, port))
+        except (ConvectError, OSError) as error:
+            self._end("failed", f"It could not be started: {words_of(error)}.")
+            return
+        self._began = time.monotonic()
+        ending = None
+        while ending is None and self._is_kept():
+            pause = STARTING_PAUSE if self.status.state == "starting" else PAUSE
+            is_told = bool(select.select([told], [], [], pause)[0])
+            ending = self._look(child, kind, port, is_told)
+        if not processes.end(politely=POLITELY):
+            child.kill()
+        if ending is not None:  # Otherwise somebody else has the lease, and the last word.
+            self._end(*ending)
+
+    def _look(
+        self, child: subprocess.Popen[bytes], kind: ServiceKind, port: int, is_told: bool
+    ) -> tuple[ServiceState, str | None] | None:
+        """How it ends, and why, if it does now."""
+        if (code := child.poll()) is not None:
+            return "failed" if code else "stopped", _ending(code, self._folder / LOG)
+        if is_told or (self._folder / STOP).exists():
+            return "stopped", None
+        if self.status.state == "ready":
+            is_idle = self._is_idle(kind)
+            reason = f"Nobody used it for {duration_text(self.service.idle)}."
+            return ("stopped", reason) if is_idle else None
+        if _answers(port, kind.ready_path):
+            touch(self._folder)
+            self.status = replace(self.status, state="ready", address=f"http://127.0.0.1:{port}")
+            self._write()
+        elif time.monotonic() - self._began > kind.patience:
+            return "failed", f"It did not answer within {kind.patience:g} seconds."
+        return None
+
+    def _start(self, command: ServiceCommand) -> subprocess.Popen[bytes]:
+        with (self._folder / LOG).open("wb") as log:
+            return subprocess.Popen(
+                command.words,
+                cwd=command.folder,
+                env={
+                    **without_secrets(os.environ),
+                    **command.environment,
+                    MARK: str(self._folder),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _is_idle(self, kind: ServiceKind) -> bool:
+        idle = self.service.idle
+        if not idle or time.time() - used(self._folder) < idle:
+            return False
+        if kind.is_busy(self.service, self.status.address):
+            touch(self._folder)
+            return False
+        return True
+
+    def _is_kept(self) -> bool:
+        if time.monotonic() - self._renewed < RENEW:
+            return True
+        self._renewed = time.monotonic()
+        return self._lease.renew()
+
+    def _end(self, state: ServiceState, reason: str | None) -> None:
+        self.status = replace(
+            self.status, state=state, reason=reason, address="", ended=time.time()
+        )
+        self._write()
+        self._lease.end()
+
+    def _write(self) -> None:
+        write_json(self._folder / STATUS, to_json(self.status))
+
+
+def touch(folder: Path) -> None:
+    """Say that somebody uses the service."""
+    (folder / USED).touch(0o600)
+    os.utime(folder / USED, (time.time(),) * 2)
+
+
+def used(folder: Path) -> float:
+    """When somebody used the service last."""
+    try:
+        return (folder / USED).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < 500
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _ending(code: int, log: Path) -> str:
+    """How a service ended that nobody stopped, with the last that it said."""
+    with contextlib.suppress(OSError):
+        lines = log.read_text("utf-8", "replace").split("\n")
+        if last := next((line.strip() for line in reversed(lines) if line.strip()), None):
+            last = last[:LONGEST_LINE]
+            return f"It ended by itself with code {code}. The last line of its log: “{last}”."
+    return f"It ended by itself with code {code}."
+
+
+def _hear_signals() -> int:
+    """A descriptor that can be read once this process was told to end."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writing)
+    return reading
+
+
+def main() -> None:
+    """Answers one line on its standard output once the folder says that the service starts."""
+    folder = Path(sys.argv[1]).resolve()
+    lease = Lease.take(folder)
+    if lease is not None:
+        processes.adopt()
+        host = ServiceHost(folder, lease)
+    sys.stdout.write("kept\n")
+    sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if lease is not None:
+        host.keep()
+
+
+if __name__ == "__main__":
+    main()
