@@ -53,7 +53,6 @@ export default defineConfig([
       '.venv',
       'coverage',
       'lib',
-      'src/api/schema.ts',
       'jupyterlab_convect',
       'ui-tests/playwright-report',
       'ui-tests/test-results'
