@@ -6,6 +6,7 @@ import functools
 import getpass
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -115,6 +116,7 @@ class Planner:
         self._sources_of_sweep = sources_of
         self._commits: dict[tuple[Path, tuple[Path, ...]], tuple[float, Git | None]] = {}
         self._of_sweeps: dict[str, tuple[SweepSources, FileCache]] = {}
+        self._remembering = threading.Lock()
 
     def make(
         self,
@@ -212,9 +214,10 @@ class Planner:
     def _remember(
         self, sweep_id: str, sources: SweepSources, files: FileCache
     ) -> tuple[SweepSources, FileCache]:
-        while len(self._of_sweeps) >= KEPT_SOURCES:
-            self._of_sweeps.pop(next(iter(self._of_sweeps)), None)
-        self._of_sweeps[sweep_id] = sources, files
+        with self._remembering:
+            while len(self._of_sweeps) >= KEPT_SOURCES:
+                del self._of_sweeps[next(iter(self._of_sweeps))]
+            self._of_sweeps[sweep_id] = sources, files
         return sources, files
 
     def _plan_from(

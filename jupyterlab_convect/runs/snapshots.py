@@ -83,6 +83,7 @@ class Snapshots(ContentStore):
         self._read: dict[str, Snapshot] = {}
         self._made: dict[str, tuple[list[Layer], bool]] = {}
         self._lock = threading.Lock()
+        self._remembering = threading.Lock()
 
     @functools.cached_property
     def _trees(self) -> Path:
@@ -112,9 +113,10 @@ class Snapshots(ContentStore):
         try:
             data = json.loads(read_regular(self.object(digest)))
             files = {path: (FileKey(*key), copied) for path, (key, copied) in data["files"].items()}
-            return self._remember(_snapshot(digest, data, files))
+            snapshot = _snapshot(digest, data, files)
         except (OSError, ValueError, KeyError, TypeError):
             raise gone() from None
+        return self._remember(snapshot)
 
     def layers(self, snapshot: Snapshot) -> tuple[list[Layer], bool]:
         """The snapshot as folders, the topmost first; and whether the project has to lie below
@@ -211,9 +213,10 @@ class Snapshots(ContentStore):
         return self._remember(_snapshot(digest, facts, files))
 
     def _remember(self, snapshot: Snapshot) -> Snapshot:
-        while len(self._read) >= KEPT:
-            del self._read[next(iter(self._read))]
-        self._read[snapshot.digest] = snapshot
+        with self._remembering:
+            while len(self._read) >= KEPT:
+                del self._read[next(iter(self._read))]
+            self._read[snapshot.digest] = snapshot
         return snapshot
 
     def _last_of(self, root: Path) -> Snapshot | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -320,3 +321,27 @@ def test_a_large_source_is_kept_also_when_the_project_is_known(
         os.utime(path, ns=(settled, settled), follow_symlinks=False)
     snapshots.take(project, ["train.py"])
     assert snapshots.take(project, ["data/large.bin"]).digest_at("data/large.bin") is not None
+
+
+class Hesitant(dict[str, Snapshot]):
+    """Lets another thread go on before it forgets something."""
+
+    def __delitem__(self, key: str) -> None:
+        time.sleep(0.001)
+        super().__delitem__(key)
+
+
+def test_many_who_read_at_once_disturb_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEPT", 2)
+    snapshots = Snapshots(tmp_path / "runs")
+    taken = []
+    for number in range(6):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        taken.append(snapshots.take(folder, []).digest)
+    snapshots._read = Hesitant()
+    with ThreadPoolExecutor(8) as pool:
+        read = pool.map(lambda count: snapshots.read(taken[count % 6]).digest, range(300))
+        assert list(read) == taken * 50
