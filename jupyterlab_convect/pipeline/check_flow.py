@@ -178,7 +178,11 @@ def _check_references(name: str, node: Mapping[str, Any], flow: Flow) -> Iterato
 def _check_state(name: str, path: Path, reference: Reference, flow: Flow) -> Iterator[Problem]:
     """The state of a node is used after its end, and where it can be more than one."""
     other = reference.node or ""
-    if other in (name, *flow.around(name)) or name in flow.around(other):
+    if flow.is_plain(other):
+        sentence = f"{reference} names a group without a rule, which has no state."
+        hint = "Name the member that is meant, or give the group a rule."
+        yield Problem("error", "link-to-group", sentence, name, path, hint)
+    elif other in (name, *flow.around(name)) or name in flow.around(other):
         sentence = f"{reference} has no value here, because “{other}” has not ended by then."
         hint = "Use it in a node that comes after."
         yield Problem("error", "misplaced-state", sentence, name, path, hint)

@@ -194,6 +194,15 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "${{ nodes.a.state }} has no value here, because “a” has not ended by then.",
     ),
     (
+        {
+            "g": group("a"),
+            "a": RUN,
+            "b": {**RUN, **use("${{ nodes.g.state }}"), "run_if": "failed"},
+        },
+        "link-to-group",
+        "${{ nodes.g.state }} names a group without a rule, which has no state.",
+    ),
+    (
         {"g": group("a", run_if="always"), "a": {**RUN, **use("${{ nodes.g.state }}")}},
         "misplaced-state",
         "${{ nodes.g.state }} has no value here, because “g” has not ended by then.",
