@@ -47,7 +47,7 @@ from .put_back import PutBack
 from .rest import rest_of
 from .reuse import EarlierRuns, RunResults, restore
 from .run_limits import owner_of
-from .selection import Choice, top_of
+from .selection import Choice, top_of, upstream_of
 from .snapshots import Snapshot
 from .step_file import write_step
 from .store import Store
@@ -114,6 +114,8 @@ class Driver:
         self._queued: dict[str, Ready] = {}
         self._taking_over: set[str] = set()
         """Units whose earlier results were asked for and have not been taken over yet."""
+        self._is_taken_over = False
+        """One of them has been, since the last look."""
         self._held: list[str] = []
         """Steps that could begin, but for files of those, which may lie far above them."""
         self._putting = False
@@ -245,11 +247,7 @@ class Driver:
 
     def _settle(self) -> None:
         """See to what waits for nothing any more, and end the run after the last step."""
-        if not self._taking_over:
-            held, self._held = self._held, []
-            for step_id in held:
-                if not self._has_ended(step_id):
-                    self._make_ready(step_id)
+        self._let_go_on()
         while (decision := self._walk.next(self.state)) is not None:
             match decision:
                 case Begin(step_id) if self._has_to_wait(step_id):
@@ -277,10 +275,28 @@ class Driver:
             self.gone = True
             self.host.finished(self)
 
+    def _let_go_on(self) -> None:
+        """See to the steps that waited for what has been taken over meanwhile."""
+        if not self._is_taken_over:
+            return
+        self._is_taken_over = False
+        held, self._held = self._held, []
+        for step_id in held:
+            if self._has_ended(step_id):
+                continue
+            if self._has_to_wait(step_id):
+                self._held.append(step_id)
+            else:
+                self._make_ready(step_id)
+
     def _has_to_wait(self, step_id: str) -> bool:
         """Whether a step would miss files that are still being taken over."""
-        node = self.state.steps[step_id].node
-        return bool(self._taking_over) and top_of(self._graph, node) not in self._choice.reuse
+        if not self._taking_over:
+            return False
+        top = top_of(self._graph, self.state.steps[step_id].node)
+        if top in self._choice.reuse:
+            return False
+        return not self._taking_over.isdisjoint(upstream_of(self._graph, [top]))
 
     def _has_ended(self, name: str) -> bool:
         return (self.state.steps.get(name) or self.state.groups[name]).state in ENDED
@@ -350,10 +366,12 @@ class Driver:
         source = self._choice.reuse.get(top_of(self._graph, step.node))
         if source is not None:
             return self._earlier.source(source.partition("/")[0], step, self.state)
-        of = self.run.request.of
-        if self.run.request.select.mode == "failed" and of is not None and not self._is_whole:
-            return self._earlier.source(of, step, self.state)
-        return None
+        of, state = self.run.request.of, self.state
+        if self.run.request.select.mode != "failed" or of is None or self._is_whole:
+            return None
+        before = self._results.waits_for(step.id, state)
+        is_same = all(self._earlier.is_same(of, key, state) for key in before)
+        return self._earlier.source(of, step, state) if is_same else None
 
     def _enqueue(self, step: Step, parts: dict[str, str], cache: str | None) -> None:
         number = len(self.state.steps[step.id].attempts) + 1
@@ -538,6 +556,8 @@ class Driver:
         for end in ends:
             name = end.step if isinstance(end, StepEnd) else end.group
             self._queued.pop(name, None)
-            self._taking_over.discard(name)
+            if name in self._taking_over:
+                self._taking_over.remove(name)
+                self._is_taken_over = True
             unit = self.state.steps.get(name) or self.state.groups[name]
             self._walk.ended(unit, self.state)

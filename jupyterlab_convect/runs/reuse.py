@@ -37,7 +37,7 @@ from .model import (
 from .project import in_view, modules_of, overlaps
 from .run_file import pipeline_name
 from .store import TAKEN_OVER, Store
-from .values import item_values, values_for
+from .values import item_values, unit_state, values_for
 
 BLOCK = 1 << 20
 
@@ -179,13 +179,13 @@ class RunResults:
         """Digests of all that a bound step depends on."""
         upstream = {
             unit: self._fingerprint((unit, item), state)
-            for unit, item in self._waits_for(step.id, state)
+            for unit, item in self.waits_for(step.id, state)
         }
         component = self._run.plan.components.get(step.component or "")
         modules = self._modules if step.cache and in_view(step) else None
         return parts_of(step, component, upstream, modules, self._environment(step))
 
-    def _waits_for(self, step_id: str, state: RunState) -> Iterator[Key]:
+    def waits_for(self, step_id: str, state: RunState) -> Iterator[Key]:
         """The units that a step waits for, and those that the groups around it wait for."""
         known = state.steps[step_id]
         key = (known.node, known.item)
@@ -217,7 +217,7 @@ class RunResults:
     ) -> dict[str, tuple[Step, Path, list[FileFact]]]:
         """Each result that a step builds on, with the files that were left."""
         found = {}
-        for key in self._waits_for(step_id, state):
+        for key in self.waits_for(step_id, state):
             for other in steps_in(state, *key):
                 if other.state in GOOD:
                     folder, outcome = self.of(other.id)
@@ -304,10 +304,34 @@ class EarlierRuns:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._results: dict[str, dict[tuple[str, str], tuple[str, str, int]]] = {}
+        self._same: dict[Key, bool] = {}
 
     def units(self, run_id: str) -> dict[str, StepState | GroupState]:
         state = self._store.read(run_id).state
         return {**state.groups, **state.steps}
+
+    def is_same(self, run_id: str, key: Key, state: RunState) -> bool:
+        """Whether a unit that has ended is in all parts what it was in an earlier run."""
+        found = self._same.get(key)
+        if found is None:
+            found = self._same[key] = self._is_same(run_id, key, state)
+        return found
+
+    def _is_same(self, run_id: str, key: Key, state: RunState) -> bool:
+        then, unit = self._store.read(run_id).state, unit_state(state, *key)
+        before = None if unit is None else then.steps.get(unit.id) or then.groups.get(unit.id)
+        if unit is None or before is None or unit.by_rule != before.by_rule:
+            return False
+        if unit.by_rule:
+            return True
+        if isinstance(unit, StepState):
+            return unit.source is not None and unit.source == self.source(run_id, unit, state)
+        inside = state.graph.members(*key)
+        if unit.values is not None:
+            if not isinstance(before, GroupState) or before.values != unit.values:
+                return False
+            inside = [(unit.node, (*unit.item, number)) for number in range(len(unit.values))]
+        return all(self._is_same(run_id, each, state) for each in inside)
 
     def source(self, run_id: str, step: StepState, state: RunState) -> str | None:
         """Where the good result of the same step lies; of a loop's, that of the same value."""

@@ -42,7 +42,7 @@ def choose(
     everything = graph.children[None]
     execute = _wanted(plan, graph, select, of)
     reuse: dict[str, str] = {}
-    for unit in _upstream(graph, execute) - execute:
+    for unit in upstream_of(graph, execute) - execute:
         place = last(unit) if of is None else place_in(of[0], of[1], unit)
         if place is not None:
             reuse[unit] = place
@@ -112,7 +112,7 @@ def _wanted(
     if select.mode == "only":
         return frozenset(chosen)
     if select.mode == "upto":
-        return frozenset((*chosen, *_upstream(graph, chosen)))
+        return frozenset((*chosen, *upstream_of(graph, chosen)))
     return frozenset((*chosen, *_downstream(graph, chosen)))
 
 
@@ -124,9 +124,11 @@ def _not_good(graph: Graph, of: tuple[str, RunState] | None) -> frozenset[str]:
     good = {name for name, unit in known.items() if unit is not None and unit.state in GOOD}
     # What a rule skipped is decided again, and is no reason to run anything.
     skipped = {name for name, unit in known.items() if unit is not None and unit.by_rule}
-    if not known.keys() - good - skipped:
+    bad = known.keys() - good - skipped
+    if not bad:
         raise Refused("No step of the earlier run failed: there is nothing to run again.")
-    return frozenset(known.keys() - good)
+    # What ran in spite of a failure runs after it again.
+    return frozenset((known.keys() - good) | _downstream(graph, bad))
 
 
 def _named(plan: Plan, graph: Graph, node: str | None) -> list[str]:
@@ -142,7 +144,7 @@ def top_of(graph: Graph, unit: str) -> str:
     return unit
 
 
-def _upstream(graph: Graph, units: Iterable[str]) -> set[str]:
+def upstream_of(graph: Graph, units: Iterable[str]) -> set[str]:
     """All that these depend on, however far up; not themselves, unless in between."""
     found: set[str] = set()
     left = list(units)

@@ -591,6 +591,41 @@ async def test_only_failed_takes_over_the_items_that_were_good(finish, flow, run
     assert {key[1] for key in runtime.started[started:]} == {"g.1.b", "end"}
 
 
+async def test_only_failed_runs_what_ran_in_spite_of_the_failure_once_more(finish, flow, runtime):
+    nodes = {
+        "data": do("noop"),
+        "train": do("fail", "No.", after=["data"]),
+        "clean": do("noop", after=["train"], run_if="always", for_each=each("n", [1])),
+        "report": do("noop", after=["clean", "train"]),
+    }
+    first = flow(nodes)
+    assert (await finish(first)).steps["report"].reason == "Skipped because train failed."
+    runtime.started.clear()
+    nodes["train"] = do("noop", after=["data"])
+    state = await finish(flow(nodes, of=first.id, select=Selection("failed")))
+    assert state.state == "succeeded"
+    assert [key[1] for key in runtime.started] == ["train", "clean.0", "report"]
+
+
+async def test_only_failed_uses_no_result_that_saw_the_failure(finish, flow, runtime):
+    def nodes(word):
+        return {
+            "g": group("a", "b", "c", "d", for_each=each("n", [1, 2])),
+            "a": give(n="${{ each.n }}"),
+            "b": do(word, "No.", after=["a"], when="${{ each.n == 1 }}"),
+            "c": give(was="${{ nodes.b.state }}", after=["b"]) | {"run_if": "always"},
+            "d": give(n="${{ nodes.a.outputs.n }}"),
+        }
+
+    first = flow(nodes("fail"))
+    state = await finish(first)
+    assert [state.steps[f"g.{n}.c"].outputs["was"] for n in (0, 1)] == ["failed", "skipped"]
+    runtime.started.clear()
+    state = await finish(flow(nodes("noop"), of=first.id, select=Selection("failed")))
+    assert [state.steps[f"g.{n}.c"].outputs["was"] for n in (0, 1)] == ["succeeded", "skipped"]
+    assert [key[1] for key in runtime.started] == ["g.0.b", "g.0.c"]
+
+
 async def test_an_item_whose_result_is_gone_runs_again(finish, flow, runtime, store):
     nodes = {
         "a": do("${{ each.w }}", "bad", for_each=each("w", ["noop", "fail"])),
