@@ -170,7 +170,7 @@ export async function addFiles(
         .map(item => session.contents.localPath(item.path)),
       at
     );
-    focusLater(session, ids[0]);
+    focusOn(session, ids[0]);
   }
 }
 
@@ -193,13 +193,13 @@ export function addNote(session: Session): void {
   const text = session.trans.__('**Note**');
   const id = edits.addComment(session.doc, text, [x, y, 220, 100], about);
   session.select([id]);
-  requestAnimationFrame(() => session.canvas?.editNote(id));
+  session.canvas?.editNote(id);
 }
 
-/** Give the keyboard to a node that is about to be drawn. */
-export function focusLater(session: Session, id: string | undefined): void {
+/** Give the keyboard to a node, if there is one. */
+export function focusOn(session: Session, id: string | undefined): void {
   if (id !== undefined) {
-    requestAnimationFrame(() => session.canvas?.focus(id));
+    session.canvas?.focus(id);
   }
 }
 
@@ -223,7 +223,7 @@ export function removeTargets(session: Session): void {
       ? session.trans._n('%1 removed.', '%1 removed.', ids.length)
       : session.trans.__('Connection removed.')
   );
-  focusLater(session, next);
+  focusOn(session, next);
 }
 
 /** A folded group goes with what is in it; an open one only as a frame. */

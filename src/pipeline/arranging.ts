@@ -1,4 +1,4 @@
-import { focusLater } from './actions';
+import { focusOn } from './actions';
 import type { Alignment } from './arrange';
 import { align, move } from './arrange';
 import * as edits from './edits';
@@ -137,7 +137,7 @@ export function toggleFold(session: Session, id: string): void {
       ? session.trans.__('%1 is unfolded.', nameOf(document, id))
       : session.trans.__('%1 is folded.', nameOf(document, id))
   );
-  focusLater(session, id);
+  focusOn(session, id);
 }
 
 function foldGroup(session: Session, id: string, wasFolded: boolean): void {

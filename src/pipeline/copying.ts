@@ -1,7 +1,7 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 
-import { focusLater, freePlace } from './actions';
+import { focusOn, freePlace } from './actions';
 import type { IClip } from './clipboard';
 import { copy, paste, readClip } from './clipboard';
 import type { IPoint } from './graph';
@@ -63,7 +63,7 @@ function pasteClip(session: Session, clip: IClip, at?: IPoint): void {
   );
   session.select(ids.filter(id => !parentsOf(session.document).has(id)));
   session.announce(session.trans._n('%1 pasted.', '%1 pasted.', ids.length));
-  focusLater(session, ids[0]);
+  focusOn(session, ids[0]);
 }
 
 export function duplicate(session: Session): void {
@@ -75,6 +75,6 @@ export function duplicate(session: Session): void {
     session.announce(
       session.trans._n('%1 node added.', '%1 nodes added.', made.length)
     );
-    focusLater(session, made[0]);
+    focusOn(session, made[0]);
   }
 }

@@ -1,4 +1,4 @@
-import { focusLater } from './actions';
+import { focusOn } from './actions';
 import { connect } from './edits';
 import { nameOf, foldedInto } from './graph';
 import { orderRefusal } from './order';
@@ -73,7 +73,7 @@ export function go(session: Session, to: Direction): void {
   const next = neighbourOf(session, targetOf(session), to);
   if (next !== null) {
     session.select([next]);
-    focusLater(session, next);
+    focusOn(session, next);
   }
 }
 

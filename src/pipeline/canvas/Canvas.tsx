@@ -59,7 +59,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   const isSnapping = useStore(session.state, state => state.isSnapping);
   const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
   const { isReadOnly } = context;
-  useHandle(session, context.editNote);
+  useHandle(session, host, context.editNote);
 
   const { viewport } = session.state.value;
   // An empty canvas is not fitted: what is dropped first should stay in its place.

@@ -5,6 +5,7 @@ import * as React from 'react';
 import type { IBox, IPoint } from '../graph';
 import type { ICanvas, Session } from '../session';
 import type { FlowEdge, FlowNode } from './flow';
+import { FocusKeeper } from './focus';
 
 type Flow = ReactFlowInstance<FlowNode, FlowEdge>;
 
@@ -13,31 +14,32 @@ export const FIT = { maxZoom: 1, padding: 0.08 };
 /** Lend the rest of the editor what only the canvas can do. */
 export function useHandle(
   session: Session,
+  host: React.RefObject<HTMLElement>,
   editNote: (id: string | null) => void
 ): void {
   const flow = useReactFlow<FlowNode, FlowEdge>();
   React.useEffect(() => {
-    const handle = handleOf(session, flow, editNote);
+    const pane = host.current!;
+    const keeper = new FocusKeeper(pane, id => session.canvas?.reveal(id));
+    const handle = handleOf(pane, flow, keeper, editNote);
     session.canvas = handle;
     return () => {
+      keeper.dispose();
       if (session.canvas === handle) {
         session.canvas = null;
       }
     };
-  }, [session, flow, editNote]);
+  }, [session, host, flow, editNote]);
 }
 
 function handleOf(
-  session: Session,
+  pane: HTMLElement,
   flow: Flow,
+  keeper: FocusKeeper,
   editNote: (id: string | null) => void
 ): ICanvas {
-  const host = () =>
-    document.querySelector<HTMLElement>(
-      `[data-convect-session="${session.id}"] .react-flow`
-    );
   const visible = (): IBox => {
-    const box = host()?.getBoundingClientRect() ?? new DOMRect();
+    const box = pane.getBoundingClientRect();
     const { x, y } = flow.screenToFlowPosition({ x: box.left, y: box.top });
     const { zoom } = flow.getViewport();
     return { x, y, width: box.width / zoom, height: box.height / zoom };
@@ -56,7 +58,7 @@ function handleOf(
       const { x, y, zoom } = flow.getViewport();
       await flow.setViewport(
         { x: x - by.x * zoom, y: y - by.y * zoom, zoom },
-        { duration: 200 }
+        { duration: pace(200) }
       );
     }
   };
@@ -69,34 +71,30 @@ function handleOf(
     fit: ids =>
       void flow.fitView({
         ...FIT,
-        duration: 200,
+        duration: pace(200),
         nodes: ids?.map(id => ({ id }))
       }),
     zoom: step =>
       void (step === 'in'
-        ? flow.zoomIn({ duration: 100 })
+        ? flow.zoomIn({ duration: pace(100) })
         : step === 'out'
-          ? flow.zoomOut({ duration: 100 })
-          : flow.zoomTo(1, { duration: 100 })),
-    focusPane: () =>
-      host()?.closest<HTMLElement>('.jp-Pipeline-canvas')?.focus(),
+          ? flow.zoomOut({ duration: pace(100) })
+          : flow.zoomTo(1, { duration: pace(100) })),
+    focusPane: () => pane.focus(),
     reveal: id => void reveal(id),
     focus: id => {
-      const box = () =>
-        host()?.querySelector<HTMLElement>(
-          `.react-flow__node[data-id="${CSS.escape(id)}"]`
-        );
-      // At once, before somebody goes on; what is out of sight is there only afterwards.
-      const isThere = !!box();
-      box()?.focus({ preventScroll: true });
-      void reveal(id).then(() => {
-        if (!isThere) {
-          box()?.focus({ preventScroll: true });
-        }
-      });
+      // First, so that nobody else has it; what is out of sight is drawn only afterwards.
+      keeper.focus(id);
+      void reveal(id);
     },
     editNote
   };
+}
+
+/** How long a movement takes: no time for people who do not want to see it. */
+function pace(milliseconds: number): number {
+  const { matches } = window.matchMedia('(prefers-reduced-motion: reduce)');
+  return matches ? 0 : milliseconds;
 }
 
 /** Around what is brought into view. */
