@@ -1,12 +1,18 @@
 /** Galata's settings with the system's Chromium, which needs no download. */
 const base = require('@jupyterlab/galata/lib/playwright-config');
+const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const port = process.env.CONVECT_UI_PORT || '8899';
-
-// The config is read again by every worker: the first one makes the folder.
+// The config is read again by every worker: the first one finds a free port and makes the folder.
+process.env.CONVECT_UI_PORT ||= execFileSync(process.execPath, [
+  '-e',
+  "const s = require('net').createServer().listen(0, '127.0.0.1', () => { console.log(s.address().port); s.close(); })"
+])
+  .toString()
+  .trim();
+const port = process.env.CONVECT_UI_PORT;
 process.env.CONVECT_UI_HOME ||= fs.mkdtempSync(
   path.join(os.tmpdir(), 'convect-ui-')
 );
@@ -15,8 +21,9 @@ const home = process.env.CONVECT_UI_HOME;
 module.exports = {
   ...base,
   testDir: 'tests',
-  timeout: 180000,
-  expect: { timeout: 30000 },
+  // Nothing depends on how fast the machine is: these end only what would never end.
+  timeout: 600000,
+  expect: { timeout: 90000, toPass: { timeout: 90000 } },
   workers: 1,
   retries: 0,
   reporter: [
@@ -37,7 +44,9 @@ module.exports = {
         process.env.PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH || '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-dev-shm-usage']
     },
-    actionTimeout: 30000,
+    // Nothing is still moving when it is measured or clicked.
+    contextOptions: { reducedMotion: 'reduce' },
+    actionTimeout: 90000,
     // It costs a third of the time; set the variable to see what a failure was.
     trace: process.env.CONVECT_UI_TRACE ? 'retain-on-failure' : 'off',
     screenshot: 'only-on-failure',
@@ -56,7 +65,7 @@ module.exports = {
     },
     url: `http://127.0.0.1:${port}/lab`,
     stderr: 'pipe',
-    timeout: 120000,
+    timeout: 300000,
     reuseExistingServer: false
   }
 };

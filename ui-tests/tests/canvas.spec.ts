@@ -1,6 +1,7 @@
-import type { Page } from '@playwright/test';
+import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 
 import {
+  boxOf,
   centerOf,
   connect,
   documentOf,
@@ -33,7 +34,11 @@ const DOCUMENT = {
   layout: { make: [0, 0], read: [320, 0], first: [0, 240], second: [320, 240] }
 };
 
-async function start(page: Page, folder: string, name: string): Promise<string> {
+async function start(
+  page: IJupyterLabPageFixture,
+  folder: string,
+  name: string
+): Promise<string> {
   await upload(page, `${folder}/prepare.ipynb`, PREPARE);
   await upload(page, `${folder}/train.ipynb`, TRAIN);
   const path = `${folder}/${name}.pipeline`;
@@ -78,9 +83,12 @@ test('files are wired, what is missing is added, and groups move as one', async 
     return [shift('first'), shift('second')];
   };
   await drag(page, { x, y }, { x: x + 60, y: y + 40 });
-  await expect.poll(async () => (await moved())[0][0]).toBeGreaterThan(0);
-  const [first, second] = await moved();
-  expect(first).toEqual(second);
+  await expect
+    .poll(async () => {
+      const [first, second] = await moved();
+      return first[0] > 0 && `${first}` === `${second}`;
+    })
+    .toBe(true);
   await nodeOf(page, 'first').focus();
   await page.keyboard.press('Control+z');
   await expect.poll(moved).toEqual([
@@ -89,7 +97,7 @@ test('files are wired, what is missing is added, and groups move as one', async 
   ]);
 
   // A connection that ends where nothing is offers what could be there.
-  const box = (await canvas.boundingBox())!;
+  const box = await boxOf(canvas);
   await drag(page, await centerOf(handleOf(page, 'read', 'out')), {
     x: box.x + box.width - 260,
     y: box.y + 120
@@ -111,9 +119,9 @@ test('the keyboard goes where it is expected, and nothing typed is lost', async 
   await page.keyboard.press('Enter');
   await expect(editorOf(page).locator('.jp-Pipeline-form')).toBeFocused();
   await page.keyboard.press('c');
-  expect((await documentOf(page)).nodes.read).toEqual(DOCUMENT.nodes.read);
   await page.keyboard.press('Escape');
   await expect(nodeOf(page, 'read')).toBeFocused();
+  expect((await documentOf(page)).nodes.read).toEqual(DOCUMENT.nodes.read);
 
   // A variable that is renamed stays where it is, with its value beside it.
   const section = editorOf(page).locator('[data-group="environment"]');
@@ -162,6 +170,6 @@ test('a file that cannot be written cannot be changed', async ({ page, tmpPath }
   ).toBeVisible();
   await nodeOf(page, 'read').focus();
   await page.keyboard.press('Delete');
-  await execute(page, 'convect:pipeline-add-command').catch(() => undefined);
+  await execute(page, 'convect:pipeline-add-command', {}).catch(() => undefined);
   expect(await documentOf(page)).toMatchObject(DOCUMENT);
 });

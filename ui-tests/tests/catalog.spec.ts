@@ -3,6 +3,7 @@ import type { Locator } from '@playwright/test';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+import { boxOf } from './editor';
 import { expect, frontPage, notebook, openFile, test, upload } from './helpers';
 
 test.use({ viewport: { width: 1400, height: 900 } });
@@ -136,8 +137,7 @@ async function drag(
   from: Locator,
   to: { x: number; y: number }
 ): Promise<void> {
-  const box = (await from.boundingBox())!;
-  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await from.hover();
   await page.mouse.down();
   const image = page.locator('.jp-Convect-dragImage');
   await expect(async () => {
@@ -201,7 +201,7 @@ test('a component is imported by its address, wired to a notebook and run', asyn
   await panel.getByRole('searchbox').fill('count words');
   const row = panel.getByRole('treeitem', { name: /Count words/ });
   await expect(row).toHaveAttribute('aria-selected', 'true');
-  const place = (await report.boundingBox())!;
+  const place = await boxOf(report);
   await drag(page, row, { x: place.x - 260, y: place.y - 120 });
   const count = editor.locator('.react-flow__node[data-id="Count-words"]');
   await expect(count.getByText('text')).toBeVisible();
@@ -218,6 +218,9 @@ test('a component is imported by its address, wired to a notebook and run', asyn
 
   // A graph is one node that unfolds, by keyboard too, and folds again.
   await panel.getByRole('searchbox').fill('count twice');
+  await expect(
+    panel.getByRole('treeitem', { name: /Count twice/, selected: true })
+  ).toBeVisible();
   await page.keyboard.press('Enter');
   const nodeOf = (id: string) =>
     editor.locator(`.react-flow__node[data-id="${id}"]`);
@@ -270,6 +273,9 @@ test('a component is found and added by keyboard alone, and its update is taken 
     await panel.getByRole('searchbox').fill('what it must be');
     await expect(panel).toContainText('No component matches');
     await panel.getByRole('searchbox').fill('sha256');
+    await expect(
+      panel.getByRole('treeitem', { name: /Download file/ })
+    ).toBeVisible();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     const node = page.locator('.react-flow__node:visible');

@@ -7,7 +7,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 
 import { documentOf, field, nameOf, nodeOf, TRAIN } from './editor';
-import { closeConnectionErrors, expect, test } from './helpers';
+import { answers, closeConnectionErrors, expect, freePort, test } from './helpers';
 
 /** A JupyterLab of its own, with live collaboration on. */
 async function startShared(
@@ -39,11 +39,7 @@ async function startShared(
     }
   );
   const url = `http://127.0.0.1:${port}`;
-  await expect
-    .poll(() => fetch(`${url}/api`).then(answer => answer.ok, () => false), {
-      timeout: 60000
-    })
-    .toBe(true);
+  await answers(url);
   return { server, url };
 }
 
@@ -86,8 +82,7 @@ test('two people edit one pipeline at once', async ({ browser }) => {
   const written =
     '{"nodes": {"train": {"path": "train.ipynb",  "kind": "notebook"}}, "convect": 1}';
   fs.writeFileSync(file, written);
-  const port = String(Number(process.env.CONVECT_UI_PORT ?? '8899') + 1);
-  const { server, url } = await startShared(root, port);
+  const { server, url } = await startShared(root, await freePort());
   try {
     const one = await join(browser, `${url}/doc/tree/ours.pipeline`);
     const two = await join(browser, `${url}/doc/tree/ours.pipeline`);
@@ -111,7 +106,7 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     await expect(field(two, 'parameters.rate').locator('input')).toHaveValue('0.75');
     await one.keyboard.press('Control+s');
     await expect.poll(onDisk).toContain('"rate": 0.75');
-    expect(await whole()).toMatch(/^\{\n {2}"convect": 1,\n/);
+    await expect.poll(whole).toMatch(/^\{\n {2}"convect": 1,\n/);
 
     // A change made outside reaches both, and what they do next is on top of it.
     const outside = (await whole()).replace('0.75', '0.5').replace('"rate"', '"total": 7, "rate"');
@@ -122,8 +117,13 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     await field(two, 'name').locator('input').fill('Learn');
     await expect(nameOf(one, 'train')).toHaveText('Learn');
     await expect.poll(onDisk).toContain('"name": "Learn"');
-    expect(JSON.parse(await whole()).nodes.train.parameters).toEqual({ rate: 0.5, total: 7 });
-    expect(await documentOf(one)).toEqual(JSON.parse(await whole()));
+    const saved = async () => JSON.parse(await whole());
+    await expect
+      .poll(async () => (await saved()).nodes.train.parameters)
+      .toEqual({ rate: 0.5, total: 7 });
+    await expect(async () => {
+      expect(await documentOf(one)).toEqual(await saved());
+    }).toPass();
 
     // Also when somebody is editing at that very moment.
     await field(one, 'name').locator('input').fill('Mine');

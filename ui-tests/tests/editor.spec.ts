@@ -2,6 +2,7 @@ import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import * as fs from 'node:fs';
 
 import {
+  boxOf,
   centerOf,
   connect,
   documentOf,
@@ -37,7 +38,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
 }) => {
   await start(page, tmpPath);
   const canvas = editorOf(page).locator('.jp-Pipeline-canvas');
-  const box = (await canvas.boundingBox())!;
+  const box = await boxOf(canvas);
   const fileNamed = (name: string) =>
     page.locator('.jp-DirListing-item:visible', { hasText: name });
 
@@ -56,8 +57,13 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   await expect(nodeOf(page, 'report')).toBeVisible();
   await expect(nodeOf(page, 'train').getByText('rate')).toBeVisible();
 
+  const nodes = async () => (await documentOf(page)).nodes;
   await connect(page, handleOf(page, 'prepare', 'out:total'), handleOf(page, 'train', 'in:total'));
+  await expect
+    .poll(async () => (await nodes()).train.parameters)
+    .toEqual({ total: '${{ nodes.prepare.outputs.total }}' });
   await connect(page, handleOf(page, 'train', 'out'), nodeOf(page, 'report'));
+  await expect.poll(async () => (await nodes()).report.after).toEqual(['train']);
   const refusal = editorOf(page)
     .locator('.jp-Pipeline-hint')
     .getByText('This would be a cycle: prepare → train → report → prepare.');
@@ -65,10 +71,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
     await expect(refusal).toBeVisible();
   });
   await expect(refusal).toBeHidden();
-  const { nodes } = await documentOf(page);
-  expect(nodes.train.parameters).toEqual({ total: '${{ nodes.prepare.outputs.total }}' });
-  expect(nodes.report.after).toEqual(['train']);
-  expect(nodes.prepare.after).toBeUndefined();
+  expect((await nodes()).prepare.after).toBeUndefined();
 
   // A parameter and a GPU, from the context menu's properties.
   await nodeOf(page, 'train').click({ position: { x: 60, y: 20 } });
@@ -88,11 +91,10 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   // One gesture is one step, also when it was many letters.
   await nodeOf(page, 'train').click({ position: { x: 60, y: 20 } });
   await page.keyboard.press('Control+z');
-  expect((await documentOf(page)).nodes.train.resources).toEqual({ gpu: 0 });
+  const resources = async () => (await nodes()).train.resources;
+  await expect.poll(resources).toEqual({ gpu: 0 });
   await page.keyboard.press('Control+Shift+z');
-  expect((await documentOf(page)).nodes.train.resources?.memory).toBe(
-    '64Mi'
-  );
+  await expect.poll(resources).toEqual({ gpu: 0, memory: '64Mi' });
 
   await page.keyboard.press('Control+s');
   const path = `${tmpPath}/untitled.pipeline`;
@@ -158,9 +160,9 @@ test('everything can be done by keyboard', async ({ page, tmpPath }) => {
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('Shift+ArrowUp');
-  expect(await placeOf()).toEqual([before[0] - 20, before[1] - 50]);
+  await expect.poll(placeOf).toEqual([before[0] - 20, before[1] - 50]);
   await page.keyboard.press('Control+z');
-  expect(await placeOf()).toEqual(before);
+  await expect.poll(placeOf).toEqual(before);
 
   // Copy and paste, duplicate, group, fold, note, delete.
   await page.keyboard.press('Control+c');
@@ -218,9 +220,13 @@ test('notebooks chosen in the file browser become a pipeline in order', async ({
   await fileNamed('b').click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'New Pipeline from These 3 Files' }).click();
   await expect(nodeOf(page, 'c')).toBeVisible();
-  const { nodes, layout } = await documentOf(page);
-  expect([nodes.a.after, nodes.b.after, nodes.c.after]).toEqual([undefined, ['a'], ['b']]);
-  expect(layout.a[0]).toBeLessThan(layout.b[0]);
+  await expect
+    .poll(async () => {
+      const { nodes, layout } = await documentOf(page);
+      const order = ['a', 'b', 'c'].map(id => nodes[id].after);
+      return [...order, layout.a[0] < layout.b[0]];
+    })
+    .toEqual([undefined, ['a'], ['b'], true]);
 
   // Several are edited together, as one step.
   await nodeOf(page, 'a').focus();
@@ -232,7 +238,7 @@ test('notebooks chosen in the file browser become a pipeline in order', async ({
   await expect(field(page, 'image').locator('input')).toHaveValue('registry/one:1');
   const images = async () =>
     Object.values((await documentOf(page)).nodes).map(node => node.image);
-  expect(await images()).toEqual(Array(3).fill('registry/one:1'));
+  await expect.poll(images).toEqual(Array(3).fill('registry/one:1'));
   await nodeOf(page, 'a').click({ position: { x: 60, y: 20 } });
   await field(page, 'image').locator('input').fill('registry/other:2');
   await nodeOf(page, 'a').focus();
@@ -240,7 +246,7 @@ test('notebooks chosen in the file browser become a pipeline in order', async ({
   await expect(field(page, 'image').getByText('several values')).toBeVisible();
   await page.keyboard.press('Control+z');
   await page.keyboard.press('Control+z');
-  expect(await images()).toEqual([undefined, undefined, undefined]);
+  await expect.poll(images).toEqual([undefined, undefined, undefined]);
   await execute(page, 'convect:pipeline-properties', {});
 
   // The picture has everything that is on the canvas.

@@ -1,6 +1,6 @@
 import type { Locator, Page } from '@playwright/test';
 
-import { notebook } from './helpers';
+import { expect, notebook } from './helpers';
 
 /** The three notebooks of most journeys. */
 export const PREPARE = notebook(
@@ -73,8 +73,31 @@ export async function textOf(page: Page, path: string): Promise<string> {
   }, path);
 }
 
+export interface IScreenBox {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Where something is on the screen, once it has come to rest. */
+export async function boxOf(what: Locator): Promise<IScreenBox> {
+  let box: IScreenBox | null = null;
+  await expect
+    .poll(
+      async () => {
+        const before = box;
+        box = await what.boundingBox();
+        return box !== null && JSON.stringify(box) === JSON.stringify(before);
+      },
+      { intervals: [50] }
+    )
+    .toBe(true);
+  return box!;
+}
+
 export async function centerOf(what: Locator): Promise<{ x: number; y: number }> {
-  const box = (await what.boundingBox())!;
+  const box = await boxOf(what);
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
 }
 

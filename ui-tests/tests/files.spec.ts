@@ -50,7 +50,7 @@ test('what a run made is shown, opened and in the project; both versions run aga
   await run.getByRole('tab', { name: 'Files' }).click();
   const made = run.locator('[data-file$="model.txt"]');
   await expect(made).toContainText('Put into the project');
-  expect(await content(page, `${tmpPath}/model.txt`)).toBe('first');
+  await expect.poll(() => content(page, `${tmpPath}/model.txt`)).toBe('first');
   await made.getByRole('button', { name: 'model.txt' }).click();
   await expect(
     page.locator('.jp-FileEditor:visible .cm-content')
@@ -67,9 +67,11 @@ test('what a run made is shown, opened and in the project; both versions run aga
     .toContain('and second');
 
   const again = async (version: string) => {
-    await panel.getByRole('treeitem', { name: 'writes' }).last().click();
+    const row = panel.getByRole('treeitem', { name: 'writes' }).last();
+    const first = (await row.getAttribute('data-run')) ?? '';
+    await row.click();
     const heading = frontPage(page).getByRole('heading', { level: 2 });
-    const first = (await heading.getAttribute('title')) ?? '';
+    await expect(heading).toHaveAttribute('title', first);
     await frontPage(page)
       .getByRole('button', { name: 'Run again', exact: true })
       .click();
@@ -90,7 +92,9 @@ test('what a run made is shown, opened and in the project; both versions run aga
     /length\s*5/
   );
   await expect(await again('Today’s files')).toContainText(/length\s*16/);
-  expect(await content(page, `${tmpPath}/model.txt`)).toBe('first and second');
+  await expect
+    .poll(() => content(page, `${tmpPath}/model.txt`))
+    .toBe('first and second');
 });
 
 test('the files of the best run of a sweep are put into the project', async ({
@@ -129,7 +133,7 @@ test('the files of the best run of a sweep are put into the project', async ({
   await expect(
     page.getByRole('alert').filter({ hasText: '1 file is in the project now' })
   ).toBeVisible();
-  expect(await content(page, `${tmpPath}/model.txt`)).toBe('3');
+  await expect.poll(() => content(page, `${tmpPath}/model.txt`)).toBe('3');
 
   const row = sweep.locator('.jp-Convect-gridRow', {
     hasNotText: 'Best'
@@ -140,6 +144,7 @@ test('the files of the best run of a sweep are put into the project', async ({
   const spared = page
     .getByRole('alert')
     .filter({ hasText: 'model.txt was not put into the project' });
+  await expect(spared).toBeVisible();
   expect(await content(page, `${tmpPath}/model.txt`)).toBe('3');
   await spared.getByRole('button', { name: 'Replace…' }).click();
   await question.getByRole('button', { name: 'Replace', exact: true }).click();

@@ -1,7 +1,7 @@
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import type { Locator } from '@playwright/test';
 
-import { centerOf, documentOf, drag, editorOf, field, handleOf, connect, nodeOf } from './editor';
+import { boxOf, centerOf, documentOf, drag, editorOf, field, handleOf, connect, nodeOf } from './editor';
 import { expect, frontPage, notebook, openFile, test, upload } from './helpers';
 
 test.use({ viewport: { width: 1400, height: 900 } });
@@ -83,16 +83,18 @@ test('a loop with a condition is built by mouse, run, and its failing item opene
   await field(page, 'parameters.region')
     .getByLabel('Where region comes from')
     .selectOption('Item of a loop');
-  expect((await nodesOf(page)).score.parameters).toEqual({ region: '${{ each.region }}' });
+  await expect
+    .poll(async () => (await nodesOf(page)).score.parameters)
+    .toEqual({ region: '${{ each.region }}' });
 
   // Into the group, out of it again, and after it as a whole.
   const inside = await centerOf(nodeOf(page, 'score'));
   const clean = nodeOf(page, 'clean');
   const home = await centerOf(clean);
-  const heightOf = async () => (await nodeOf(page, 'group').boundingBox())!.height;
+  const heightOf = async () => (await boxOf(nodeOf(page, 'group'))).height;
   const height = await heightOf();
   const grip = async () => {
-    const box = (await clean.boundingBox())!;
+    const box = await boxOf(clean);
     return { x: box.x + box.width / 2, y: box.y + 14 };
   };
   await drag(page, await grip(), { x: inside.x, y: inside.y + 20 });

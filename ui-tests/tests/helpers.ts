@@ -1,6 +1,8 @@
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import { expect, test as base } from '@jupyterlab/galata';
 import type { Locator, Page } from '@playwright/test';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 
 export { expect };
 
@@ -8,10 +10,11 @@ export { expect };
 export const test = base.extend({
   autoGoto: false,
   page: async ({ page }, use) => {
-    page.waitForCondition = async (condition, timeout = 60000) => {
+    page.waitForCondition = async (condition, timeout = 180000) => {
       await expect.poll(condition, { timeout }).toBe(true);
     };
     await closeConnectionErrors(page);
+    await forgetRuns(page);
     await page.goto();
     await use(page);
   }
@@ -119,13 +122,41 @@ export async function showRuns(
   return page.locator('#jp-convect-runs');
 }
 
-/** Delete what other tests have left. */
-export async function forgetRuns(page: IJupyterLabPageFixture): Promise<void> {
+/** Stop and delete what other tests have left. */
+async function forgetRuns(page: Page): Promise<void> {
   const runs = '/jupyterlab-convect/api/v1/runs';
   const answer = await page.request.get(`${runs}?limit=500`);
   for (const { id } of (await answer.json()).runs as { id: string }[]) {
-    await page.request.delete(`${runs}/${id}`);
+    await expect
+      .poll(async () => {
+        const deleted = await page.request.delete(`${runs}/${id}`);
+        if (deleted.status() === 409) {
+          await page.request.post(`${runs}/${id}/stop`, { data: {} });
+        }
+        return deleted.ok() || deleted.status() === 404;
+      })
+      .toBe(true);
   }
+}
+
+/** A port of 127.0.0.1 that nobody listens on. */
+export function freePort(): Promise<string> {
+  return new Promise(resolve => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(String(port)));
+    });
+  });
+}
+
+/** Wait until a server that was started answers. */
+export async function answers(url: string): Promise<void> {
+  await expect
+    .poll(() => fetch(`${url}/api`).then(answer => answer.ok, () => false), {
+      timeout: 120000
+    })
+    .toBe(true);
 }
 
 /** The page of a run or a sweep that is in front. */

@@ -1,7 +1,7 @@
 import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import type { Page } from '@playwright/test';
 
-import { drag, editorOf, nodeOf, PREPARE } from './editor';
+import { boxOf, drag, editorOf, nodeOf, PREPARE } from './editor';
 import { execute, expect, openFile, test, upload } from './helpers';
 
 test.use({ viewport: { width: 1440, height: 900 } });
@@ -97,10 +97,9 @@ for (const viewport of [
       // The arrow is one of this tab: those of hidden tabs are not drawn.
       const line = editorOf(page).locator('.react-flow__edge-path').first();
       const arrow = (await line.getAttribute('marker-end'))!.slice("url('#".length, -2);
-      const isHere = (ids: string[]) => ids.filter(id => id === arrow).length;
-      const idsIn = (all: Element[]) => all.map(item => item.id);
-      expect(isHere(await editorOf(page).locator('marker').evaluateAll(idsIn))).toBe(1);
-      expect(isHere(await page.locator('marker').evaluateAll(idsIn))).toBe(1);
+      const marker = `marker[id="${arrow}"]`;
+      await expect(editorOf(page).locator(marker)).toHaveCount(1);
+      await expect(page.locator(marker)).toHaveCount(1);
     }
   });
 }
@@ -119,7 +118,7 @@ test('a thousand nodes open and move smoothly', async ({ page, tmpPath }) => {
   await expect(nodeOf(page, 'n0')).toBeVisible();
   console.log(`a thousand nodes: open in ${Date.now() - began} ms`);
 
-  const box = (await editorOf(page).locator('.react-flow__pane').boundingBox())!;
+  const box = await boxOf(editorOf(page).locator('.react-flow__pane'));
   const pan = () =>
     drag(page, { x: box.x + 700, y: box.y + 10 }, { x: box.x + 200, y: box.y + 10 });
   for (const step of ['reset', 'fit']) {

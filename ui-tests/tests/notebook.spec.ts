@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 
-import { closeConnectionErrors, expect, notebook, test } from './helpers';
+import { answers, closeConnectionErrors, expect, freePort, notebook, test } from './helpers';
 
 const IS_THERE = spawnSync('python', ['-c', 'import notebook']).status === 0;
 
@@ -14,7 +14,7 @@ test('a notebook in Jupyter Notebook runs, and its run opens in another tab', as
   test.skip(!IS_THERE, 'Jupyter Notebook is not installed.');
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'convect-notebook-'));
   fs.writeFileSync(path.join(root, 'small.ipynb'), notebook('print("done")'));
-  const port = String(Number(process.env.CONVECT_UI_PORT ?? '8899') + 2);
+  const port = await freePort();
   const home = process.env.CONVECT_UI_HOME!;
   const config = path.join(__dirname, '..', 'jupyter_server_test_config.py');
   const server = spawn(
@@ -36,11 +36,7 @@ test('a notebook in Jupyter Notebook runs, and its run opens in another tab', as
   const url = `http://127.0.0.1:${port}`;
   const context = await browser.newContext();
   try {
-    await expect
-      .poll(() => fetch(`${url}/api`).then(answer => answer.ok, () => false), {
-        timeout: 60000
-      })
-      .toBe(true);
+    await answers(url);
     const page = await context.newPage();
     await closeConnectionErrors(page);
     await page.goto(`${url}/notebooks/small.ipynb`);
@@ -53,7 +49,7 @@ test('a notebook in Jupyter Notebook runs, and its run opens in another tab', as
     await closeConnectionErrors(run);
     await run
       .locator('.jp-Convect-titleState[data-state="succeeded"]')
-      .waitFor({ timeout: 90000 });
+      .waitFor({ timeout: 120000 });
     // The notebook stays where it was.
     await expect(page.locator('.jp-NotebookPanel')).toBeVisible();
   } finally {

@@ -1,23 +1,21 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect, test } from '@playwright/test';
 
-import { notebook } from './helpers';
+import { answers, freePort, notebook } from './helpers';
 
 /** A server of its own, that can be killed and started again. */
 class OwnServer {
   static async create(): Promise<OwnServer> {
-    const port = await freePort();
-    return new OwnServer(port, mkdtempSync(join(tmpdir(), 'convect-restart-')));
+    return new OwnServer(await freePort(), mkdtempSync(join(tmpdir(), 'convect-restart-')));
   }
 
   private constructor(
-    readonly port: number,
+    readonly port: string,
     readonly home: string
   ) {}
 
@@ -28,7 +26,7 @@ class OwnServer {
   async start(): Promise<void> {
     const env = {
       ...process.env,
-      CONVECT_UI_PORT: String(this.port),
+      CONVECT_UI_PORT: this.port,
       JUPYTERLAB_GALATA_ROOT_DIR: this.home,
       JUPYTER_CONFIG_DIR: join(this.home, '.config'),
       JUPYTER_DATA_DIR: join(this.home, '.data'),
@@ -37,11 +35,7 @@ class OwnServer {
     };
     const config = ['--config', 'jupyter_server_test_config.py'];
     this.process = spawn('jupyter-lab', config, { env, stdio: 'ignore' });
-    await expect
-      .poll(() => fetch(`${this.address}/api`).then(r => r.ok, () => false), {
-        timeout: 60000
-      })
-      .toBe(true);
+    await answers(this.address);
   }
 
   async kill(): Promise<void> {
@@ -56,23 +50,12 @@ class OwnServer {
   private process: ChildProcess | null = null;
 }
 
-function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
 test('the server is killed in the middle, and the page heals', async ({
   browser
 }) => {
   const server = await OwnServer.create();
   const cell =
-    'import time\nfor i in range(900):\n    print("tick", i, flush=True)\n    time.sleep(0.2)';
+    'import time\nfor i in range(9000):\n    print("tick", i, flush=True)\n    time.sleep(0.2)';
   writeFileSync(join(server.home, 'ticks.ipynb'), notebook(cell));
   const page = await browser.newPage();
   // JupyterLab says in dialogs of its own that the server is gone.
@@ -91,7 +74,7 @@ test('the server is killed in the middle, and the page heals', async ({
     await page.goto(`${server.address}/lab?convect-run=${id}`);
     const run = page.locator('.jp-Convect-page');
     await expect(run.getByText('Running').first()).toBeVisible({
-      timeout: 60000
+      timeout: 120000
     });
     await run.getByRole('tab', { name: 'Log' }).click();
     const log = run.getByRole('log');
@@ -104,13 +87,13 @@ test('the server is killed in the middle, and the page heals', async ({
     await server.kill();
     const before = await lastTick();
     await expect(run.getByText('The server does not answer')).toBeVisible({
-      timeout: 60000
+      timeout: 120000
     });
     await server.start();
     await expect(run.getByText('The server does not answer')).toBeHidden({
-      timeout: 60000
+      timeout: 120000
     });
-    await expect.poll(lastTick, { timeout: 60000 }).toBeGreaterThan(before);
+    await expect.poll(lastTick, { timeout: 120000 }).toBeGreaterThan(before);
 
     await run.getByRole('button', { name: 'Stop', exact: true }).click();
     await expect(run.getByText('Cancelled').first()).toBeVisible();

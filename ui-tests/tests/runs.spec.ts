@@ -3,7 +3,6 @@ import type { IJupyterLabPageFixture } from '@jupyterlab/galata';
 import {
   execute,
   expect,
-  forgetRuns,
   frontPage,
   notebook,
   openFile,
@@ -79,9 +78,11 @@ test('a failing notebook says why and opens at its cell', async ({
   await expect(notices).toContainText(
     /failing failed\..*ValueError: no such customer/
   );
-  expect(
-    await page.evaluate(() => (window as unknown as { shown: string[] }).shown)
-  ).toEqual([expect.stringContaining('ValueError: no such customer')]);
+  await expect
+    .poll(() =>
+      page.evaluate(() => (window as unknown as { shown: string[] }).shown)
+    )
+    .toEqual([expect.stringContaining('ValueError: no such customer')]);
   const panel = await showRuns(page);
   const row = panel.getByRole('treeitem', { name: 'failing' });
   await expect(row.getByRole('img', { name: 'Failed' })).toBeVisible();
@@ -108,8 +109,10 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   await upload(page, `${tmpPath}/short.ipynb`, notebook('raise ValueError("no luck")'));
   const panel = await showRuns(page);
   await execute(page, 'terminal:create-new', { cwd: tmpPath });
+  const prompt = () =>
+    expect.poll(() => terminalText(page)).toMatch(/[$#] *$/);
   await page.locator('.jp-Terminal:visible').click();
-  await expect.poll(() => terminalText(page)).toMatch(/[$#] *$/);
+  await prompt();
   await page.keyboard.type('convect run long.ipynb\n');
   const long = panel.getByRole('treeitem', { name: 'long' });
   await expect(long.getByRole('img', { name: 'Running' })).toBeVisible();
@@ -118,6 +121,7 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   await expect(long.getByRole('img', { name: 'Cancelled' })).toBeVisible();
 
   await page.locator('.jp-Terminal:visible').click();
+  await prompt();
   await page.keyboard.type('convect run short.ipynb\n');
   await expect(
     page.getByRole('alert').filter({ hasText: 'short failed.' })
@@ -207,7 +211,7 @@ test('a run is watched, stopped, run again and deleted', async ({
   await run.getByRole('button', { name: 'Terminal' }).click();
   await page.locator('.jp-Terminal:visible').waitFor();
   const shown = () => terminalText(page);
-  await expect.poll(shown).toContain(`runs shell ${id}`);
+  await expect.poll(shown).toMatch(new RegExp(`runs shell ${id}[^]*[$#] *$`));
   await page.keyboard.type('echo it is $PWD\n');
   await expect.poll(shown).toMatch(new RegExp(`it is /\\S*${tmpPath}`));
   await page.keyboard.type('exit\nexit\n');
@@ -222,6 +226,7 @@ test('a run is watched, stopped, run again and deleted', async ({
   ).toHaveCount(1);
   const again = frontPage(page);
   await page.sidebar.openTab('jp-running-sessions');
+  await expect(running).toHaveCount(1);
   await running.hover();
   await running.getByTitle('Stop').click();
   await expect(again.getByText('Cancelled').first()).toBeVisible();
@@ -276,7 +281,7 @@ test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
   await openFile(page, pipeline);
   const editor = page.locator('.jp-Pipeline-editor:visible');
   await expect(editor.getByRole('button', { name: '没有文件' })).toBeVisible();
-  await execute(page, 'convect:pipeline-problems');
+  await execute(page, 'convect:pipeline-problems', {});
   await expect(editor.getByRole('tab', { name: '问题（1）' })).toBeVisible();
   await expect(page.locator('.jp-Toolbar:visible').getByText('运行流水线')).toBeVisible();
 });
@@ -347,7 +352,6 @@ test('a pipeline that failed in part runs again from there', async ({
 });
 
 test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
-  await forgetRuns(page);
   const path = `${tmpPath}/keys.py`;
   await upload(page, path, 'print("keys")\n');
   for (const name of ['one', 'two', 'three']) {

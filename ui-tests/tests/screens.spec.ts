@@ -5,7 +5,6 @@ import type axe from 'axe-core';
 import {
   execute,
   expect,
-  forgetRuns,
   frontPage,
   notebook,
   openFile,
@@ -52,7 +51,6 @@ async function* screens(
   folder: string,
   words: { button: string; run: string }
 ): AsyncGenerator<[string, Locator]> {
-  await forgetRuns(page);
   const panel = await showRuns(page);
   await panel.locator('.jp-Convect-empty').waitFor();
   yield ['no runs', panel];

@@ -1,4 +1,4 @@
-import { documentOf, editorOf, nodeOf } from './editor';
+import { boxOf, documentOf, editorOf, nodeOf } from './editor';
 import { expect, openFile, test, upload } from './helpers';
 
 const RUN = { kind: 'command', command: ['true'] };
@@ -16,7 +16,7 @@ test('several nodes or connections are chosen with Control and changed as one', 
   const document = { convect: 1, nodes: NODES, layout: LAYOUT };
   await upload(page, `${tmpPath}/several.pipeline`, JSON.stringify(document));
   await openFile(page, `${tmpPath}/several.pipeline`);
-  await nodeOf(page, 'last').waitFor();
+  await boxOf(nodeOf(page, 'last'));
   const nodes = async () => (await documentOf(page)).nodes;
 
   const line = (from: string) =>
