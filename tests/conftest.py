@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import ipykernel
 import pytest
 import waiting
@@ -30,6 +31,10 @@ from traitlets.config import Config
 from jupyterlab_convect.routes import requests
 
 PREFIX = "jupyterlab-convect/api/v1/"
+
+# The same examples every time, unless somebody looks for new ones: what fails, fails for everybody.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # The fixtures of pytest-jupyter without its hooks and those that come uncalled: they would
 # take every other test of ours to an event loop of their own.

@@ -209,7 +209,11 @@ class _Reader:
 
 def name_from(source: str) -> str:
     """A name for a component without one, from where it lies."""
-    parts = [part for part in PurePosixPath(unquote(urlsplit(source).path)).parts if part != "/"]
+    try:
+        path = unquote(urlsplit(source).path)
+    except ValueError:  # Half an IPv6 address, for one, is none.
+        path = source
+    parts = [part for part in PurePosixPath(path).parts if part != "/"]
     stems = [re.sub(r"\.(ya?ml|json)$", "", part) for part in parts]
     while len(stems) > 1 and stems[-1].lower() in ("component", "pipeline"):
         stems.pop()

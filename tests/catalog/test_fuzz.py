@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jupyterlab_convect.catalog.entries import catalog_from_json
@@ -107,6 +107,7 @@ def test_any_definition_in_a_document(value: Any) -> None:
 
 @QUICK
 @given(st.text(max_size=60))
+@example("//[")
 def test_any_address(text: str) -> None:
     name_from(text)
     for url in (text, f"https://{text}", f"http://host{text}"):

@@ -174,7 +174,10 @@ class Client:
 
 def checked_endpoint(endpoint: str) -> str:
     """The address without what does not belong to it. A ConvectError when it is none."""
-    parts = urlsplit(endpoint.strip())
+    try:
+        parts = urlsplit(endpoint.strip())
+    except ValueError:  # Half an IPv6 address, for one.
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConvectError(
             f"“{endpoint[:80]}” is not the address of a Kubeflow Pipelines server.",

@@ -260,6 +260,7 @@ def test_a_password_is_never_sent_to_another_server(serve: Callable[..., Server]
     [
         ("kubeflow.example", "is not the address"),
         ("ftp://kubeflow.example", "is not the address"),
+        ("http://[", "is not the address"),
         ("http://ada:secret@kubeflow.example", "must not hold a password"),
         ("http://127.0.0.1:1", "refuses the connection"),
         ("http://no-such-host.invalid", "There is no host"),
