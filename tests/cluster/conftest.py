@@ -7,6 +7,7 @@ CONVECT_TEST_SHARED is a folder here, and CONVECT_TEST_VOLUME the source of a pe
 volume that has the same files, as JSON: {"nfs": {"server": …, "path": …}}. Other images:
 CONVECT_TEST_BARE_IMAGE (no papermill), CONVECT_TEST_TOOLS_IMAGE (sh and busybox, no
 Python, entry point `echo by itself`), CONVECT_TEST_EXAMPLE_IMAGE (the example's packages).
+CONVECT_TEST_ITEMS is how many items the long loop of the suite has, each a pod.
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ class Lab(suite.Lab):  # type: ignore[misc,name-defined]
 
     We are root here, and the pods must not be.
     """
+
+    many = int(os.environ.get("CONVECT_TEST_ITEMS", "40"))
 
     async def start(self, *what: Any, **how: Any) -> Any:
         self.hand_over()

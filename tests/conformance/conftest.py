@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -26,6 +28,9 @@ RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"local": LocalRuntime}
 class Lab:
     """A root folder, a runs folder, and a runtime with an engine that can be replaced."""
 
+    many = 1000
+    """How many items a long loop has."""
+
     def __init__(self, folder: Path, make: Callable[[], StepRuntime]) -> None:
         self.root = folder / "root"
         self.root.mkdir()
@@ -44,6 +49,19 @@ class Lab:
         await self.engine.close()
         await self.runtime.close()
         self.store.close()
+
+    def start_host(self) -> subprocess.Popen[bytes]:
+        """A process of its own that drives all runs which nobody else drives."""
+        kind = type(self.runtime)
+        given = self.runtime.traits(config=True)
+        traits = {name: getattr(self.runtime, name) for name in given}
+        traits = {name: value for name, value in traits.items() if value != given[name].default()}
+        return subprocess.Popen(
+            [
+                *(sys.executable, str(Path(__file__).with_name("host.py")), str(self._folder)),
+                *(f"{kind.__module__}:{kind.__qualname__}", json.dumps(traits, default=str)),
+            ]
+        )
 
     def write(self, path: str, text: str) -> Path:
         target = self.root / path

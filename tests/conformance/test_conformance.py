@@ -659,20 +659,51 @@ async def test_a_pipeline_twice_in_one(lab):
 
 
 async def test_a_loop_goes_on_after_the_host_is_gone(lab):
-    lab.write("work.py", "import time; time.sleep(0.3)")
+    lab.write("work.py", "import os; print(os.environ['n'], file=open('ledger', 'a'))")
+    loop = {"name": "n", "in": [*range(6)], "parallel": 2}
     nodes = {
-        "work": script("work.py", for_each={"name": "n", "in": [*range(6)], "parallel": 2}),
-        "end": script_of(lab, "end.py", ["work"]),
+        "g": {"kind": "group", "members": ["work", "big"], "for_each": loop},
+        "work": script("work.py", parameters={"n": "${{ each.n }}"}),
+        "big": {**script_of(lab, "end.py", ["work"]), "when": "${{ each.n > 2 }}"},
+        "end": {"kind": "script", "path": "end.py", "after": ["g"], "run_if": "always"},
     }
     run = await lab.start(nodes)
-    groups = lab.store.read(run.id).state.groups
-    await eventually(lambda: groups["work"].counts.get("succeeded", 0) > 0)
     await lab.close()
+    host = lab.start_host()
     lab.open()
+    try:
+
+        def has_begun() -> bool:
+            assert host.poll() is None
+            counts = lab.store.read(run.id).state.groups["g"].counts
+            return 0 < counts.get("succeeded", 0) < 6
+
+        await eventually(has_begun)
+    finally:
+        host.kill()
+        host.wait()
     await lab.engine.resume()
     state = await lab.engine.wait(run.id, PATIENCE)
     assert state.state == "succeeded"
-    assert [len(state.steps[f"work.{n}"].attempts) for n in range(6)] == [1] * 6
+    assert [len(state.steps[f"g.{n}.work"].attempts) for n in range(6)] == [1] * 6
+    assert [state.steps[f"g.{n}.big"].state for n in (2, 3)] == ["skipped", "succeeded"]
+    assert sorted((lab.root / "ledger").read_text().split()) == [*"012345"]
+
+
+async def test_a_loop_of_many_items(lab):
+    many = [*range(lab.many)]
+    _, state = await lab.succeed(
+        {
+            "work": {
+                "kind": "command",
+                "command": ["true", "${{ each.n }}"],
+                "for_each": {"name": "n", "in": many, "parallel": 8},
+            },
+            "tell": {"kind": "command", "command": ["true"], "after": ["work"]},
+        }
+    )
+    assert state.groups["work"].counts == {"succeeded": lab.many}
+    assert state.steps["tell"].state == "succeeded"
 
 
 TOGETHER = """

@@ -53,6 +53,7 @@ ELSEWHERE = {
     "test_no_more_items_run_than_the_limit_allows": "tests/runtimes/kfp/test_compile.py",
     "test_a_branch_in_a_loop_in_a_branch_and_a_loop_of_nothing": "not tried there yet",
     "test_a_loop_over_files": "not tried there yet",
+    "test_a_loop_of_many_items": "a task takes seconds there",
     "test_replicas_work_together_in_the_same_view": "tests/runtimes/kfp/test_compile.py: refused",
     "test_a_replica_that_fails_ends_all_and_is_tried_again": "the same",
     "test_replicas_go_on_after_the_host_is_gone": "the same",
