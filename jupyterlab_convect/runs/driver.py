@@ -411,8 +411,8 @@ class Driver:
         )
         known = self.state.steps[step_id]
         step = self._graph.step(known.node, known.item)
-        take_over = asyncio.to_thread(self._keep_result, source, step, outcome)
-        self.host.spawn(self._restore(take_over, end, otherwise))
+        keep = partial(self._keep_result, source, step, outcome)
+        self.host.spawn(self._restore(keep, end, otherwise))
 
     def _keep_result(self, source: str, step: Step, outcome: Outcome) -> None:
         folder = self._results.keep(source, step.id)
@@ -423,13 +423,13 @@ class Driver:
 
     async def _restore(
         self,
-        take_over: Coroutine[Any, Any, None],
+        keep: Callable[[], None],
         end: StepEnd,
         otherwise: Callable[[str], None] | None,
     ) -> None:
         why = None
         try:
-            await take_over
+            await asyncio.to_thread(keep)
         except Exception as error:  # Whatever it is, the step is executed, or fails and says so.
             why = f"The files of the earlier result cannot be copied: {words_of(error)}."
         with self.guarded():
