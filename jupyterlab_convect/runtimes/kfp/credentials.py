@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 
@@ -163,13 +163,13 @@ class Password(Credentials):
         is_sent = False
         for _ in range(HOPS):
             if answer.status in (301, 302, 303, 307, 308):
-                url = urljoin(url, answer.headers.get("Location", ""))
+                url = _next(url, answer.headers.get("Location", ""))
                 answer = session.send("GET", url, {"Accept": "text/html"})
                 continue
             page = answer.data.decode(errors="replace")
             form = next((each for each in _FORM.finditer(page) if _asks_for_password(page)), None)
             if form is not None and not is_sent:
-                url = urljoin(url, html.unescape(form[1]))
+                url = _next(url, html.unescape(form[1]))
                 fields = {"login": self._user, "password": self._password}
                 headers = {"Content-Type": "application/x-www-form-urlencoded"}
                 answer = session.send("POST", url, headers, urlencode(fields).encode())
@@ -214,6 +214,16 @@ def stored_secret(endpoint: str) -> str | None:
 def origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _next(url: str, address: str) -> str:
+    """Where a page leads; what is no address is one of another server, and refused as such."""
+    try:
+        found = urljoin(url, address)
+        origin(found)
+    except ValueError:
+        return f"//{quote(address, safe='')}"
+    return found
 
 
 def cookie_header(cookies: Mapping[str, str]) -> str:

@@ -255,6 +255,17 @@ def test_a_password_is_never_sent_to_another_server(serve: Callable[..., Server]
     assert other.signed_in == 0
 
 
+@pytest.mark.parametrize("address", ["http://[", "http://127.0.0.1:99999999/"])
+def test_a_sign_in_page_at_no_address_is_refused(
+    serve: Callable[..., Server], address: str
+) -> None:
+    server = serve("foreign")
+    server.elsewhere = address
+    failed = check(Way(server.address, "password", user="ada"), knows(PASSWORD))[-1]
+    assert (failed.step, failed.ok) == ("sign-in", False)
+    assert "on another server" in failed.message
+
+
 @pytest.mark.parametrize(
     ("address", "words"),
     [
