@@ -76,8 +76,8 @@ class Lines:
                 continue
             self._seen[row.name] = (row.state, row.attempt)
             tries = f" (attempt {row.attempt})" if row.attempt > 1 else ""
-            said = row.words.removeprefix(f"{row.state.capitalize()}: ")
-            words = f": {said}" if said else ""
+            said = row.words.removeprefix(row.state.capitalize())  # “Skipped because …”
+            words = f": {said}" if said and said == row.words else said
             output.note(f"{time.strftime('%H:%M:%S')} {row.name}: {row.state}{tries}{words}")
 
     def close(self) -> None:

@@ -246,7 +246,10 @@ def _description(found: dict[str, Any]) -> str:
     kinds = ", ".join(_count(number, kind) for kind, number in found["kinds"].items()) or "no nodes"
     parts = [f"{output.paint(found['name'] or 'pipeline', 'bold')}: {kinds}"]
     parts += _section("Parameters", _parameter_rows(found["parameters"]))
-    rows = [[name, rule_in_words(rule)] for name, rule in found["rules"].items()]
+    rows = [
+        [name, rule_in_words(rule), ", ".join(rule.get("members", ()))]
+        for name, rule in found["rules"].items()
+    ]
     parts += _section("Rules", rows)
     parts += _section("Files", _file_rows(found["files"]))
     for title in ("Images", "Kernels", "Components", "Outputs"):

@@ -302,9 +302,17 @@ async def _dry_run(
             for step in plan.steps
         ]
         output.say(output.table(rows, ("step", "kind", "runs", "after", "parameters")))
-        rules = [[part.id, rule_of(part)] for part in plan.parts if rule_of(part)]
+        members = {
+            group.id: ", ".join(part.id for part in plan.parts if part.group == group.id)
+            for group in plan.groups
+        }
+        rules = [
+            [part.id, rule_of(part), members.get(part.id, ""), ", ".join(part.after)]
+            for part in plan.parts
+            if rule_of(part)
+        ]
         if rules:
-            output.say(output.table(rules, ("node", "rule")))
+            output.say(output.table(rules, ("node", "rule", "members", "after")))
         for point in points or ():
             output.say("  " + ", ".join(f"{name}={value}" for name, value in point.items()))
         for problem in problems:

@@ -22,7 +22,7 @@ from .validate import validate
 if TYPE_CHECKING:
     from .types import Document
 
-RULES = ("disabled", "when", "for_each", "run_if")
+RULES = ("members", "disabled", "when", "for_each", "run_if")
 _AMOUNTS = ("cpu", "memory", "shared_memory", "ephemeral_storage")
 
 

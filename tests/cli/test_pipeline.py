@@ -272,6 +272,7 @@ def test_describe_tells_when_and_how_often_nodes_run(folder: Path, call: Call) -
         "a": {**run, "for_each": {"name": "region", "in": ["eu", "us"], "parallel": 2}},
         "b": {**run, "after": ["a"], "run_if": "always", "when": "${{ run.name != 'x' }}"},
         "c": {**run, "when": "${{ run.name != 'y' }}", "disabled": True},
+        "g": {"kind": "group", "members": ["a", "c"], "run_if": "always"},
     }
     (folder / "rules.pipeline").write_text(json.dumps({"convect": 1, "nodes": nodes}))
     _, out, _ = call("describe", "rules.pipeline")
@@ -279,3 +280,5 @@ def test_describe_tells_when_and_how_often_nodes_run(folder: Path, call: Call) -
     assert "when run.name != 'x'; always" in out
     assert "disabled" in out
     assert "'y'" not in out
+    assert "  g  always" in out
+    assert "a, c" in out
