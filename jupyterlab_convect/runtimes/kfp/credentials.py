@@ -180,7 +180,7 @@ class Password(Credentials):
             link = _LINK.search(page)
             if link is None or is_sent:
                 break
-            url = urljoin(url, html.unescape(link[1]))
+            url = _next(url, html.unescape(link[1]))
             answer = session.send("GET", url, {"Accept": "text/html"})
         if not is_sent:
             raise Refused(
