@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConvectError
+from ..pipeline.quantities import duration
 from . import output
 from .arguments import add_parameters, add_root, known_types, locate, typed_parameters
 
@@ -39,6 +40,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--concurrency", type=int, metavar="N", help="calls at once (processors)")
     parser.add_argument("--queue", type=int, metavar="N", help="calls that may wait (100)")
     parser.add_argument("--rate", type=int, metavar="N", help="calls per minute (no limit)")
+    parser.add_argument(
+        "--idle",
+        type=duration,
+        metavar="DURATION",
+        help="how long the function of the cell tagged serve stays loaded without calls (30 min)",
+    )
     add_root(parser)
     parser.set_defaults(handler=_serve)
 
@@ -69,7 +76,7 @@ def _endpoint(options: argparse.Namespace, workspace: Workspace) -> Endpoint:
     )
     limits = {
         name: value
-        for name in ("concurrency", "queue", "rate")
+        for name in ("concurrency", "queue", "rate", "idle")
         if (value := getattr(options, name)) is not None
     }
     endpoint = Endpoint(
@@ -95,9 +102,11 @@ async def _answer(options: argparse.Namespace, workspace: Workspace, endpoint: E
 
     from ..background import forever
     from ..pools import LoopThread
-    from ..routes.calls import LARGEST_CALL, routes
+    from ..routes import calls, predict
     from ..services.calls import refuse_uncallable, what_it_takes
     from ..services.endpoints import CallRate, EndpointStore
+    from ..services.store import ServiceStore
+    from ..services.workers import stop_worker
 
     what_it_takes(endpoint)
     thread = LoopThread("convect-engine")
@@ -123,11 +132,11 @@ async def _answer(options: argparse.Namespace, workspace: Workspace, endpoint: E
         lasting = thread.begin(forever("Looking for abandoned runs", look, workspace.health))
         host = SimpleNamespace(workspace=workspace, engine_thread=thread, call_rate=CallRate())
         application = Application(
-            [(f"/{pattern}", handler) for pattern, handler in routes],
+            [(f"/{pattern}", handler) for pattern, handler in (*calls.routes, *predict.routes)],
             jupyterlab_convect=host,
             log_function=lambda _: None,
         )
-        server = HTTPServer(application, max_body_size=2 * LARGEST_CALL)
+        server = HTTPServer(application, max_body_size=predict.LARGEST_BODY)
         server.add_sockets(sockets)
         port = sockets[0].getsockname()[1]
         _tell(options, f"http://{options.host}:{port}/call/{endpoint.id}", token)
@@ -140,6 +149,7 @@ async def _answer(options: argparse.Namespace, workspace: Workspace, endpoint: E
         return 0
     finally:
         endpoints.delete(endpoint.id)
+        await asyncio.to_thread(stop_worker, ServiceStore(workspace.store), endpoint.id)
         live = bool(workspace.store.live_runs())
         await thread.run(workspace.close())
         thread.close()

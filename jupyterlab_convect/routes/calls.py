@@ -37,6 +37,7 @@ from ..services.calls import (
     what_it_takes,
 )
 from ..services.endpoints import CallRate, Endpoint, EndpointStore, admits
+from ..services.workers import served_function
 from ..workspace import Workspace
 from .base import encode, read_chunks
 from .requests import kept
@@ -91,6 +92,13 @@ class CallHandler(RequestHandler):
         if not admits(found, token.strip()):
             raise CallNotAllowed
         return found
+
+    def admit(self, endpoint: Endpoint) -> None:
+        """Refuse a call while the endpoint is paused, or called too often."""
+        if endpoint.paused:
+            raise TooMany("This endpoint is paused.", seconds=60)
+        if wait := self.host.call_rate.wait(endpoint):
+            raise TooMany(f"This endpoint takes {endpoint.rate} calls per minute.", seconds=wait)
 
     async def call(self, endpoint: Endpoint, run_id: str) -> Record:
         """A call of this endpoint; other runs are not there for its callers."""
@@ -160,7 +168,8 @@ class CallsHandler(CallHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header(
             "Content-Security-Policy",
-            f"default-src 'none'; {allowed}; form-action 'none'; frame-ancestors 'self'",
+            f"default-src 'none'; {allowed}; img-src blob:; form-action 'none'; "
+            "frame-ancestors 'self'",
         )
         page = await self.aside(PAGE.read_text, "utf-8")
         self.finish(page.replace("NONCE", nonce))
@@ -168,10 +177,7 @@ class CallsHandler(CallHandler):
     @allow_unauthenticated
     async def post(self, endpoint_id: str) -> None:
         endpoint = await self.endpoint(endpoint_id)
-        if endpoint.paused:
-            raise TooMany("This endpoint is paused.", seconds=60)
-        if wait := self.host.call_rate.wait(endpoint):
-            raise TooMany(f"This endpoint takes {endpoint.rate} calls per minute.", seconds=wait)
+        self.admit(endpoint)
         workspace = self.host.workspace
         await self.aside(refuse_too_many, workspace.store, endpoint)
         found = await self.aside(what_it_takes, endpoint)
@@ -202,7 +208,8 @@ class DescriptionHandler(CallHandler):
         endpoint = await self.endpoint(endpoint_id)
         found = await self.aside(what_it_takes, endpoint)
         address = self.request.path.removesuffix("/openapi.json")
-        self.finish(encode(openapi_of(endpoint, found, address)))
+        function = await self.aside(served_function, endpoint)
+        self.finish(encode(openapi_of(endpoint, found, address, function)))
 
 
 class OneCallHandler(CallHandler):

@@ -14,11 +14,13 @@ from ..errors import ConvectError
 from ..pipeline.plan import Json
 from ..services.calls import refuse_uncallable, what_it_takes
 from ..services.endpoints import Endpoint, EndpointStore, check_endpoint, id_for, shown
+from ..services.store import ServiceStore
+from ..services.workers import stop_worker
 from .base import StoreHandler
 from .requests import existing, request_of, resendable
 
 RESOURCE = "jupyterlab-convect:endpoints"
-OF_ENDPOINT = ("name", "id", "concurrency", "queue", "rate")
+OF_ENDPOINT = ("name", "id", "concurrency", "queue", "rate", "idle")
 
 
 class EndpointHandler(StoreHandler):
@@ -79,6 +81,7 @@ class OneEndpointHandler(EndpointHandler):
     @authorized("write", resource=RESOURCE)
     async def delete(self, endpoint_id: str) -> None:
         await self.aside(self.endpoints.delete, endpoint_id)
+        await self.aside(stop_worker, ServiceStore(self.workspace.store), endpoint_id)
         self.set_status(204)
         self.finish()
 

@@ -27,6 +27,7 @@ from tornado.websocket import (
 
 from ..errors import ConvectError, words_of
 from ..pools import pool
+from ..runner.notebook_worker import KEY_HEADER
 from ..services.store import ServiceStore
 from .services import RESOURCE
 
@@ -165,6 +166,7 @@ class ProxyHandler(JupyterHandler, WebSocketHandler):
             self._services = ServiceStore(app.workspace.store)
             record = await self._services.until(service_id, up=True, timeout=STARTING_PATIENCE)
             address = self._services.address(record)
+            self._key = record.service.key
         except ConvectError as error:
             raise HTTPError(503 if error.status == 422 else error.status, error.sentence) from None
         self._use(service_id)
@@ -196,6 +198,7 @@ class ProxyHandler(JupyterHandler, WebSocketHandler):
         headers["X-Forwarded-Prefix"] = self._parts(service_id)[0].rstrip("/")
         headers["X-Forwarded-Host"] = self.request.host
         headers["X-Forwarded-Proto"] = self.request.protocol
+        headers[KEY_HEADER] = self._key
         return headers
 
 

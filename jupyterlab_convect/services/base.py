@@ -20,7 +20,7 @@ from ..pipeline.plan import Json
 ServiceState = Literal["starting", "ready", "stopped", "failed", "lost"]
 UP: tuple[ServiceState, ...] = ("starting", "ready")
 
-KINDS = {"app": "apps:App"}
+KINDS = {"app": "apps:App", "endpoint": "workers:EndpointWorker"}
 """The class of each kind, as `module:Class` of this folder; imported when it is needed."""
 
 
@@ -36,6 +36,9 @@ class Service:
     """What its kind was told, checked."""
     idle: float = 0.0
     """Seconds without a request after which it is stopped; 0 is never."""
+    key: str = ""
+    """What the proxy sends to it as `X-Convect-Key`, and no other user of the machine knows; its
+    process has it as the variable CONVECT_SERVICE_KEY."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class ServiceCommand:
     words: tuple[str, ...]
     folder: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    order: Json = None
+    """What it reads from its standard input, as JSON."""
 
 
 class ServiceKind(ABC):

@@ -137,8 +137,11 @@ def answer(store: Store, record: Record) -> dict[str, Json]:
     }
 
 
-def openapi_of(endpoint: Endpoint, found: Discovery, address: str) -> dict[str, Json]:
-    """How this endpoint is called, for programs and for its page."""
+def openapi_of(
+    endpoint: Endpoint, found: Discovery, address: str, function: str | None = None
+) -> dict[str, Json]:
+    """How this endpoint is called, for programs and for its page; `function` is the one that its
+    worker calls, if it has one."""
     fixed = endpoint.request.parameters
     open_ = [each for each in found.parameters or () if each.name not in fixed]
     body: dict[str, Json] = {
@@ -181,6 +184,39 @@ def openapi_of(endpoint: Endpoint, found: Discovery, address: str) -> dict[str, 
                 }
             },
             "/runs/{run}": {"get": {"summary": "How a call stands", **look}},
+            **(_of_worker(endpoint, function) if function else {}),
+        },
+    }
+
+
+def _of_worker(endpoint: Endpoint, function: str) -> dict[str, Json]:
+    """The addresses that a worker answers: by its function's own names, and as KServe's clients
+    ask."""
+    any_body: dict[str, Json] = {
+        kind: {"schema": {}} for kind in ("application/json", "text/csv", "image/*")
+    }
+    answers = {
+        "200": {"description": "What the function gives"},
+        "422": {"description": "These are not the parameters of the function"},
+        "500": {"description": "The function failed, and says why"},
+    }
+    return {
+        "/predict": {
+            "post": {
+                "summary": f"Call {function}, which stays loaded",
+                "requestBody": {"required": True, "content": any_body},
+                "responses": answers,
+            }
+        },
+        f"/v2/models/{endpoint.id}/infer": {
+            "post": {
+                "summary": f"Call {function} by the Open Inference Protocol",
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"type": "object"}}},
+                },
+                "responses": answers,
+            }
         },
     }
 

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from .own_folders import LONGEST_ID, OwnFolders, require_id
 
 FILE = "endpoint.json"
 LONGEST_NAME = 200
+LONGEST_IDLE = 30 * 86400
 MOST_AT_ONCE, MOST_WAITING, MOST_CALLS = 1000, 100_000, 1_000_000
 MINUTE = 60.0
 
@@ -60,6 +61,8 @@ class Endpoint:
     """Calls that may wait beside those."""
     rate: int = 0
     """Calls per minute; 0 is no limit."""
+    idle: float = 1800.0
+    """Seconds without a call after which its worker is stopped; 0 is never."""
     paused: bool = False
     process: str = ""
     """The process that it ends with, as `this_process` names it; empty when it stays."""
@@ -76,6 +79,7 @@ def check_endpoint(endpoint: Endpoint) -> None:
         ("concurrency", 1, MOST_AT_ONCE),
         ("queue", 0, MOST_WAITING),
         ("rate", 0, MOST_CALLS),
+        ("idle", 0, LONGEST_IDLE),
     ):
         if not least <= getattr(endpoint, name) <= most:
             raise ConvectError(
@@ -94,7 +98,7 @@ def shown(endpoint: Endpoint) -> dict[str, Json]:
     """`EndpointView`: all but the digests of its tokens."""
     view: dict[str, Json] = {
         name: getattr(endpoint, name)
-        for name in ("id", "name", "created", "concurrency", "queue", "rate", "paused")
+        for name in ("id", "name", "created", "concurrency", "queue", "rate", "idle", "paused")
     }
     view["request"] = to_json(endpoint.request)
     view["tokens"] = [{"name": each.name, "created": each.created} for each in endpoint.tokens]
@@ -202,9 +206,11 @@ def admits(endpoint: Endpoint, token: str) -> bool:
 
 @dataclass(slots=True)
 class CallRate:
-    """How many calls each endpoint has had in the last minute."""
+    """How many calls each endpoint has had in the last minute, and has now."""
 
     clock: Callable[[], float] = time.monotonic
+    under_way: Counter[str] = field(default_factory=Counter)
+    """The calls of workers that are not answered yet."""
     _calls: dict[str, deque[float]] = field(default_factory=dict)
 
     def wait(self, endpoint: Endpoint) -> float:

@@ -19,8 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import ConvectError, words_of
+from ..json_text import dumps
 from ..pipeline.plan import from_json, to_json
 from ..runner import processes
+from ..runner.notebook_worker import KEY
 from ..runs.json_files import read_json, write_json
 from ..runs.lease import RENEW, Lease
 from ..secret_values import without_secrets
@@ -92,18 +94,23 @@ class ServiceHost:
 
     def _start(self, command: ServiceCommand) -> subprocess.Popen[bytes]:
         with (self._folder / LOG).open("wb") as log:
-            return subprocess.Popen(
+            child = subprocess.Popen(
                 command.words,
                 cwd=command.folder,
                 env={
                     **without_secrets(os.environ),
                     **command.environment,
                     MARK: str(self._folder),
+                    KEY: self.service.key,
                 },
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
             )
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError), child.stdin:
+            child.stdin.write(dumps(command.order).encode() if command.order else b"")
+        return child
 
     def _is_idle(self, kind: ServiceKind) -> bool:
         idle = self.service.idle

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -95,7 +96,8 @@ class ServiceStore:
             )
         digest = hashlib.sha256(json.dumps([kind, kept], sort_keys=True).encode()).hexdigest()
         service_id = require_id(service_id or f"{kind}-{digest[:12]}", "bad-service")
-        service = Service(service_id, kind, name or title, time.time(), kept, seconds)
+        key = secrets.token_urlsafe(32)
+        service = Service(service_id, kind, name or title, time.time(), kept, seconds, key)
         with contextlib.suppress(Missing):
             known = self.read(service_id)
             if known.is_up and (known.service.kind, known.service.options) == (kind, kept):

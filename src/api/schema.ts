@@ -287,12 +287,15 @@ export type Components = {
             queue?: number | null;
             /** @description Calls per minute; 0 is no limit. */
             rate?: number | null;
+            /** @description Seconds without a call after which its worker is stopped; 0 is never. */
+            idle?: number | null;
         };
         EndpointEditBody: {
             name?: string;
             concurrency?: number;
             queue?: number;
             rate?: number;
+            idle?: number;
             paused?: boolean;
         };
         TokenBody: {
@@ -307,6 +310,7 @@ export type Components = {
             concurrency: number;
             queue: number;
             rate: number;
+            idle: number;
             paused: boolean;
             tokens: {
                 name: string;

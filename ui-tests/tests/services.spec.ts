@@ -40,7 +40,7 @@ test('a notebook is made callable, called, and tried on its page', async ({
   await field.pressSequentially('4');
   await form.keyboard.press('Enter');
   await expect(form.getByRole('status')).toHaveText('succeeded');
-  await expect(form.locator('pre')).toContainText('"twice": 8');
+  await expect(form.locator('#output')).toContainText('"twice": 8');
   await form.close();
 
   await list.getByRole('button', { name: 'Take Back' }).click();
