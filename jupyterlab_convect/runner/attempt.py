@@ -22,6 +22,7 @@ from ..safe_files import read_regular, write_new, write_whole
 from ..text import duration_text
 from . import declared_files
 from .distributed import DistributedWork
+from .event_files import EventFiles
 from .kernels import reap_rest
 from .layers import Layer
 from .limits import limiting
@@ -129,6 +130,7 @@ class AttemptReport:
     made: int = 0
     notices: list[str] = field(default_factory=list)
     replicas: DistributedWork | None = None
+    scalars: EventFiles | None = None
 
 
 async def _attempt(
@@ -141,8 +143,10 @@ async def _attempt(
 ) -> Ending:
     stop.attach(asyncio.get_running_loop())
     record.event("step.start", step=step.step, attempt=step.attempt, kind=step.kind)
+    report.scalars = EventFiles(time.time() - 1, _reporting(record), record.metrics)
     outcome = await _execute(step, record, settings, stop, spare, report)
     strict = outcome.state == "succeeded"
+    report.scalars.finish(report.view.written or step.folder)
     try:
         _collect(step, record, report, strict=strict)
     except StepFailed as failure:
@@ -213,15 +217,20 @@ async def _execute(
         else:
             work = ProcessWork(step, record, limits, report.view)
         try:
-            return await _carry_out(work, step, record, settings.grace, stop)
+            return await _carry_out(work, step, record, settings.grace, stop, report.scalars)
         finally:
             report.view = work.view
 
 
 async def _carry_out(
-    work: Work, step: StepSpec, record: StepRecord, grace: float, stop: _Stop
+    work: Work,
+    step: StepSpec,
+    record: StepRecord,
+    grace: float,
+    stop: _Stop,
+    scalars: EventFiles | None,
 ) -> Ending:
-    helpers = [asyncio.ensure_future(_tick(work, record))]
+    helpers = [asyncio.ensure_future(_tick(work, step, record, scalars))]
     stopping = asyncio.ensure_future(stop.wait(step.timeout))
     try:
         _make_ready(step)
@@ -253,7 +262,7 @@ async def _halt(work: Work, running: asyncio.Future[None], grace: float) -> None
         running.exception()
 
 
-async def _tick(work: Work, record: StepRecord) -> None:
+async def _tick(work: Work, step: StepSpec, record: StepRecord, scalars: EventFiles | None) -> None:
     """Look after the step while it runs; a look that fails is followed by others all the same."""
     beat = time.monotonic()
     usage = Usage()
@@ -262,6 +271,8 @@ async def _tick(work: Work, record: StepRecord) -> None:
         await asyncio.sleep(TICK)
         try:
             record.read_values()
+            if scalars is not None:
+                scalars.look(work.view.written or step.folder)
             work.tick()
             reap_rest()
             if usage.is_due() and (used := await usage.sample(work.processes())):
@@ -273,6 +284,13 @@ async def _tick(work: Work, record: StepRecord) -> None:
             if repr(error) != told:
                 traceback.print_exc()
             told = repr(error)
+
+
+def _reporting(record: StepRecord) -> Callable[[str, float, int, float], None]:
+    def report(name: str, value: float, step: int, at: float) -> None:
+        record.report("metric", name, value, step, at)
+
+    return report
 
 
 def _with_inputs(step: StepSpec, view: ViewSpec, folder: Path) -> ViewSpec:

@@ -40,6 +40,7 @@ class MirrorView(View):
         self._files = folder / "mirror"
         if self._around is not None:
             self._files /= spec.root.relative_to(self._around.path)
+        self.written = self._files
         self._mounted = {*spec.live, *spec.private}
         self._live = [spec.root / path for path in spec.live]
         self.read_only: list[Path] = []

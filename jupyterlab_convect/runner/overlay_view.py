@@ -34,6 +34,7 @@ class OverlayView(View):
             live=spec.live,
             private=spec.private,
         )
+        self.written = self._project.upper
         folders = [each for each in spec.outside if each.path.is_dir()]
         shown = [each for each in folders if not _is_covered(each, folders)]
         self._outside = {

@@ -97,6 +97,9 @@ class View(ABC):
     kind: str
     guard: Sequence[Sequence[str]] = ()
     """What must not be written, and the exceptions, where the view cannot see to it itself."""
+    written: Path | None = None
+    """Where what the step writes lies, for those outside; None: in the folder itself."""
+
     read_only: Sequence[Path] = ()
     """What is outside the project and could not be copied for the step."""
 

@@ -29,7 +29,7 @@ export function Metrics(props: {
       ) : (
         <div className="jp-Convect-hint">
           {trans.__(
-            'No metrics. Report one with jupyterlab_convect.metric("loss", 0.3, step=5).'
+            'No metrics. Report one with jupyterlab_convect.metric("loss", 0.3, step=5), or log scalars for TensorBoard.'
           )}
         </div>
       )}
