@@ -14,6 +14,7 @@ from .json_text import is_number
 from .pipeline.plan import Json
 from .runner.step import REPLICA_LOGS, REPLICA_STATES
 from .runs.json_files import read_json
+from .runs.model import ENDED
 from .safe_files import open_regular
 
 TAIL = 2048
@@ -26,12 +27,16 @@ _UNKNOWN = "It can no longer be found, so how it ended is unknown."
 
 
 def list_replicas(files: AttemptFiles) -> list[dict[str, Json]]:
-    """Rank, state, reason, exit code, times and last line of each; none for a usual step."""
+    """Rank, state, reason, node, exit code, times and last line of each; none for a usual step.
+
+    The node is None on this machine, and while none has been found.
+    """
     return [
         {
             "rank": rank,
             "state": state,
             "reason": reason,
+            "node": _text(found.get("node")),
             "exit_code": _whole(found.get("exit_code")),
             "started": _time(found.get("started")),
             "ended": _time(found.get("ended")),
@@ -71,13 +76,17 @@ def _told(folder: Path) -> dict[int, dict[str, Json]]:
 
 def _state(found: dict[str, Json], has_ended: bool) -> tuple[str, str | None]:
     state, reason = str(found.get("state")), found.get("reason")
-    if has_ended and state in ("starting", "running"):  # nobody was left to say how it ended
+    if has_ended and state not in ENDED:  # nobody was left to say how it ended
         return "lost", _UNKNOWN
     return state, None if reason is None else str(reason)
 
 
 def _whole(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _time(value: Json) -> float | None:

@@ -28,13 +28,18 @@ def write(files: AttemptFiles, *replicas: dict[str, Any], name: str = "replicas.
 
 def test_state_and_last_line_of_each(files: AttemptFiles) -> None:
     failed = {"rank": 1, "state": "failed", "reason": "The process exited with code 3."}
-    write(files, {**failed, "exit_code": 3}, {"rank": 0, "state": "running", "started": 5.5})
+    write(
+        files,
+        {**failed, "exit_code": 3, "node": "gpu-7"},
+        {"rank": 0, "state": "running", "started": 5.5},
+    )
     (files.folder / "replicas").mkdir()
     (files.folder / "replicas" / "0.log").write_text("epoch 1\n 10%\r 20%\r 30%\n\n")
     first, second = list_replicas(files)
     assert (first["rank"], first["state"], first["line"]) == (0, "running", "30%")
     assert (first["started"], first["ended"], first["exit_code"]) == (5.5, None, None)
     assert (second["rank"], second["state"], second["exit_code"]) == (1, "failed", 3)
+    assert (first["node"], second["node"]) == (None, "gpu-7")
     assert (second["reason"], second["line"]) == ("The process exited with code 3.", "")
 
 

@@ -122,6 +122,11 @@ class Distributed:
     outputs_from: int = 0
     """The rank whose values and metrics are those of the step."""
 
+    @property
+    def outputs_node(self) -> int:
+        """The node with that rank: its files are those of the step."""
+        return 0 if self.processes == "cpu" else self.outputs_from // self.processes
+
 
 @dataclass(frozen=True, slots=True)
 class ForEach:

@@ -6,10 +6,12 @@ be written, 75 another runner has this attempt.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from .outcome import TAKEN, USAGE
+from .step import NODES, RunnerSettings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,11 +25,17 @@ def main(arguments: list[str] | None = None) -> int:
 
     processes.adopt()
 
-    folder = Path(arguments[0]).absolute()
+    folder = own_folder(Path(arguments[0]).absolute())
     code = run(folder)
     if code != TAKEN:
         record(folder)
     return code
+
+
+def own_folder(folder: Path) -> Path:
+    """The folder of this node, where several of them work in one attempt."""
+    own = folder / NODES / str(RunnerSettings.read(os.environ).node)
+    return own if own.is_dir() else folder
 
 
 if __name__ == "__main__":

@@ -143,15 +143,19 @@ async def _attempt(
 ) -> Ending:
     stop.attach(asyncio.get_running_loop())
     record.event("step.start", step=step.step, attempt=step.attempt, kind=step.kind)
-    report.scalars = EventFiles(time.time() - 1, _reporting(record), record.metrics)
+    counts = step.distributed is None or step.distributed.outputs_node == settings.node
+    if counts:
+        report.scalars = EventFiles(time.time() - 1, _reporting(record), record.metrics)
     outcome = await _execute(step, record, settings, stop, spare, report)
     strict = outcome.state == "succeeded"
-    report.scalars.finish(report.view.written or step.folder)
-    try:
-        _collect(step, record, report, strict=strict)
-    except StepFailed as failure:
-        if strict:
-            outcome = Ending("failed", failure.reason, failure.error)
+    if counts:
+        if report.scalars is not None:
+            report.scalars.finish(report.view.written or step.folder)
+        try:
+            _collect(step, record, report, strict=strict)
+        except StepFailed as failure:
+            if strict:
+                outcome = Ending("failed", failure.reason, failure.error)
     record.read_values()
     record.event("step.end", state=outcome.state, reason=outcome.reason)
     return outcome
@@ -212,7 +216,7 @@ async def _execute(
             work = NotebookWork(step, record, settings, limits, report.view, spare)
         elif step.distributed is not None:
             work = report.replicas = DistributedWork(
-                step, record, limits, report.view, settings.grace
+                step, record, limits, report.view, settings.grace, settings.node
             )
         else:
             work = ProcessWork(step, record, limits, report.view)

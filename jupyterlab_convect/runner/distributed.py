@@ -65,13 +65,20 @@ class DistributedWork:
     """Starts all replicas, stops all when one fails, and starts all again where that is asked."""
 
     def __init__(
-        self, step: StepSpec, record: StepRecord, limits: Limits, view: View, grace: float
+        self,
+        step: StepSpec,
+        record: StepRecord,
+        limits: Limits,
+        view: View,
+        grace: float,
+        node: int = 0,
     ) -> None:
         self.view = view
         self._step = step
         self._record = record
         self._limits = limits
         self._grace = grace
+        self._node = node
         self._replicas: list[Replica] = []
         self._processes: list[asyncio.subprocess.Process] = []
         """Those that the runner itself has started: the replicas, or their launcher."""
@@ -88,7 +95,7 @@ class DistributedWork:
     async def run(self) -> None:
         step, how = self._step, self._how
         self.view = certain(self.view, step.folder)
-        if self.view.kind == "turns":
+        if self.view.kind == "turns" and self._node == 0:  # the other nodes wait for the first
             await wait_for_turn(step, self._record)
         command = command_of(step, self.view)
         env = environment_of(step, self._record, command[0])
@@ -96,11 +103,11 @@ class DistributedWork:
         count = how.processes or _processors()
         self._replicas = [
             Replica(rank, ReplicaLog(self._record, rank, counts=rank == how.outputs_from))
-            for rank in range(count)
+            for rank in range(self._node * count, (self._node + 1) * count)
         ]
         try:
             for restart in range(how.restarts + 1):
-                shared = _shared(count, restart, how.outputs_from)
+                shared = self._shared(count, restart)
                 failure = await self._round(command, {**env, **shared}, option)
                 if failure is None:
                     return
@@ -181,7 +188,7 @@ class DistributedWork:
             *lines, unread = (unread + text).split("\n")
             for line in lines:
                 told = loads(line)
-                replica = self._replicas[int(told["rank"])]
+                replica = self._replicas[int(told["rank"]) - self._replicas[0].rank]
                 if "pid" in told:
                     self._began(replica, int(told["pid"]))
                 else:
@@ -228,9 +235,28 @@ class DistributedWork:
         interpreter = command[0] if "python" in Path(command[0]).name else sys.executable
         if not await _has_torch(interpreter, env):
             raise StepFailed(f"{title} needs torch, which {interpreter} does not have.")
-        options = ["--nnodes=1", f"--nproc_per_node={count}", "--max_restarts=0"]
-        address = [f"--master_addr={ADDRESS}", f"--master_port={_free_port()}"]
+        nodes = [f"--nnodes={self._how.nodes}", f"--node_rank={self._node}"]
+        options = [*nodes, f"--nproc_per_node={count}", "--max_restarts=0"]
+        # Names with underscores, which old and new versions know.
+        address = [f"--master_addr={env['MASTER_ADDR']}", f"--master_port={env['MASTER_PORT']}"]
         return [interpreter, "-m", "torch.distributed.run", *options, *address, "--no_python"]
+
+    def _shared(self, count: int, restart: int) -> dict[str, str]:
+        """What all replicas of this node find in their environment, whatever their rank."""
+        how = self._how
+        threads = str(max(1, _processors() // count))
+        address, port = (ADDRESS, _free_port()) if how.nodes == 1 else _master(self._node)
+        return {
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads),
+            "WORLD_SIZE": str(how.nodes * count),
+            "LOCAL_WORLD_SIZE": str(count),
+            "NODE_RANK": str(self._node),
+            "GROUP_RANK": str(self._node),
+            "MASTER_ADDR": address,
+            "MASTER_PORT": str(port),
+            "CONVECT_RESTART": str(restart),
+            "CONVECT_OUTPUTS_FROM": str(how.outputs_from),
+        }
 
     def _began(self, replica: Replica, pid: int) -> None:
         replica.pid, replica.started = pid, time.time()
@@ -293,27 +319,25 @@ _MPI = {
 """A container's only user is often root, and there may be more processes than processors."""
 
 
-def _shared(count: int, restart: int, outputs_from: int) -> dict[str, str]:
-    """What all replicas find in their environment, whatever their rank."""
-    threads = str(max(1, _processors() // count))
-    return {
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads),
-        "WORLD_SIZE": str(count),
-        "LOCAL_WORLD_SIZE": str(count),
-        "NODE_RANK": "0",
-        "GROUP_RANK": "0",
-        "MASTER_ADDR": ADDRESS,
-        "MASTER_PORT": str(_free_port()),
-        "CONVECT_RESTART": str(restart),
-        "CONVECT_OUTPUTS_FROM": str(outputs_from),
-    }
-
-
 def _processors() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def _master(node: int) -> tuple[str, int]:
+    """Where this node reaches rank 0; on the first node, an address that can be listened on."""
+    try:
+        given, port = Path(os.environ["CONVECT_MASTER"]).read_text().split()
+        family, *_, to = socket.getaddrinfo(given, int(port), type=socket.SOCK_DGRAM)[0]
+    except (KeyError, ValueError, OSError) as error:
+        raise StepFailed("The address of the first node is not known.") from error
+    if node:
+        return given, int(port)
+    with socket.socket(family, socket.SOCK_DGRAM) as to_others:
+        to_others.connect(to)  # sends nothing
+        return str(to_others.getsockname()[0]), int(port)
 
 
 def _free_port() -> int:

@@ -28,7 +28,7 @@ from . import notebooks
 from .kernels import KernelSpec, find
 from .outcome import StepFailed
 from .packages import marks_in
-from .step import StepSpec, read_step
+from .step import NODES, StepSpec, read_step
 
 FILE = "environment.json"
 """In the folder of an attempt: `{"digest", "interpreter", "kernel", "language", "host"}`."""
@@ -102,6 +102,8 @@ def _describe(folder: Path) -> dict[str, Any]:
 
 def runs_folder(attempt: Path) -> Path | None:
     """The folder of the runs that an attempt lies in, if it is there."""
+    if attempt.parent.name == NODES:
+        attempt = attempt.parents[1]
     if len(attempt.parents) < 4 or attempt.parents[1].name != "steps":
         return None
     run = attempt.parents[2]

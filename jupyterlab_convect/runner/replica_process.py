@@ -82,8 +82,9 @@ def launch(count: int, grace: float, words: list[str]) -> int:
     # Whoever stops us stops them as well: what is left to do is to wait for them.
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGALRM, lambda *_: send(signal.SIGUSR1))
-    for rank in map(str, range(count)):
-        env = {**os.environ, "RANK": rank, "LOCAL_RANK": rank}
+    first = int(os.environ["NODE_RANK"]) * count
+    for local in range(count):
+        env = {**os.environ, "RANK": str(first + local), "LOCAL_RANK": str(local)}
         command = [sys.executable, "-I", "-S", __file__, *words]
         running.add(subprocess.Popen(command, env=env).pid)
     has_failed = False

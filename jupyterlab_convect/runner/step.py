@@ -21,6 +21,8 @@ VALUES = "values.ndjson"
 """The file in the attempt folder that steps report to."""
 REPLICA_STATES, REPLICA_LOGS = "replicas.json", "replicas"
 """The file that says what became of each replica so far, and the folder with one log of each."""
+NODES = "nodes"
+"""Where nodes share a volume, the folder in which each of them has one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,17 @@ class DistributedSpec:
     """How the processes of a step are started that work together."""
 
     processes: int | None = 1
-    """None: one per processor that the step may use."""
+    """On each node. None: one per processor that the step may use."""
     launcher: str = "plain"
     restarts: int = 0
     outputs_from: int = 0
     """The rank whose values and metrics are those of the step."""
+    nodes: int = 1
+
+    @property
+    def outputs_node(self) -> int:
+        """The node with that rank: its files are those of the step."""
+        return self.outputs_from // self.processes if self.processes else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +151,7 @@ def _distributed(data: Mapping[str, Any]) -> DistributedSpec:
         launcher,
         int(data.get("restarts", 0)),
         int(data.get("outputs_from", 0)),
+        int(data.get("nodes", 1)),
     )
 
 
@@ -169,6 +178,9 @@ class RunnerSettings:
     copied_files: int = 5000
     """Files of a project that are copied for a step, where there can be no overlay."""
 
+    node: int = 0
+    """Which of the nodes of a distributed step this is."""
+
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> RunnerSettings:
         def number(name: str, default: float) -> float:
@@ -187,6 +199,7 @@ class RunnerSettings:
             start_timeout=number("start_timeout", base.start_timeout),
             overlays=int(number("overlays", base.overlays)),
             copied_files=int(number("copied_files", base.copied_files)),
+            node=int(number("node", base.node)),
         )
 
 
@@ -199,6 +212,8 @@ def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
     private = {_PREFIX + name.upper() for name in names} | {
         "CONVECT_SECRETS",
         "CONVECT_SCRATCH",
+        "CONVECT_MASTER",
+        "CONVECT_OUTPUTS_NODE",
     }
     ours = {name: value for name, value in os.environ.items() if name not in private}
     return {

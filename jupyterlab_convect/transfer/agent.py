@@ -44,10 +44,11 @@ ATTEMPT = ROOT / "attempt"
 BUNDLE, OBJECTS = "bundle.tar.xz", "objects.json"
 PIECE = 32 * 1024
 PAUSE = 0.2
-NOTEBOOK_PAUSE = 2.0
+DRAFT_PAUSE = 2.0
 GROWING = ("log.txt", "events.ndjson")
 NOTEBOOK, OUTCOME = "executed.ipynb", "outputs.json"
 ENVIRONMENT, MADE = "environment.json", "made.json"
+REPLICAS = "replicas.json"
 
 BLOCK = 1 << 20
 """Bytes of a file that are in memory at a time."""
@@ -261,7 +262,9 @@ def execute(inbox: Path, limit: int) -> int:
     if signals:
         process.send_signal(signals[0])
     _follow(process, sender, drafts=limit // 4, least=None if objects is None else limit // 2)
-    if objects is None:
+    # Of several nodes one keeps files; what the others leave fits into the log.
+    is_other = os.environ.get("CONVECT_NODE") != os.environ.get("CONVECT_OUTPUTS_NODE")
+    if objects is None or is_other:
         send_results(ATTEMPT, sender)
     else:
         store_results(ATTEMPT, objects)
@@ -272,21 +275,24 @@ def execute(inbox: Path, limit: int) -> int:
 def _follow(
     process: subprocess.Popen[bytes], sender: Sender, drafts: int, least: int | None
 ) -> None:
-    """Tell what happens while it happens; unfinished notebooks may take `drafts` bytes."""
+    """Tell what happens while it happens; what is replaced again and again may take `drafts` bytes.
+
+    That is the unfinished notebook, or the states of the replicas of a distributed step.
+    """
     seen, due = 0, 0.0
     while process.poll() is None:
         time.sleep(PAUSE)
         for name in GROWING:
             sender.grow(name, least)
-        try:
-            stamp = (ATTEMPT / NOTEBOOK).stat().st_mtime_ns
-        except OSError:
+        draft = next((name for name in (NOTEBOOK, REPLICAS) if (ATTEMPT / name).exists()), None)
+        if draft is None:
             continue
+        stamp = (ATTEMPT / draft).stat().st_mtime_ns
         if stamp != seen and time.monotonic() >= due and drafts > 0:
             seen, before = stamp, sender.left
-            sender.whole(NOTEBOOK, most=drafts)
+            sender.whole(draft, most=drafts)
             drafts -= before - sender.left
-            due = time.monotonic() + NOTEBOOK_PAUSE
+            due = time.monotonic() + DRAFT_PAUSE
 
 
 def results_in(folder: Path) -> tuple[list[str], list[str]]:

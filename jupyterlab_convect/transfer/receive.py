@@ -16,6 +16,7 @@ from pathlib import Path
 from ..json_text import dumps
 from ..pipeline.plan import Json
 from ..runner import environment
+from ..runner.step import REPLICA_STATES
 from ..safe_files import append_to, read_regular, write_whole
 from .agent import GROWING, MARK
 from .check_results import (
@@ -31,7 +32,7 @@ from .check_results import (
     outcome_of,
 )
 
-PARSED = ("outputs.json", "made.json", environment.FILE)
+PARSED = ("outputs.json", "made.json", REPLICA_STATES, environment.FILE)
 WHOLE = ("executed.ipynb", *PARSED)
 MOST_OTHER_LINES, LONGEST_OTHER_LINE = 20, 1000
 """Lines of others that are kept: what Python says when it cannot even start the agent."""
@@ -126,6 +127,8 @@ class LogReceiver:
             content = self._with_files(content)
         elif name == "made.json":
             content = dumps({"files": made_of(content)}).encode()
+        elif name == REPLICA_STATES:
+            object_of(content)
         elif name == environment.FILE:
             object_of(content)
             try:

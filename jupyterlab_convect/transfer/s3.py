@@ -41,6 +41,7 @@ from .agent import (
     NOTEBOOK,
     OBJECTS,
     OUTCOME,
+    REPLICAS,
     SMALL,
     Broken,
     Span,
@@ -279,7 +280,7 @@ class StoreReceiver(LogReceiver):
         self._staging = folder / ".incoming"
 
     def _is_told(self, name: str) -> bool:
-        return name == NOTEBOOK and not self._outputs_only
+        return name in (NOTEBOOK, REPLICAS) and not self._outputs_only
 
     def _take_end(self, end: End) -> None:
         self.told_all = True

@@ -954,6 +954,8 @@ export type Components = {
             rank: number;
             state: Components["schemas"]["State"];
             reason: string | null;
+            /** @description The machine of the cluster where it runs. */
+            node: string | null;
             exit_code: number | null;
             started: number | null;
             ended: number | null;

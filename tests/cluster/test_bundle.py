@@ -37,6 +37,10 @@ for name in (
     "test_big_outputs",
     "test_two_runs_of_one_file_at_once",
     "test_what_a_run_made_is_known_and_put_in_place",
+    "test_replicas_on_several_nodes_work_together",
+    "test_the_rank_that_fails_first_ends_those_of_other_nodes",
+    "test_replicas_work_together_in_the_same_view",
+    "test_nodes_go_on_after_the_host_is_gone_and_stop_together",
 ):
     globals()[name] = getattr(suite, name)
 

@@ -31,6 +31,8 @@ for name in (
     "test_any_path",
     "test_big_outputs",
     "test_what_a_run_made_is_known_and_put_in_place",
+    "test_replicas_on_several_nodes_work_together",
+    "test_the_rank_that_fails_first_ends_those_of_other_nodes",
 ):
     globals()[name] = getattr(suite, name)
 

@@ -764,3 +764,93 @@ async def test_replicas_go_on_after_the_host_is_gone(lab):
     state = await lab.engine.wait(run.id, PATIENCE)
     assert state.state == "succeeded"
     assert len(state.steps["train"].attempts) == 1
+
+
+MEET = """
+import os, socket, struct, time
+RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+FIRST = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+
+def meet(value):
+    if RANK == 0:
+        server = socket.create_server(FIRST)
+        peers = [server.accept()[0] for _ in range(SIZE - 1)]
+        value += sum(struct.unpack("i", each.recv(4, socket.MSG_WAITALL))[0] for each in peers)
+        for each in peers: each.sendall(struct.pack("i", value))
+        return value
+    while True:
+        try:
+            peer = socket.create_connection(FIRST, 600)
+            break
+        except OSError:
+            time.sleep(0.05)
+    peer.sendall(struct.pack("i", value))
+    return struct.unpack("i", peer.recv(4, socket.MSG_WAITALL))[0]
+"""
+"""Nodes share no files: their processes meet at rank 0, and learn the sum of what they brought."""
+
+
+def needs_nodes(lab):
+    needs_replicas(lab)
+    if lab.runtime.name == "local":
+        pytest.skip("this machine is one node")
+
+
+def replicas_of(lab, run):
+    return json.loads((lab.result(run, "train") / "outputs.json").read_text())["replicas"]
+
+
+async def test_replicas_on_several_nodes_work_together(lab):
+    needs_nodes(lab)
+    lab.write(
+        "训练.py",
+        f"import jupyterlab_convect as convect\n{MEET}\nconvect.output('sum', meet(RANK + 1))\n"
+        "open(f'model.{RANK}', 'w').write('模型')\nprint('rank', RANK)",
+    )
+    how = {"nodes": 2, "processes": 2, "outputs_from": 3}
+    train = script("训练.py", distributed=how, outputs=["model.*"])
+    run, state = await lab.succeed({"train": train}, own_view=True)
+    assert state.steps["train"].outputs == {"sum": 10}
+    folder = lab.result(run, "train")
+    assert sorted(each.name for each in (folder / "files").iterdir()) == ["model.2", "model.3"]
+    told = replicas_of(lab, run)
+    assert [(each["rank"], each["node_rank"], each["state"]) for each in told] == [
+        (rank, rank // 2, "succeeded") for rank in range(4)
+    ]
+    assert all(each["node"] and each["exit_code"] == 0 for each in told)
+    for rank in range(4):
+        assert (folder / "replicas" / f"{rank}.log").read_text() == f"rank {rank}\n"
+        assert f"[{rank}] rank {rank}\n" in (folder / "log.txt").read_text()
+    assert not (folder / "nodes").exists()
+
+
+async def test_the_rank_that_fails_first_ends_those_of_other_nodes(lab):
+    needs_nodes(lab)
+    lab.write("train.py", f"{MEET}\nmeet(0)\nif RANK == 1: raise SystemExit(3)\ntime.sleep(600)")
+    run, state = await lab.finish({"train": script("train.py", distributed={"nodes": 2})})
+    assert state.steps["train"].state == "failed"
+    assert state.steps["train"].reason == "Rank 1 of train.py exited with code 3."
+    first, second = replicas_of(lab, run)
+    assert (first["state"], second["state"]) == ("cancelled", "failed")
+    assert first["reason"] == "Stopped because rank 1 failed."
+    assert second["exit_code"] == 3
+
+
+async def test_nodes_go_on_after_the_host_is_gone_and_stop_together(lab):
+    needs_nodes(lab)
+    lab.write("train.py", f"{MEET}\nmeet(0)\nprint('up', flush=True)\ntime.sleep(600)")
+    run = await lab.start({"train": script("train.py", distributed={"nodes": 2})})
+
+    def said():
+        logs = [path.read_text() for path in lab.store.folder.glob(f"{run.id}/**/log.txt")]
+        return sorted("".join(log for log in logs).splitlines())
+
+    await until(lambda: {"[0] up", "[1] up"} <= set(said()))
+    await lab.close()
+    lab.open()
+    assert await lab.engine.resume() == [run.id]
+    await lab.engine.stop(run.id)
+    state = await lab.engine.wait(run.id, PATIENCE)
+    assert state.state == "cancelled"
+    assert said() == ["[0] up", "[1] up"]
+    assert [each["state"] for each in replicas_of(lab, run)] == ["cancelled", "cancelled"]

@@ -2,8 +2,8 @@
 
 import json
 import os
-import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from jupyterlab_convect.runner.distributed import local_rank_option
+from jupyterlab_convect.runs.gather import make_node_folders
 
 from .conftest import Ended
 
@@ -49,10 +50,13 @@ LAUNCHER = textwrap.dedent(
     """
     import os, subprocess, sys
     count = next(int(word.partition("=")[2]) for word in sys.argv if "nproc_per_node" in word)
+    node = next((int(word.partition("=")[2]) for word in sys.argv if "node_rank" in word), 0)
     command = sys.argv[sys.argv.index("--no_python") + 1:]
     print("the launcher speaks", flush=True)
     ranks = [
-        subprocess.Popen(command, env={**os.environ, "RANK": str(n), "LOCAL_RANK": str(n)})
+        subprocess.Popen(
+            command, env={**os.environ, "RANK": str(node * count + n), "LOCAL_RANK": str(n)}
+        )
         for n in range(count)
     ]
     while ranks:
@@ -296,28 +300,59 @@ def has_torch():
     return subprocess.call([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
 
 
-@pytest.mark.slow
-def test_real_torch_reduces(bench):
-    if not has_torch():
-        pytest.skip("torch is not installed")
-    script = """
-import torch, torch.distributed as dist
-dist.init_process_group("gloo")
-value = torch.ones(1) * (dist.get_rank() + 1)
-dist.all_reduce(value)
-print("sum", value.item())
+def start_nodes(bench, script, nodes=2, step=None, **distributed):
+    """A runner for each node, in a folder of its own, as on machines that share a volume."""
+    source = bench.work / "s.py"
+    source.write_text(script)
+    how = {"nodes": nodes, **distributed}
+    folder = bench.attempt(source, distributed=how, **(step or {}))
+    make_node_folders(folder, nodes)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (bench.place / "master").write_text(f"127.0.0.1 {port}\n")
+    env = {"CONVECT_MASTER": str(bench.place / "master")}
+    started = [bench.start(folder, CONVECT_NODE=str(n), **env) for n in range(nodes)]
+    return folder, started
+
+
+@pytest.mark.parametrize("launcher", ["plain", "torchrun"])
+def test_the_ranks_of_two_nodes_add_up_their_numbers(bench, launcher, monkeypatch):
+    for name, value in environment(bench, launcher).items():
+        monkeypatch.setenv(name, value)
+    script = f"""{ALL_REDUCE}
+print(RANK, os.environ["LOCAL_RANK"], os.environ["NODE_RANK"], SIZE, all_reduce(RANK + 1))
 """
-    ended = bench.script(script, distributed={"processes": 2, "launcher": "torchrun"})
-    assert ended.state == "succeeded", ended.log
-    assert "sum 3.0\n" in log_of(ended, 0)
-    assert "sum 3.0\n" in log_of(ended, 1)
+    folder, runners = start_nodes(bench, script, processes=2, launcher=launcher)
+    assert [runner.wait() for runner in runners] == [0, 0]
+    ended = [Ended(folder / "nodes" / str(node), 0) for node in range(2)]
+    said = [log_of(ended[rank // 2], rank) for rank in range(4)]
+    assert said == [f"{rank} {rank % 2} {rank // 2} 4 10.0\n" for rank in range(4)]
+    assert sorted(replicas(ended[1])) == [2, 3]
 
 
-@pytest.mark.slow
-def test_real_mpirun(bench):
-    if shutil.which("mpirun") is None:
-        pytest.skip("mpirun is not installed")
-    script = f"{ALL_REDUCE}\nprint('sum', all_reduce(RANK + 1))"
-    ended = bench.script(script, distributed={"processes": 3, "launcher": "mpi"})
-    assert ended.state == "succeeded", ended.log
-    assert [log_of(ended, rank) for rank in range(3)] == ["sum 6.0\n"] * 3
+def test_only_the_node_whose_outputs_count_keeps_files(bench):
+    script = """
+import os, pathlib, jupyterlab_convect as convect
+rank = os.environ["RANK"]
+convect.output("rank", rank)
+if rank == "1": pathlib.Path("model.bin").write_text(rank)
+"""
+    source = bench.work / "s.py"
+    source.write_text(script)
+    how = {"nodes": 2, "outputs_from": 1}
+    folder = bench.attempt(source, distributed=how, outputs=["model.bin"])
+    make_node_folders(folder, 2)
+    (bench.place / "master").write_text("127.0.0.1 1")
+    env = {"CONVECT_MASTER": str(bench.place / "master")}
+    for node in (1, 0):
+        assert bench.start(folder, CONVECT_NODE=str(node), **env).wait() == 0
+    first, second = (Ended(folder / "nodes" / str(node), 0).outputs for node in range(2))
+    assert (first["files"], first["values"]) == ([], {})
+    assert [each["path"] for each in second["files"]] == ["model.bin"]
+    assert second["values"] == {"rank": "1"}
+
+
+def test_a_node_that_does_not_know_the_first_one(bench):
+    ended = bench.script("1", distributed={"nodes": 2})
+    assert ended.reason == "The address of the first node is not known."

@@ -29,6 +29,9 @@ def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Probl
     capacity = cluster.capacity()
     transfer, note = transfers.choose(), transfers.note()
     needed = [*NEEDED, *(["create secrets"] if transfer.way != "shared" else [])]
+    if any(step.distributed and step.distributed.nodes > 1 for step in plan.steps):
+        needed += ["create services", "get services"]
+        needed += [] if "create secrets" in needed else ["create secrets"]
     if transfer.way == "bundle" or any(step.kind == "component" for step in plan.steps):
         needed.append("read logs")
     notes = (*cluster.defaults.notes, *([note] if note else []))
@@ -45,7 +48,8 @@ def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Probl
         except ConvectError as error:
             problems.append(Problem("error", error.code, error.sentence, step.id, hint=error.hint))
             continue
-        twin = str({**manifest["spec"]["template"]["spec"]})
+        spec = manifest["spec"]
+        twin = str({**spec["template"]["spec"], "completions": spec["completions"]})
         if twin not in judged:
             judged[twin] = [
                 *_dry_run(cluster, manifest),
@@ -74,13 +78,25 @@ def outside_the_folder(step: Step) -> list[Problem]:
     return [Problem("warning", "outside-project", text, step.id, ("parameters",), hint)]
 
 
-def distributed(step: Step) -> list[Problem]:
-    """Pure."""
-    if step.distributed is None:
-        return []
-    text = f"{step.name} cannot be distributed on Kubernetes yet."
-    hint = "Run it on this machine, or without “distributed”."
-    return [Problem("error", "not-distributable", text, step.id, ("distributed",), hint)]
+def distributed(step: Step) -> Iterator[Problem]:
+    """What several nodes cannot do. Pure."""
+    how = step.distributed
+    if how is None or how.nodes == 1:
+        return
+
+    def refusal(name: str, text: str, hint: str) -> Problem:
+        where: Where = ("distributed", name)
+        return Problem("error", "not-distributable", text, step.id, where, hint)
+
+    if how.launcher == "mpi":
+        text = f"{step.name} cannot run mpirun across {how.nodes} nodes."
+        yield refusal("launcher", text, "Ask for one node with more processes, or use torchrun.")
+    if how.restarts:
+        text = f"{step.name} cannot be restarted in place on {how.nodes} nodes."
+        yield refusal("restarts", text, "Use “retries”, which start all of its pods again.")
+    if how.processes == "cpu":
+        text = f"How many processes each node of {step.name} runs is not known before they start."
+        yield refusal("processes", text, "Write a number of processes, or request CPUs.")
 
 
 def planned_job(
@@ -113,8 +129,9 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
     gpu = step.resources.gpu
     needs = fit.needs_of(manifest["spec"]["template"]["spec"], gpu.type if gpu else None)
     where: Where = ("resources", "gpu") if gpu and gpu.count else ("resources",)
+    count = manifest["spec"]["completions"]
     if capacity.nodes is not None:
-        verdict = fit.judge_nodes(needs, capacity.nodes)
+        verdict = fit.judge_gang(needs, capacity.nodes, count)
         if verdict.sentence and not verdict.ever:
             hint = "It would wait until such a node is added."
             yield Problem("warning", "no-such-node", verdict.sentence, None, where, hint)
@@ -130,7 +147,7 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
         in_full = "Write the type in full, as it is in the label of the nodes."
         yield Problem("info", "unknown", text, None, where, in_full if needs.gpu_type else None)
     yield from _judge_queue(manifest, capacity.queues)
-    for verdict in fit.judge_quotas(needs, capacity.quotas or ()):
+    for verdict in fit.judge_quotas(needs.times(count), capacity.quotas or ()):
         sentence = verdict.sentence or ""
         if verdict.ever:
             yield Problem("info", "would-wait", f"It would wait: {_lower(sentence)}", None, where)

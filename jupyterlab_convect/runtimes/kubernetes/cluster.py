@@ -13,7 +13,7 @@ from ...background import Health
 from ...pipeline.plan import Json
 from .api import Api, ApiError, ClusterUnreachable
 from .fit import GROUP, LABEL, Node, Queues, Quota, nodes_of, positions_of, queues_of, quotas_of
-from .jobs import JOB, OURS
+from .jobs import INDEX, JOB, OURS
 from .pod_defaults import PodDefaults
 from .reflector import Reflector
 
@@ -32,6 +32,8 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
     "watch pods": ("watch", "", "pods", ""),
     "watch events": ("watch", "", "events", ""),
     "create secrets": ("create", "", "secrets", ""),
+    "create services": ("create", "", "services", ""),
+    "get services": ("get", "", "services", ""),
     "read logs": ("get", "", "pods", "log"),
     "open a shell": ("create", "", "pods", "exec"),
 }
@@ -40,7 +42,7 @@ READING_CAPACITY = "Reading the capacity of the cluster"
 
 @dataclass(frozen=True)
 class Observed:
-    """What is known of one Job: what is there, and what was."""
+    """What is known of one Job and one of its pods: what is there, and what was."""
 
     job: Object | None
     pod: Object | None
@@ -91,14 +93,15 @@ class Cluster:
         troubles = [trouble for trouble in (self.jobs.trouble, self.pods.trouble) if trouble]
         return min(troubles, key=lambda trouble: trouble[1], default=None)
 
-    def look(self, jobs: Iterable[str]) -> dict[str, Observed]:
-        """What is known of the Jobs of these names, all as of one moment."""
+    def look(self, jobs: Iterable[tuple[str, int]]) -> dict[str, list[Observed]]:
+        """What is known of the Jobs of these names, for each pod that they have as a number."""
         there, were = self.jobs.now()
-        pods: dict[str, Object] = {}
-        past_pods: dict[str, Object] = {}
+        pods: dict[tuple[str, int], Object] = {}
+        past_pods: dict[tuple[str, int], Object] = {}
         for found, into in zip(self.pods.now(), (pods, past_pods), strict=True):
             for pod in found.values():
-                into[pod["metadata"]["labels"].get(JOB, "")] = pod
+                labels = pod["metadata"]["labels"]
+                into[labels.get(JOB, ""), int(labels.get(INDEX, 0))] = pod
         events: dict[str, list[Object]] = {}
         for event in self.events.now()[0].values():
             target = event.get("involvedObject") or {}
@@ -107,16 +110,12 @@ class Cluster:
         def about(*items: Object | None) -> list[Object]:
             return [e for item in items if item for e in events.get(item["metadata"]["uid"], ())]
 
-        return {
-            name: Observed(
-                there.get(name),
-                pods.get(name),
-                were.get(name),
-                past_pods.get(name),
-                about(there.get(name), pods.get(name)),
-            )
-            for name in jobs
-        }
+        def observed(name: str, number: int) -> Observed:
+            job, pod = there.get(name), pods.get((name, number))
+            past_pod = past_pods.get((name, number))
+            return Observed(job, pod, were.get(name), past_pod, about(job, pod))
+
+        return {name: [observed(name, each) for each in range(count)] for name, count in jobs}
 
     def capacity(self) -> Capacity:
         """Nodes, what is free there, quotas, queues; a look that is a few seconds old will do."""

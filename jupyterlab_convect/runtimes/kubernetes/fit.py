@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -44,6 +44,14 @@ class Needs:
     tolerations: tuple[Mapping[str, Json], ...] = ()
     gpu_type: str | None = None
     limits: Amounts = field(default_factory=dict)
+
+    def times(self, count: int) -> Needs:
+        """What so many pods of this kind ask for in all."""
+
+        def all_of(amounts: Amounts) -> Amounts:
+            return {name: value * count for name, value in amounts.items()}
+
+        return replace(self, requests=all_of(self.requests), limits=all_of(self.limits))
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,33 @@ def needs_of(pod_spec: Json, gpu_type: str | None = None) -> Needs:
         gpu_type=gpu_type,
         limits=limits,
     )
+
+
+def judge_gang(needs: Needs, nodes: Sequence[Node], count: int) -> Fit:
+    """Is there room for so many pods of the same kind at the same time, now or ever?"""
+    one = judge_nodes(needs, nodes)
+    if count == 1 or not one.ever:
+        return one
+    ready = [node for node in nodes if node.ready and not _unsuited(needs, node)]
+    ever = sum(_how_often(node.total, needs.requests) for node in ready)
+    each = _all_of(needs)
+    all_of_it = f"{count} pods with {each} each" if each else f"{count} pods"
+    if ever < count:
+        never = f"It needs {all_of_it} at the same time, but the nodes have room for {ever}."
+        return Fit(False, False, never)
+    if one.now is not True:
+        return one
+    now = sum(_how_often(node.free or {}, needs.requests) for node in ready)
+    if now < count:
+        later = f"It needs {all_of_it} at the same time; at the moment there is room for {now}."
+        return Fit(False, True, later)
+    return one
+
+
+def _how_often(have: Amounts, wanted: Amounts) -> int:
+    """How many pods of a kind fit into what a node has."""
+    fits = [have.get(name, Decimal(0)) // value for name, value in wanted.items() if value]
+    return int(max(min(fits, default=Decimal(0)), Decimal(0)))
 
 
 def judge_nodes(needs: Needs, nodes: Sequence[Node]) -> Fit:
@@ -167,8 +202,10 @@ def _over_quota(
 
 def _asked(needs: Needs, key: str) -> Decimal | None:
     """How much of what a quota counts; None when the pod does not say."""
-    if key in ("count/jobs.batch", "count/pods", "pods"):
+    if key == "count/jobs.batch":
         return Decimal(1)
+    if key in ("count/pods", "pods"):
+        return needs.requests.get("pods", Decimal(1))
     if key.startswith("limits."):
         return needs.limits.get(key.removeprefix("limits."))
     name = key.removeprefix("requests.")

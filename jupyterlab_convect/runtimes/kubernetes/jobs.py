@@ -20,6 +20,8 @@ OURS = f"{MANAGED_BY}={US}"
 """Selects all that we made."""
 JOB = "batch.kubernetes.io/job-name"
 """The label by which Kubernetes ties a pod to its Job."""
+INDEX = "batch.kubernetes.io/job-completion-index"
+"""The label by which it counts the pods of an indexed Job."""
 
 LONGEST = 63
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -96,13 +98,26 @@ def make_secret(api: Api, secret: Object) -> None:
             raise
 
 
+def make_service(api: Api, service: Object) -> str:
+    """Make it after the Job, to which it belongs; its address."""
+    try:
+        made: Object = api.create(api.path("services"), service)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        made = api.get(api.path("services", service["metadata"]["name"]))
+    return str(made["spec"]["clusterIP"])
+
+
 def delete_job(api: Api, name: str) -> None:
     """And with it its pod and what else belongs to it. Idempotent."""
     api.delete(api.path("jobs", name), propagationPolicy="Background")
 
 
 def running_pod(api: Api, job: str) -> str:
-    for pod in api.list(api.path("pods"), labelSelector=f"{JOB}={job}"):
+    """The first of its pods, if that is running."""
+    pods = api.list(api.path("pods"), labelSelector=f"{JOB}={job}")
+    for pod in sorted(pods, key=lambda pod: int(pod["metadata"]["labels"].get(INDEX, 0))):
         if pod["status"].get("phase") == "Running":
             return str(pod["metadata"]["name"])
     raise Conflict("The step is not running in the cluster now.", code="not-running")

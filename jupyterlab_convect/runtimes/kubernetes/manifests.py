@@ -16,6 +16,8 @@ from .pod_defaults import PodDefaults, gpu_requests
 from .secret_digests import DIGESTS, KEY
 
 UNPACK, SEND = "unpack", "send"
+MASTER, MASTER_PORT = "master", 29500
+"""The file of the inbox that says where the first pod is reached, and the port there."""
 Manifest = dict[str, Any]
 
 NOBODY_SPECIAL = 1000
@@ -74,6 +76,7 @@ def job(
 
     `suspended`: a queue decides when it starts.
     """
+    nodes = step.distributed.nodes if step.distributed else 1
     ours = jobs.labels_of(run, step.id, attempt)
     labels = {**defaults.labels, **step.kubernetes.labels, **ours}
     annotations = {
@@ -90,8 +93,9 @@ def job(
             # Trying again is the engine's affair: one Job is one attempt.
             "backoffLimit": 0,
             **({"suspend": True} if suspended else {}),
-            "completions": 1,
-            "parallelism": 1,
+            "completions": nodes,
+            "parallelism": nodes,
+            **({"completionMode": "Indexed"} if step.distributed else {}),
             "ttlSecondsAfterFinished": defaults.ttl if content.ttl is None else content.ttl,
             "template": {
                 "metadata": metadata,
@@ -112,7 +116,7 @@ def pod_spec(
     container = {
         **_container(STEP, image, content.command, _seen(mounts, content), step, defaults),
         **({"args": _words(content.args)} if content.args else {}),
-        "env": _environment(content.env, step.secrets),
+        "env": [*_environment(content.env, step.secrets), *_node_environment(step)],
         "resources": resources(step.resources, defaults),
     }
     pull_secrets = _unique((*wanted.pull_secrets, *defaults.pull_secrets))
@@ -174,19 +178,35 @@ def resources(wanted: Resources, defaults: PodDefaults) -> Manifest:
 
 def secret(job: Manifest, data: Mapping[str, str]) -> Manifest:
     """A Secret of base64 `data`: it has the name of the Job (as it was made), and goes with it."""
-    made = job["metadata"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": made["name"], "uid": made["uid"]}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {
-            "name": made["name"],
-            "labels": {jobs.MANAGED_BY: jobs.US},
-            "ownerReferences": [owner],
-        },
+        "metadata": {"name": job["metadata"]["name"], **_belonging_to(job)},
         "immutable": True,
         "data": dict(data),
     }
+
+
+def service(job: Manifest) -> Manifest:
+    """How the pods of a Job (as it was made) reach the first of them, without any DNS."""
+    name = job["metadata"]["name"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        # A Service has to have a name that begins with a letter.
+        "metadata": {"name": f"r0-{jobs.slug(name, jobs.LONGEST - 3)}", **_belonging_to(job)},
+        "spec": {
+            "selector": {jobs.JOB: name, jobs.INDEX: "0"},
+            "ports": [{"port": MASTER_PORT, "targetPort": MASTER_PORT}],
+            "publishNotReadyAddresses": True,
+        },
+    }
+
+
+def _belonging_to(job: Manifest) -> Manifest:
+    made = job["metadata"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": made["name"], "uid": made["uid"]}
+    return {"labels": {jobs.MANAGED_BY: jobs.US}, "ownerReferences": [owner]}
 
 
 def _without_image(step: Step) -> Refused:
@@ -334,6 +354,19 @@ def _environment(env: Mapping[str, str], secrets: Sequence[Secret]) -> list[Mani
         named = ",".join(item.env for item in secrets)
         entries.append({"name": "CONVECT_SECRETS", "value": named})
     return [*entries, *hidden]
+
+
+def _node_environment(step: Step) -> list[Manifest]:
+    """What tells the pods of a distributed step apart."""
+    how = step.distributed
+    if how is None:
+        return []
+    index = {"fieldRef": {"fieldPath": f"metadata.annotations['{jobs.INDEX}']"}}
+    return [
+        {"name": "CONVECT_NODE", "valueFrom": index},
+        {"name": "CONVECT_OUTPUTS_NODE", "value": str(how.outputs_node)},
+        {"name": "CONVECT_MASTER", "value": f"{INBOX}/{MASTER}"},
+    ]
 
 
 def _secret_value(variable: str, secret: str, key: str) -> Manifest:

@@ -69,6 +69,14 @@ def is_running(pod: Object) -> bool:
     return "running" in step_status(pod).get("state", {})
 
 
+def is_over(pod: Object | None, container: str) -> bool:
+    """Whether a container has said all that it will ever say."""
+    if pod is None or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return True
+    states = {item.get("name"): item.get("state", {}) for item in statuses(pod)}
+    return "terminated" in states.get(container, {})
+
+
 def waiting(pod: Object) -> Json | None:
     """What holds a container up, other than that it is not its turn yet."""
     for status in statuses(pod):

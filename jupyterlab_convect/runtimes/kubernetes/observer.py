@@ -28,15 +28,15 @@ from .api import ApiError, ClusterUnreachable, as_convect_error, read_pieces
 from .cluster import Cluster, Observed
 from .explain import explain, explain_gone, missing_secret
 from .fit import QueuePosition, queue_of
+from .gang import COPYING_BACK, Gangs, nodes_of
 from .jobs import delete_job, job_of, way_of, without_shared_volume
 from .log_follower import LogFollower, LogReader, PlainLog
 from .manifests import SEND
-from .objects import STEP, Diagnosis, Object, record_of, seconds_of, statuses, step_status
+from .objects import STEP, Diagnosis, Object, is_over, record_of, seconds_of, step_status
 from .secret_digests import DIGESTS, SecretDigests
 
 Key = tuple[str, str, int]
 
-COPYING_BACK = Diagnosis("running", "Its results are being copied back.")
 NOT_COPIED = "Its results could not be copied back."
 GONE_WITH_RESULTS = "Its pod was deleted before its results were copied back."
 NOT_HIDDEN = "Its results were not kept, because its secrets could not be hidden in them."
@@ -71,12 +71,13 @@ class Observer:
         self._forbidden: dict[Key, str] = {}
         """Why what hides the secrets of a step cannot be read."""
         self._kept: dict[Key, str] = {}
+        self._gangs = Gangs(cluster, transfers, self._of_one, changed, health)
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
-        observed = self._cluster.look(job_of(attempt) for attempt in attempts)
+        observed = self._cluster.look((job_of(each), nodes_of(each)) for each in attempts)
         return [self._observe(attempt, observed[job_of(attempt)]) for attempt in attempts]
 
-    def _observe(self, attempt: Attempt, observed: Observed) -> StepStatus:
+    def _observe(self, attempt: Attempt, observed: Sequence[Observed]) -> StepStatus:
         """Whatever is wrong with one attempt is told with it, and spoils no other."""
         name = f"Watching step {attempt.step.id} of run {attempt.run}"
         try:
@@ -102,15 +103,22 @@ class Observer:
         self._kept.pop(key, None)
         self._told.pop(key, None)
         self._health.recovered(f"Watching step {key[1]} of run {key[0]}")
+        self._gangs.forget(key)
         for follower in self._followers.pop(key, {}).values():
             follower.close()
 
     def close(self) -> None:
+        self._gangs.close()
         for key in list(self._followers):
             self.forget(key)
 
-    def _status(self, attempt: Attempt, observed: Observed) -> StepStatus:
-        diagnosis = self._outcome(attempt, observed) or self._in_cluster(attempt, observed)
+    def _status(self, attempt: Attempt, pods: Sequence[Observed]) -> StepStatus:
+        observed = pods[0]
+        diagnosis = self._outcome(attempt, observed) or (
+            self._in_cluster(attempt, observed)
+            if attempt.step.distributed is None
+            else self._of_all(attempt, pods)
+        )
         if diagnosis.state not in ENDED and (trouble := self._silent()):
             diagnosis = replace(diagnosis, reason=unreachable(trouble[1]), detail=trouble[0])
         elif diagnosis.permanent:
@@ -158,14 +166,7 @@ class Observer:
     def _in_cluster(self, attempt: Attempt, observed: Observed) -> Diagnosis:
         if attempt.handle is None:
             return Diagnosis("lost")  # Starting it again finds what is there.
-        if observed.job is None and observed.pod is None:
-            diagnosis = explain_gone(observed.past_job, observed.past_pod)
-        else:
-            why = self._why_it_does_not_fit(attempt, observed.pod)
-            position = self._queue_position(observed)
-            diagnosis = explain(
-                observed.job, observed.pod, observed.events, why, time.time(), position
-            )
+        diagnosis = self._explain(attempt, observed)
         if attempt.step.kind == "component":
             return self._component(attempt, observed, diagnosis)
         return (
@@ -173,6 +174,21 @@ class Observer:
             if without_shared_volume(attempt)
             else diagnosis
         )
+
+    def _explain(self, attempt: Attempt, observed: Observed) -> Diagnosis:
+        """What the cluster says of a Job and one of its pods."""
+        if observed.job is None and observed.pod is None:
+            return explain_gone(observed.past_job, observed.past_pod)
+        why = self._why_it_does_not_fit(attempt, observed.pod)
+        position = self._queue_position(observed)
+        return explain(observed.job, observed.pod, observed.events, why, time.time(), position)
+
+    def _of_all(self, attempt: Attempt, pods: Sequence[Observed]) -> Diagnosis:
+        diagnosis = self._gangs.diagnose(attempt, pods) or self._outcome(attempt, pods[0])
+        return diagnosis or Diagnosis("lost")
+
+    def _of_one(self, attempt: Attempt, observed: Observed) -> Diagnosis:
+        return self._outcome(attempt, observed) or self._explain(attempt, observed)
 
     def _why_it_does_not_fit(self, attempt: Attempt, pod: Object | None) -> str | None:
         """Our own words for a pod that finds no node."""
@@ -253,7 +269,7 @@ class Observer:
                     told = b"".join(read_pieces(response))
                     self._digests[attempt.key] = SecretDigests.read(attempt.folder, told)
             except (ApiError, ClusterUnreachable) as error:
-                if isinstance(error, ApiError) and error.status == 403 and _is_over(pod, STEP):
+                if isinstance(error, ApiError) and error.status == 403 and is_over(pod, STEP):
                     why = as_convect_error(error, "read logs", api.namespace).sentence
                     self._forbidden[attempt.key] = why
                     self._digests[attempt.key] = None
@@ -321,7 +337,7 @@ class Observer:
             pod,
             container,
             begin,
-            lambda: _is_over(pods.now()[0].get(pod), container),
+            lambda: is_over(pods.now()[0].get(pod), container),
             self._changed,
             self._health,
         )
@@ -355,13 +371,6 @@ def unreachable(since: float) -> str:
     """Whatever else is said of an attempt then is what was known last."""
     at = time.strftime("%H:%M:%S", time.localtime(since))
     return f"The cluster has been unreachable since {at}; this is the last known state."
-
-
-def _is_over(pod: Object | None, container: str) -> bool:
-    if pod is None or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-        return True
-    states = {item.get("name"): item.get("state", {}) for item in statuses(pod)}
-    return "terminated" in states.get(container, {})
 
 
 def _why_interrupted(attempt: Attempt, observed: Observed) -> Diagnosis:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...catalog.launch import SEEN, input_files
 from ...pipeline.plan import Json
+from ...runs.attempts import INTERRUPTED
+from ...runs.gather import make_node_folders
 from ...safe_files import read_regular, write_whole
 from ...transfer import pack
 from ...transfer.base import KEPT, Transfer, Way
 from ..base import Attempt
+from .gang import stop_nodes
 from .jobs import way_of
 from .manifests import Manifest, PodContent
 from .pod_defaults import PodDefaults
@@ -31,11 +34,16 @@ class Prepared:
 
 def prepare(attempt: Attempt, defaults: PodDefaults, transfer: Transfer, secret: str) -> Prepared:
     """Puts the files of a step that the runner executes: call it in a thread."""
+    how, mounts = attempt.step.distributed, transfer.mounts()
+    if how is not None:
+        make_node_folders(attempt.folder, how.nodes)
+        stop_nodes(attempt, "failed", INTERRUPTED)
+        mounts = replace(mounts, inbox=mounts.inbox or how.nodes > 1)
     sent = transfer.put(attempt)
     content = PodContent(
         sent.command,
         env=sent.env,
-        mounts=transfer.mounts(),
+        mounts=mounts,
         secret=secret,
         ttl=defaults.ttl if transfer.way == "shared" else max(defaults.ttl, KEPT),
     )

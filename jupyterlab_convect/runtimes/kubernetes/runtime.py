@@ -36,11 +36,13 @@ from .api import (
 )
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
+from .gang import nodes_of, stop_nodes
 from .jobs import (
     delete_job,
     job_of,
     make_job,
     make_secret,
+    make_service,
     running_pod,
     way_of,
     without_shared_volume,
@@ -62,7 +64,7 @@ from .pod_defaults import (
     profile_from_config,
     volume_from_config,
 )
-from .prepare import Prepared, folder_in_pod, paths_of, prepare, write_manifest
+from .prepare import Prepared, as_secret, folder_in_pod, paths_of, prepare, write_manifest
 from .shell import run_in_pod
 
 T = TypeVar("T")
@@ -87,7 +89,7 @@ class Opened:
 class KubernetesRuntime(StepRuntime):
     name = "kubernetes"
     display_name = Unicode("Kubernetes", help="What the front end calls it.").tag(config=True)
-    features = frozenset(Feature) - {Feature.DISTRIBUTED}
+    features = frozenset(Feature)
 
     context = Unicode("", help="The context of the kubeconfig; the current one if empty.").tag(
         config=True
@@ -205,12 +207,18 @@ class KubernetesRuntime(StepRuntime):
             cluster = opened.cluster
             prepared, manifest = await patiently_do(self._prepare, opened, attempt)
             job = await patiently_do(make_job, cluster.api, manifest)
-            if prepared.secret is not None:
-                secret = manifests.secret(job, prepared.secret)
+            inbox = dict(prepared.secret or {})
+            if inbox or nodes_of(attempt) > 1:
                 try:
+                    if nodes_of(attempt) > 1:
+                        service = manifests.service(job)
+                        address = await patiently_do(make_service, cluster.api, service)
+                        master = f"{address} {manifests.MASTER_PORT}\n"
+                        inbox |= as_secret({manifests.MASTER: master.encode()})
+                    secret = manifests.secret(job, inbox)
                     await patiently_do(make_secret, cluster.api, secret)
                 except (ApiError, ClusterUnreachable):
-                    # Its pod would wait for the Secret for ever.
+                    # Its pods would wait for the Secret for ever.
                     with contextlib.suppress(ApiError, ClusterUnreachable):
                         await self._delete(cluster, attempt)
                     raise
@@ -251,6 +259,8 @@ class KubernetesRuntime(StepRuntime):
             if not (attempt.folder / "outputs.json").exists():
                 with contextlib.suppress(OSError):
                     write_stop(attempt.folder, "cancelled", "Stopped.")
+                if attempt.step.distributed is not None:
+                    stop_nodes(attempt, "cancelled", "Stopped.")
             await self._delete(cluster, attempt)
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "delete jobs") from error

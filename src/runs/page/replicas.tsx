@@ -63,6 +63,11 @@ function Ranks(props: {
           <p className="jp-Convect-replicaHead">
             <StateIcon state={chosen.state} />
             <b>{trans.__('Rank %1', chosen.rank)}</b>{' '}
+            {chosen.node && (
+              <span className="jp-Convect-replicaNode">
+                {trans.__('on %1', chosen.node)}
+              </span>
+            )}{' '}
             {chosen.reason
               ? translated(chosen.reason, trans)
               : stateLabel(trans, chosen.state)}
@@ -148,11 +153,12 @@ function Tiles(props: {
       aria-label={trans.__('Processes')}
       onKeyDown={onKeyDown}
     >
-      {replicas.map(({ rank, state, line }, index) => (
+      {replicas.map(({ rank, state, node, line }, index) => (
         <Tile
           key={rank}
           rank={rank}
           state={state}
+          node={node}
           line={line}
           isChosen={rank === chosen}
           isReachable={index === at}
@@ -167,12 +173,13 @@ function Tiles(props: {
 const Tile = React.memo(function Tile(props: {
   rank: number;
   state: State;
+  node: string | null;
   line: string;
   isChosen: boolean;
   isReachable: boolean;
   onChoose: (rank: number) => void;
 }): JSX.Element {
-  const { rank, state, line, isChosen, isReachable, onChoose } = props;
+  const { rank, state, node, line, isChosen, isReachable, onChoose } = props;
   return (
     <div
       className="jp-Convect-tile"
@@ -186,6 +193,7 @@ const Tile = React.memo(function Tile(props: {
       <span className="jp-Convect-tileRank">
         <StateIcon state={state} />
         {rank}
+        {node && <span className="jp-Convect-replicaNode">{node}</span>}
       </span>
       <span className="jp-Convect-tileLine">{line}</span>
     </div>

@@ -33,9 +33,27 @@ def test_a_path_in_the_folder_is_none_of_these() -> None:
     assert outside_the_folder(step) == []
 
 
-def test_what_is_distributed_is_refused_and_the_form_does_not_offer_it() -> None:
-    step = Step("train", "script", "train", distributed=Distributed(processes=2))
+@pytest.mark.parametrize(
+    ("how", "where", "sentence"),
+    [
+        ({"launcher": "mpi"}, "launcher", "train cannot run mpirun across 2 nodes."),
+        ({"restarts": 1}, "restarts", "train cannot be restarted in place on 2 nodes."),
+        (
+            {"processes": "cpu"},
+            "processes",
+            "How many processes each node of train runs is not known before they start.",
+        ),
+    ],
+)
+def test_what_several_nodes_cannot_do(how: Any, where: str, sentence: str) -> None:
+    step = Step("train", "script", "train", distributed=Distributed(nodes=2, **how))
     (found,) = distributed(step)
-    assert (found.severity, found.node, found.path) == ("error", "train", ("distributed",))
-    assert distributed(Step("train", "script", "train")) == []
-    assert Feature.DISTRIBUTED not in KubernetesRuntime.features | KfpRuntime.features
+    assert (found.severity, found.node, found.path) == ("error", "train", ("distributed", where))
+    assert found.message == sentence
+
+
+def test_one_node_can_do_all_that_this_machine_can() -> None:
+    how = Distributed(processes="cpu", launcher="mpi", restarts=2)
+    assert list(distributed(Step("train", "script", "train", distributed=how))) == []
+    assert Feature.DISTRIBUTED in KubernetesRuntime.features
+    assert Feature.DISTRIBUTED not in KfpRuntime.features

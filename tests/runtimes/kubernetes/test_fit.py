@@ -5,6 +5,7 @@ from typing import Any
 
 from jupyterlab_convect.runtimes.kubernetes.fit import (
     Needs,
+    judge_gang,
     judge_nodes,
     judge_quotas,
     match_types,
@@ -138,3 +139,27 @@ def test_names_of_gpus() -> None:
     assert match_types("a100", known) == known[:2]
     assert match_types("NVIDIA A100", known) == known[:2]
     assert match_types("H100", known) == []
+
+
+def test_a_gang_needs_room_for_all_of_its_pods_at_the_same_time() -> None:
+    nodes = nodes_of([node("a", gpu=4), node("b", gpu=2)], [pod("a", gpu=2)])
+    assert judge_gang(needs(gpu=2), nodes, 1) == judge_nodes(needs(gpu=2), nodes)
+    assert judge_gang(needs(gpu=2), nodes, 2).now is True
+    later = judge_gang(needs(gpu=2), nodes, 3)
+    assert (later.now, later.ever) == (False, True)
+    assert later.sentence == (
+        "It needs 3 pods with 2 GPUs each at the same time; at the moment there is room for 2."
+    )
+    never = judge_gang(needs(gpu=2), nodes, 4)
+    assert (never.now, never.ever) == (False, False)
+    assert never.sentence == (
+        "It needs 4 pods with 2 GPUs each at the same time, but the nodes have room for 3."
+    )
+
+
+def test_a_quota_counts_all_pods_of_a_gang() -> None:
+    quota = {"metadata": {"name": "team"}, "spec": {"hard": {"pods": "3", "requests.cpu": "4"}}}
+    found = judge_quotas(needs(cpu=1).times(4), quotas_of([quota]))
+    assert [each.sentence for each in found] == [
+        "It needs 4 pods, but the quota team allows 3 in all."
+    ]

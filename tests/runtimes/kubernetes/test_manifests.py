@@ -10,6 +10,7 @@ import pytest
 from jupyterlab_convect.errors import Refused
 from jupyterlab_convect.pipeline.plan import (
     Amount,
+    Distributed,
     Gpu,
     Kubernetes,
     Resources,
@@ -18,7 +19,13 @@ from jupyterlab_convect.pipeline.plan import (
     Toleration,
     Volume,
 )
-from jupyterlab_convect.runtimes.kubernetes.manifests import FileContainers, PodContent, job, secret
+from jupyterlab_convect.runtimes.kubernetes.manifests import (
+    FileContainers,
+    PodContent,
+    job,
+    secret,
+    service,
+)
 from jupyterlab_convect.runtimes.kubernetes.pod_defaults import (
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
@@ -245,6 +252,31 @@ def test_details_of_the_pod() -> None:
         assert labels["org"] == "o"
         assert labels["app.kubernetes.io/managed-by"] == "jupyterlab-convect"
     assert made["metadata"]["annotations"]["note"] == "数"
+
+
+def test_a_distributed_step_is_an_indexed_job_that_counts_its_pods() -> None:
+    step = Step("train", "script", "train", distributed=Distributed(3, 2, outputs_from=4))
+    made = job(RUN, step, 1, DEFAULTS, CONTENT)["spec"]
+    assert (made["completions"], made["parallelism"]) == (3, 3)
+    assert (made["completionMode"], made["backoffLimit"]) == ("Indexed", 0)
+    env = {item.pop("name"): item for item in made["template"]["spec"]["containers"][0]["env"]}
+    index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    assert env["CONVECT_NODE"] == {"valueFrom": {"fieldRef": {"fieldPath": index}}}
+    assert env["CONVECT_OUTPUTS_NODE"] == {"value": "2"}
+
+
+def test_a_service_leads_to_the_first_pod_and_goes_with_its_job() -> None:
+    step = Step("3d " + "x" * 80, "script", "train", distributed=Distributed(2))
+    made = job(RUN, step, 1, DEFAULTS, CONTENT)
+    made["metadata"]["uid"] = "u1"
+    found = service(made)
+    name = found["metadata"]["name"]
+    assert (len(name) <= 63, name[0].isalpha()) == (True, True)
+    assert found["metadata"]["ownerReferences"][0]["uid"] == "u1"
+    assert found["spec"]["selector"] == {
+        "batch.kubernetes.io/job-name": made["metadata"]["name"],
+        "batch.kubernetes.io/job-completion-index": "0",
+    }
 
 
 def test_a_bundle_is_a_secret_that_goes_with_its_job() -> None:

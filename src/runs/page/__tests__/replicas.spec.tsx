@@ -12,6 +12,7 @@ function replica(rank: number, known: Partial<IReplica> = {}): IReplica {
     rank,
     state: 'running',
     reason: null,
+    node: null,
     exit_code: null,
     started: 1,
     ended: null,
@@ -43,6 +44,7 @@ describe('Replicas', () => {
           ? replica(rank, {
               state: 'failed',
               ended: 2,
+              node: 'gpu-7',
               reason: 'The process exited with code 3.'
             })
           : replica(rank)
