@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import output
-from .arguments import add_json, open_workspace
+from .arguments import add_json, find_run, open_workspace
 
 if TYPE_CHECKING:
     from ..services.store import ServiceRecord, ServiceStore
@@ -42,6 +42,14 @@ def add(subparsers: Any) -> None:
     )
     add_json(app)
     app.set_defaults(handler=_app)
+
+    board = verbs.add_parser("tensorboard", help="show a folder, or runs, in TensorBoard")
+    board.add_argument("folder", nargs="?", help="a folder with event files")
+    board.add_argument(
+        "--run", action="append", metavar="RUN", help="a run, also while it goes on; repeatable"
+    )
+    add_json(board)
+    board.set_defaults(handler=_tensorboard)
 
     for verb, words, act in (
         ("start", "start a service that has ended", _start),
@@ -100,6 +108,14 @@ def _app(options: argparse.Namespace) -> int:
         idle=None if options.idle is None else duration(options.idle),
     )
     return _tell(options, services, record)
+
+
+def _tensorboard(options: argparse.Namespace) -> int:
+    services = _services()
+    runs = options.run and [find_run(services.store, word) for word in options.run]
+    given = {"folder": options.folder, "runs": runs}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    return _tell(options, services, services.start("tensorboard", wanted, Path.cwd()))
 
 
 def _start(options: argparse.Namespace) -> int:

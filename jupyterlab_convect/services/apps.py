@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import ConvectError, Refused
 from ..pipeline.plan import Json
+from ..runs.store import Store
 from .base import Service, ServiceCommand, ServiceKind
 
 PORT = "{port}"
@@ -16,7 +17,9 @@ PORT = "{port}"
 class App(ServiceKind):
     """Its options: `command`, in which `{port}` stands for the port, and `folder` to start in."""
 
-    def prepare(self, options: Mapping[str, Json], root: Path) -> tuple[str, dict[str, Json]]:
+    def prepare(
+        self, options: Mapping[str, Json], root: Path, store: Store
+    ) -> tuple[str, dict[str, Json]]:
         words, folder = options.get("command"), options.get("folder") or "."
         is_command = isinstance(words, list) and all(isinstance(each, str) for each in words)
         if not is_command or not words or not isinstance(folder, str):

@@ -16,11 +16,16 @@ from typing import Any, ClassVar, Literal
 
 from ..errors import ConvectError
 from ..pipeline.plan import Json
+from ..runs.store import Store
 
 ServiceState = Literal["starting", "ready", "stopped", "failed", "lost"]
 UP: tuple[ServiceState, ...] = ("starting", "ready")
 
-KINDS = {"app": "apps:App", "endpoint": "workers:EndpointWorker"}
+KINDS = {
+    "app": "apps:App",
+    "endpoint": "workers:EndpointWorker",
+    "tensorboard": "tensorboards:TensorBoard",
+}
 """The class of each kind, as `module:Class` of this folder; imported when it is needed."""
 
 
@@ -75,10 +80,13 @@ class ServiceKind(ABC):
     """What it answers with less than 500 as soon as it is ready."""
 
     @abstractmethod
-    def prepare(self, options: Mapping[str, Json], root: Path) -> tuple[str, dict[str, Json]]:
+    def prepare(
+        self, options: Mapping[str, Json], root: Path, store: Store
+    ) -> tuple[str, dict[str, Json]]:
         """What people call a service with these options, and the options as they are kept.
 
-        Paths in them start from `root`, and are absolute in what is kept. ConvectError when no
+        Paths in them start from `root`, and are absolute in what is kept; runs in them are those
+        of `store`. ConvectError when no
         service can be started with them. Two services with the same options are one.
         """
 

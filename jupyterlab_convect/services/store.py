@@ -51,6 +51,7 @@ class ServiceStore:
     """The services of this user; those of others are not there."""
 
     def __init__(self, store: Store) -> None:
+        self.store = store
         self._folders = OwnFolders(store, "services", SERVICE, _missing)
 
     def all(self) -> list[ServiceRecord]:
@@ -87,7 +88,7 @@ class ServiceStore:
         Without `service_id` it has one that follows from its kind and its options.
         """
         maker = kind_of(kind)
-        title, kept = maker.prepare(options, root)
+        title, kept = maker.prepare(options, root, self.store)
         seconds = maker.idle if idle is None else idle
         if not 0 <= seconds <= LONGEST_IDLE:
             raise ConvectError(

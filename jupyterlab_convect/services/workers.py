@@ -20,6 +20,7 @@ from ..pipeline.python_code import parse
 from ..runner import notebook_worker, notebooks
 from ..runner.kernels import find
 from ..runner.outcome import StepFailed
+from ..runs.store import Store
 from ..secret_values import without_secrets
 from .base import Service, ServiceCommand, ServiceKind
 from .endpoints import Endpoint
@@ -36,7 +37,9 @@ class EndpointWorker(ServiceKind):
     patience = 600.0
     ready_path = "/v2/health/ready"
 
-    def prepare(self, options: Mapping[str, Json], root: Path) -> tuple[str, dict[str, Json]]:
+    def prepare(
+        self, options: Mapping[str, Json], root: Path, store: Store
+    ) -> tuple[str, dict[str, Json]]:
         path = root / str(options.get("path"))
         work = work_of(path)
         digest = hashlib.sha256(json.dumps(work.cells).encode()).hexdigest()
