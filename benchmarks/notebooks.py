@@ -49,6 +49,15 @@ def _single(folder: Path, running: Server) -> Iterator[Result]:
         _papermill(folder, "trivial.ipynb", "-p", "x", "2"),
         budget=0.05, against="papermill", repeat=11,
     )  # fmt: skip
+    call = running.endpoint("trivial.ipynb")
+    call()
+    yield versus(
+        "endpoint, warm call of a trivial notebook",
+        call,
+        _papermill(folder, "trivial.ipynb"),
+        budget=0.05, against="papermill", repeat=11,
+        note="from the request to the answer with the outputs",
+    )  # fmt: skip
     yield versus(
         "trivial notebook, warm server, six in a row",
         lambda: sum(running.run(path="trivial.ipynb") for _ in range(6)),

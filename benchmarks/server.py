@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,24 @@ class Server:
         Whoever asks too often takes the processor away from the run.
         """
         return self._watch("runs", request, pause=0.05)
+
+    def endpoint(self, path: str) -> Callable[[], None]:
+        """Make a file callable; a call of it that waits for the outcome."""
+        made = self.convect("endpoints", {"path": path})
+        address = f"http://127.0.0.1:{self.port}/jupyterlab-convect/api/v1/call/{made['id']}"
+        request = urllib.request.Request(
+            f"{address}?wait=60",
+            data=b"{}",
+            headers={"Authorization": f"Bearer {made['token']}"},
+        )
+
+        def call() -> None:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                told = json.load(answer)
+            if told["state"] != "succeeded":
+                raise RuntimeError(f"It ended as {told['state']}: {told['reason']}")
+
+        return call
 
     def sweep(self, space: dict[str, list[Any]], **request: Any) -> float:
         """The same for a sweep, whose answers are longer."""
