@@ -67,6 +67,7 @@ export type IRunView = Schemas['RunView'];
 export type ISweepPoints = Schemas['PointsBody'];
 export type ISweepRequest = Schemas['SweepBody'];
 export type IEndpoint = Schemas['EndpointView'];
+export type IService = Schemas['ServiceView'];
 export type ISweepView = Schemas['SweepView'];
 
 /** Which files a run that is repeated executes: as they are now, or as they were. */

@@ -4,7 +4,7 @@ import * as React from 'react';
 
 import '../../style/services.css';
 
-import type { IEndpoint } from '../api';
+import type { IEndpoint, IService } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { IConvectApi } from '../tokens';
@@ -12,10 +12,11 @@ import type { Execute, IPageOptions } from '../ui';
 import { Action, Ago, Page, PageModel, useModel, useTrans } from '../ui';
 import { addressOf } from './address';
 import { Copied, showToken } from './dialog';
+import { Services } from './list';
 
 const PAUSE = 10_000;
 
-/** All endpoints, read again now and then while somebody looks. */
+/** All endpoints and services, read again now and then while somebody looks. */
 export class EndpointsModel extends PageModel {
   constructor(readonly api: IConvectApi) {
     super();
@@ -27,6 +28,7 @@ export class EndpointsModel extends PageModel {
   }
 
   endpoints: readonly IEndpoint[] | null = null;
+  services: readonly IService[] = [];
   error: unknown = null;
 
   override dispose(): void {
@@ -44,7 +46,12 @@ export class EndpointsModel extends PageModel {
 
   private async read(): Promise<void> {
     try {
-      this.endpoints = (await this.api.endpoints()).endpoints;
+      const [{ endpoints }, { services }] = await Promise.all([
+        this.api.endpoints(),
+        this.api.services()
+      ]);
+      this.endpoints = endpoints;
+      this.services = services;
       this.error = null;
     } catch (error) {
       this.error = error;
@@ -57,12 +64,12 @@ export class EndpointsModel extends PageModel {
   private _poll: Poll;
 }
 
-/** What can be called, in the main area. */
+/** What can be called and what stays up, in the main area. */
 export class EndpointsPage extends Page<EndpointsModel> {
   constructor(model: EndpointsModel, options: IPageOptions) {
     super(model, options);
     this.addClass('jp-Convect-endpoints');
-    this.title.label = options.trans.__('Endpoints');
+    this.title.label = options.trans.__('Services');
   }
 
   protected get name(): string | null {
@@ -114,6 +121,13 @@ function Endpoints(props: {
             ))}
           </ul>
         </>
+      )}
+      {model.services.length > 0 && (
+        <Services
+          services={model.services}
+          api={model.api}
+          onChange={() => model.refresh()}
+        />
       )}
     </>
   );

@@ -12,7 +12,7 @@ import { IConvectApi } from '../tokens';
 
 const services: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:services',
-  description: 'What can be called.',
+  description: 'What can be called, and what stays up.',
   autoStart: true,
   requires: [IConvectApi, IDocumentManager],
   optional: [ICommandPalette, IDefaultFileBrowser, ITranslator],
@@ -29,7 +29,7 @@ const services: JupyterFrontEndPlugin<void> = {
       app,
       palette,
       {
-        'convect:show-endpoints': trans.__('Show Endpoints'),
+        'convect:show-endpoints': trans.__('Show Services'),
         'convect:make-callable': trans.__('Make Callable…')
       },
       trans.__('A notebook, script or pipeline'),
