@@ -36,13 +36,13 @@ class ServiceHandle:
         """All that is known."""
         return shown(self._read())
 
-    def wait(self, timeout: float = 120.0) -> ServiceHandle:
+    def wait(self, timeout: float = 300.0) -> ServiceHandle:
         """Wait until it is ready. ConvectError when it is not by then."""
         record = self._session.do(self._services.until(self.id, up=True, timeout=timeout))
         self._services.address(record)
         return self
 
-    def stop(self, timeout: float = 30.0) -> None:
+    def stop(self, timeout: float = 60.0) -> None:
         """Stop it and wait until it has ended."""
         self._services.stop(self.id)
         self._session.do(self._services.until(self.id, up=False, timeout=timeout))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SERVICE = "the id of a service"
 STATES = {"ready": "green", "starting": "blue", "failed": "red", "lost": "red", "stopped": "dim"}
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds that it waits for a service to start, or to stop."""
 
 

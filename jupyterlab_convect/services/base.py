@@ -74,7 +74,7 @@ class ServiceCommand:
 class ServiceKind(ABC):
     idle: ClassVar[float] = 3600.0
     """`Service.idle` of services for which nobody chooses it."""
-    patience: ClassVar[float] = 60.0
+    patience: ClassVar[float] = 300.0
     """Seconds that it has until it answers."""
     ready_path: ClassVar[str] = "/"
     """What it answers with less than 500 as soon as it is ready."""

@@ -23,10 +23,11 @@ async def service(api: Any, jp_serverapp: Any) -> AsyncIterator[Any]:
     body = {"kind": "app", "options": {"command": [sys.executable, str(APP), "{port}"]}}
     status, made = await api("POST", "services", body)
     assert status == 201, made
-    yield made
     store = jp_serverapp.web_app.settings["jupyterlab_convect"].workspace.store
+    await ServiceStore(store).until(made["id"], up=True, timeout=300)
+    yield made
     await api("POST", f"services/{made['id']}/stop")
-    await ServiceStore(store).until(made["id"], up=False, timeout=120)
+    await ServiceStore(store).until(made["id"], up=False, timeout=300)
 
 
 @pytest.fixture

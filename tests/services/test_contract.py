@@ -45,7 +45,7 @@ def start(services: ServiceStore, root: Path, *how: str, **more: Any) -> Service
 
 
 async def ready(services: ServiceStore, record: ServiceRecord) -> ServiceRecord:
-    return await services.until(record.service.id, up=True, timeout=120)
+    return await services.until(record.service.id, up=True, timeout=300)
 
 
 def ask(address: str) -> Any:
@@ -68,14 +68,14 @@ async def test_a_service_is_started_answers_and_is_stopped(
     with pytest.raises(Conflict):
         services.remove(record.service.id)
     services.stop(record.service.id)
-    record = await services.until(record.service.id, up=False, timeout=120)
+    record = await services.until(record.service.id, up=False, timeout=300)
     assert (record.status.state, record.status.reason) == ("stopped", None)
     with pytest.raises(Refused):
         services.address(record)
     services.start_again(record.service.id)
     assert (await ready(services, record)).status.state == "ready"
     services.stop(record.service.id)
-    await services.until(record.service.id, up=False, timeout=120)
+    await services.until(record.service.id, up=False, timeout=300)
     services.remove(record.service.id)
     with pytest.raises(Missing):
         services.read(record.service.id)
@@ -83,7 +83,7 @@ async def test_a_service_is_started_answers_and_is_stopped(
 
 async def test_one_that_nobody_uses_is_stopped(services: ServiceStore, tmp_path: Path) -> None:
     record = await ready(services, start(services, tmp_path, idle=0.5))
-    record = await services.until(record.service.id, up=False, timeout=120)
+    record = await services.until(record.service.id, up=False, timeout=300)
     assert record.status.state == "stopped"
     assert record.status.reason == "Nobody used it for 0.5 s."
 
@@ -99,7 +99,7 @@ async def test_use_keeps_it_up(services: ServiceStore, tmp_path: Path) -> None:
 
 async def test_what_ends_by_itself_says_why(services: ServiceStore, tmp_path: Path) -> None:
     record = start(services, tmp_path, "fail")
-    record = await services.until(record.service.id, up=False, timeout=120)
+    record = await services.until(record.service.id, up=False, timeout=300)
     assert record.status.state == "failed"
     assert record.status.reason == (
         "It ended by itself with code 3. The last line of its log: “no such model”."
@@ -113,7 +113,7 @@ async def test_a_killed_host_is_noticed_and_leaves_nothing(
     host = record.status.process["pid"]
     mark = f"CONVECT_SERVICE={(tmp_path / 'runs/services' / record.service.id).resolve()}"
     os.kill(host, signal.SIGKILL)
-    record = await services.until(record.service.id, up=False, timeout=120)
+    record = await services.until(record.service.id, up=False, timeout=300)
     assert record.status.state == "lost"
     assert record.status.reason == "The process that kept it was killed."
     assert not [
