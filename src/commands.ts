@@ -7,6 +7,7 @@ export namespace CommandIDs {
   export const runAsPipeline = 'convect:run-as-pipeline';
   export const createPipeline = 'convect:new-pipeline';
   export const showRuns = 'convect:show-runs';
+  export const showOthers = 'convect:show-others-runs';
   export const openRun = 'convect:open-run';
   export const openSweep = 'convect:open-sweep';
   export const stopRun = 'convect:stop-run';

@@ -1,4 +1,4 @@
-"""`convect kfp`: test the connection to a Kubeflow Pipelines server, and publish there."""
+"""`convect kfp`: test the connection to a Kubeflow Pipelines server, list its runs, publish."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConvectError
+from ..json_text import dumps
 from . import output
 from .arguments import add_json
 from .pipeline import add_export_options, exported
@@ -22,7 +23,8 @@ def add(subparsers: Any) -> None:
     verbs = parser.add_subparsers(dest="kfp_verb", metavar="verb", required=True)
     epilog = (
         "A token, password or cookie is taken from the keyring (service jupyterlab-convect-kfp, "
-        "user: the address), or from CONVECT_KFP_SECRET."
+        "user: the address), from a Kubernetes Secret, or from "
+        "CONVECT_KFP_SECRET."
     )
     check = verbs.add_parser(
         "check", help="test the connection, and name the step that fails", epilog=epilog
@@ -31,6 +33,16 @@ def add(subparsers: Any) -> None:
     _add_way(check)
     add_json(check)
     check.set_defaults(handler=_check)
+
+    runs = verbs.add_parser(
+        "runs", help="list the runs of the server, also those made elsewhere", epilog=epilog
+    )
+    runs.add_argument("run", nargs="?", help="show this one, with its steps")
+    runs.add_argument("--endpoint", help="the server's address (KF_PIPELINES_ENDPOINT)")
+    runs.add_argument("--limit", type=int, default=20, help="how many (20)")
+    _add_way(runs)
+    add_json(runs)
+    runs.set_defaults(handler=_runs)
 
     publish = verbs.add_parser(
         "publish", help="make a version of a pipeline on the server", epilog=epilog
@@ -55,6 +67,7 @@ def _add_way(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--user", default="", help="the name that belongs to the password")
     parser.add_argument("--ca", default="", help="a file with the authority of its certificate")
+    parser.add_argument("--secret", default="", help="a Kubernetes Secret, as name/key")
     parser.add_argument("--token-file", default="", help="where the cluster keeps a token")
     parser.add_argument(
         "--server-namespace", default="", help="where the server runs, for kubeconfig (kubeflow)"
@@ -76,6 +89,7 @@ def _way(options: argparse.Namespace) -> Way:
         options.ca or known.get("ca_file", ""),
         options.token_file,
         options.server_namespace,
+        options.secret,
     )
 
 
@@ -94,6 +108,48 @@ def _publish(options: argparse.Namespace) -> int:
     else:
         output.say(f"“{name}” has the version “{version}”: {page}")
     return 0
+
+
+def _runs(options: argparse.Namespace) -> int:
+    from ..runtimes.kfp import others
+    from ..runtimes.kfp.check import connect
+
+    client = connect(_way(options))
+    if options.run:
+        return _show_run(others.detail(client, options.run), as_json=options.json)
+    found = others.page(client, max(1, min(options.limit, 200)), "")
+    if options.json:
+        output.say_json(found)
+        return 0
+    rows = [
+        [run["id"], run["state"], _time(run["created"]), run["name"], run["made_by"] or ""]
+        for run in found["runs"]
+    ]
+    output.say(output.table(rows, ("run", "state", "created", "name", "made by")))
+    return 0
+
+
+def _show_run(run: dict[str, Any], *, as_json: bool) -> int:
+    if as_json:
+        output.say_json(run)
+        return 0
+    output.say(f"{run['name']}: {run['state']}")
+    if run["reason"]:
+        output.say(run["reason"])
+    parameters = [[f"  {name}", dumps(value)] for name, value in run["parameters"].items()]
+    if parameters:
+        output.say(output.table(parameters))
+    units = sorted([*run["groups"], *run["steps"]], key=lambda unit: unit["id"])
+    rows = [
+        [unit["id"], unit["state"], ", ".join(unit["after"]), unit.get("image", "")]
+        for unit in units
+    ]
+    output.say(output.table(rows, ("step", "state", "after", "image")))
+    return 0
+
+
+def _time(moment: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment)) if moment else ""
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from ..errors import ConvectError, Missing
 from ..pipeline.metrics import suggest
 from ..pipeline.plan import Json, to_json
 from ..workspace import Workspace
-from .base import Handler, PolledHandler
+from .base import Handler, PolledHandler, StoreHandler
 from .requests import openapi_document, request_of
 
 RESOURCE = "jupyterlab-convect:about"
@@ -100,6 +100,39 @@ class CheckHandler(Handler):
         )
 
 
+class ConnectionHandler(Handler):
+    @authenticated
+    @authorized("write", resource=RUNTIMES)
+    async def post(self, name: str) -> None:
+        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
+        steps = await self.drive(runtime.test_connection())
+        self.answer({"ok": all(step.ok for step in steps), "steps": [asdict(s) for s in steps]})
+
+
+class OthersRunsHandler(StoreHandler):
+    @authenticated
+    @authorized("read", resource=RUNTIMES)
+    async def get(self, name: str) -> None:
+        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
+        limit = self.whole("limit", 50, most=200)
+        found = await self.drive(runtime.others_runs(limit, self.text("after") or ""))
+        found["runs"] = await self.aside(self.not_ours, found["runs"])
+        self.answer(found)
+
+    def not_ours(self, runs: list[dict[str, Json]]) -> list[dict[str, Json]]:
+        """Those of our own are among the runs already."""
+        known = {path.name for path in self.workspace.store.folder.iterdir()}
+        return [run for run in runs if run["convect_run"] not in known]
+
+
+class OthersRunHandler(Handler):
+    @authenticated
+    @authorized("read", resource=RUNTIMES)
+    async def get(self, name: str, run_id: str) -> None:
+        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
+        self.answer(await self.drive(runtime.others_run(run_id)))
+
+
 def describe_runtimes(workspace: Workspace) -> list[dict[str, Json]]:
     return [_describe(workspace, name) for name in sorted(workspace.runtimes)]
 
@@ -140,5 +173,8 @@ routes = [
     ("openapi", OpenApiHandler),
     ("runtimes", RuntimesHandler),
     ("runtimes/([^/]+)/check", CheckHandler),
+    ("runtimes/([^/]+)/connection", ConnectionHandler),
+    ("runtimes/([^/]+)/runs", OthersRunsHandler),
+    ("runtimes/([^/]+)/runs/([^/]+)", OthersRunHandler),
     ("runtimes/([^/]+)/top", TopHandler),
 ]

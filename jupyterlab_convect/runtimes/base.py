@@ -40,6 +40,8 @@ class Feature(str, Enum):
     ISOLATION = "isolation"
     DISTRIBUTED = "distributed"
     SHELL = "shell"
+    CONNECTION = "connection"
+    OTHERS_RUNS = "others_runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,17 @@ class StepStatus:
     progress: Progress | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionStep:
+    """One step of the way to a server, and what became of it."""
+
+    step: str
+    """`address`, `sign-in` or `namespace`."""
+    ok: bool
+    message: str
+    hint: str | None = None
+
+
 class RuntimeMeta(ABCMeta, MetaHasTraits):
     """Lets abstract methods bind on a configurable class."""
 
@@ -111,6 +124,21 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
         document. What we are not allowed to know is null, and listed in `unknown`.
         """
         return None
+
+    async def test_connection(self) -> list[ConnectionStep]:
+        """Every step up to the first that fails. For runtimes with `Feature.CONNECTION`."""
+        raise Refused(f"{self.display_name} has no connection to test.", code="no-connection")
+
+    async def others_runs(self, limit: int, after: str = "") -> dict[str, Json]:
+        """A page of the runs there that were made elsewhere, `{runs, next}`, newest first.
+
+        For runtimes with `Feature.OTHERS_RUNS`; `after` is what the page before called `next`.
+        """
+        raise Refused(f"{self.display_name} lists no runs made elsewhere.", code="no-others-runs")
+
+    async def others_run(self, run_id: str) -> dict[str, Json]:
+        """One of them, with its graph."""
+        raise Refused(f"{self.display_name} lists no runs made elsewhere.", code="no-others-runs")
 
     async def close(self) -> None:
         """Let go of connections and helpers; running steps continue."""

@@ -44,6 +44,72 @@ export type Components = {
                 [key: string]: string | null;
             };
         };
+        ConnectionTest: {
+            ok: boolean;
+            steps: {
+                /** @enum {string} */
+                step: "address" | "sign-in" | "namespace";
+                ok: boolean;
+                message: string;
+                hint: string | null;
+            }[];
+        };
+        OthersRun: {
+            id: string;
+            name: string;
+            state: Components["schemas"]["State"];
+            reason: string | null;
+            /** @description In seconds since 1970. */
+            created: number | null;
+            ended: number | null;
+            /** @description The name of its pipeline, if that is known. */
+            pipeline: string | null;
+            /** @description The program that made the pipeline, such as `kfp-2.14.3`. */
+            made_by: string | null;
+            /** @description The id of the run, where another server of ours made it. */
+            convect_run: string | null;
+        };
+        OthersRunView: {
+            id: string;
+            name: string;
+            state: Components["schemas"]["State"];
+            reason: string | null;
+            /** @description In seconds since 1970. */
+            created: number | null;
+            ended: number | null;
+            /** @description The name of its pipeline, if that is known. */
+            pipeline: string | null;
+            /** @description The program that made the pipeline, such as `kfp-2.14.3`. */
+            made_by: string | null;
+            /** @description The id of the run, where another server of ours made it. */
+            convect_run: string | null;
+            parameters: JSONObject;
+            steps: {
+                id: string;
+                name: string;
+                state: Components["schemas"]["State"];
+                group: string | null;
+                after: string[];
+                /** @description Its condition, in CEL. */
+                when: string | null;
+                /** @description Whether it runs once per item of a list. */
+                loops: boolean;
+                image: string;
+            }[];
+            groups: {
+                id: string;
+                name: string;
+                state: Components["schemas"]["State"];
+                group: string | null;
+                after: string[];
+                /** @description Its condition, in CEL. */
+                when: string | null;
+                /** @description Whether it runs once per item of a list. */
+                loops: boolean;
+            }[];
+            /** @description Where the server shows it; empty if that is not known. */
+            page: string;
+        };
         Trouble: {
             /** @description What does not work, such as `Renewing leases`. */
             name: string;
@@ -1204,6 +1270,23 @@ export interface IOperations {
     problems: Components["schemas"]["Problem"][];
     metrics: Components["schemas"]["Metrics"];
 }>;
+    /** Go to the server of a runtime step by step, and name the step that fails */
+    testConnection(name: string): Promise<Components["schemas"]["ConnectionTest"]>;
+    /** Runs there that were made elsewhere, newest first */
+    othersRuns(name: string, query?: {
+    limit?: number;
+    /** @description The `next` of the page before. */
+    after?: string;
+}): Promise<{
+    runs: Components["schemas"]["OthersRun"][];
+    /** @description Where the next page begins. */
+    next: string | null;
+}>;
+    /** One of them, with its parameters and its graph */
+    othersRun(path: {
+    name: string;
+    id: string;
+}): Promise<Components["schemas"]["OthersRunView"]>;
     /** What there is, what of it is free, and who holds the rest */
     top(name: string): Promise<Components["schemas"]["Overview"]>;
     /** What a notebook or script is and takes */
@@ -1567,6 +1650,9 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     openapi: 'GET openapi',
     runtimes: 'GET runtimes',
     check: 'POST runtimes/{name}/check',
+    testConnection: 'POST runtimes/{name}/connection',
+    othersRuns: 'GET runtimes/{name}/runs',
+    othersRun: 'GET runtimes/{name}/runs/{id}',
     top: 'GET runtimes/{name}/top',
     discover: 'GET discover',
     discoverChanged: 'POST discover',

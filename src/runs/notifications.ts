@@ -28,20 +28,6 @@ export const notifications: JupyterFrontEndPlugin<void> = {
     let inBrowser = false;
     registry?.load(notifications.id).then(
       settings => {
-        nameSettings(settings, {
-          title: trans.__('Notifications of Runs'),
-          description: trans.__('How it is said that a run has ended.'),
-          properties: {
-            notifyInLab: [
-              trans.__('Say in JupyterLab when a run ends'),
-              trans.__('With what failed and the last lines of its log.')
-            ],
-            notifyInBrowser: [
-              trans.__('Say it as a notification of the browser, too'),
-              trans.__('The browser asks whether it may.')
-            ]
-          }
-        });
         const read = () => {
           inLab = settings.get('notifyInLab').composite !== false;
           inBrowser = settings.get('notifyInBrowser').composite === true;
@@ -51,6 +37,9 @@ export const notifications: JupyterFrontEndPlugin<void> = {
         };
         settings.changed.connect(read);
         read();
+        void import('./settingwords').then(({ notificationWords }) =>
+          nameSettings(settings, notificationWords(trans))
+        );
       },
       () => undefined
     );

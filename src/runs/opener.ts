@@ -71,21 +71,17 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
       );
     });
 
+    const othersPages = new PageKind(shell, 'others', async runtime => {
+      const { OthersModel, OthersPage } = await import('./others');
+      const model = new OthersModel(runs.api, runtime);
+      return new OthersPage(model, { ...options, planViews });
+    });
+
     const loading = registry?.load(opener.id).catch(() => null);
-    void loading?.then(settings => {
+    void loading?.then(async settings => {
       if (settings) {
-        nameSettings(settings, {
-          title: trans.__('Pages of Runs'),
-          description: trans.__('How the pages of runs are opened.'),
-          properties: {
-            openOnRun: [
-              trans.__('Show a run when it begins'),
-              trans.__(
-                'Its page opens beside the notebook. A pipeline shows it in its editor.'
-              )
-            ]
-          }
-        });
+        const { pageWords } = await import('./settingwords');
+        nameSettings(settings, pageWords(trans));
       }
     });
     const opensOnRun = async (): Promise<boolean> =>
@@ -164,7 +160,20 @@ export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
       execute: args => service.compare(runsMeant(app, args))
     });
 
+    commands.addCommand(CommandIDs.showOthers, {
+      label: trans.__('Show Runs Made Elsewhere'),
+      describedBy: takes({ runtime: trans.__('The name of the runtime') }),
+      execute: async ({ runtime }) => {
+        await othersPages.open(String(runtime ?? 'kfp'));
+      }
+    });
+
     if (restorer) {
+      void restorer.restore(othersPages.tracker, {
+        command: CommandIDs.showOthers,
+        args: page => ({ runtime: othersPages.idOf(page) }),
+        name: page => othersPages.idOf(page)
+      });
       void restorer.restore(runPages.tracker, {
         command: CommandIDs.openRun,
         args: page => ({ run: runPages.idOf(page) }),

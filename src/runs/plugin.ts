@@ -59,7 +59,8 @@ export const panel: JupyterFrontEndPlugin<void> = {
     }
     registry?.load(panel.id).then(
       async settings => {
-        const { prune, retentionWords } = await import('./retention');
+        const { prune } = await import('./retention');
+        const { retentionWords } = await import('./settingwords');
         nameSettings(settings, retentionWords(trans));
         await prune(runs.api, settings.composite);
       },

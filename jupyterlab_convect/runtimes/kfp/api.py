@@ -131,6 +131,17 @@ class Client:
         listed = self.call("GET", f"{API}/pipelines", query=query).get("pipelines") or []
         return str(listed[0]["pipeline_id"]) if listed else None
 
+    def pipeline_version(self, reference: Mapping[str, Json]) -> dict[str, Json]:
+        """A version of a pipeline, with its spec; the newest where no version is named."""
+        path = f"{API}/pipelines/{reference['pipeline_id']}/versions"
+        version = reference.get("pipeline_version_id")
+        if version:
+            found: dict[str, Json] = self.call("GET", f"{path}/{version}")
+            return found
+        query = {"page_size": "1", "sort_by": "created_at desc"}
+        listed = self.call("GET", path, query=query).get("pipeline_versions") or []
+        return dict(listed[0]) if listed else {}
+
     def publish(self, name: str, version: str, text: str) -> dict[str, str]:
         """Make a version of a pipeline, and the pipeline if there is none of that name yet."""
         pipeline = self.pipeline_named(name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...errors import ConvectError, Refused
+from ..base import ConnectionStep
 from .api import Client, NoJson, NotAllowed, NotSignedIn
 from .credentials import (
     SECRET,
@@ -19,6 +20,7 @@ from .credentials import (
     Password,
     Token,
     TokenFile,
+    cluster_secret,
     stored_secret,
 )
 
@@ -37,39 +39,40 @@ class Way:
     token_file: str = ""
     server_namespace: str = ""
     """Where the server itself runs, for who goes through the cluster."""
+    secret: str = ""
+    """The name and key of a Kubernetes Secret with the token, password or cookie."""
+
+    def stored_secret(self) -> str | None:
+        if self.secret:
+            return cluster_secret(self.secret, self.namespace)
+        return stored_secret(self.endpoint)
 
 
-@dataclass(frozen=True)
-class Checked:
-    """One step of the way, and what became of it."""
-
-    step: Literal["address", "sign-in", "namespace"]
-    ok: bool
-    message: str
-    hint: str | None = None
+Look = Callable[[], str | None]
+"""Finds the secret."""
 
 
-def check(way: Way, secret: Callable[[str], str | None] = stored_secret) -> list[Checked]:
+def check(way: Way, secret: Look | None = None) -> list[ConnectionStep]:
     """Every step up to the first that fails."""
     try:
-        client, found = _reach(way, secret)
+        client, found = _reach(way, secret or way.stored_secret)
     except ConvectError as error:
         step: Literal["address", "sign-in"] = (
             "sign-in" if isinstance(error, NotSignedIn) or error.code in _OF_SIGN_IN else "address"
         )
-        reached = [Checked("address", True, f"A server answers at {way.endpoint}.")]
-        failed = Checked(step, False, error.sentence, error.hint)
+        reached = [ConnectionStep("address", True, f"A server answers at {way.endpoint}.")]
+        failed = ConnectionStep(step, False, error.sentence, error.hint)
         return [*(reached if step == "sign-in" else []), failed]
     steps = [
-        Checked("address", True, f"Kubeflow Pipelines answers at {client.endpoint}."),
-        Checked("sign-in", True, _WORDS[type(client.credentials)]),
+        ConnectionStep("address", True, f"Kubeflow Pipelines answers at {client.endpoint}."),
+        ConnectionStep("sign-in", True, _WORDS[type(client.credentials)]),
     ]
     if found.get("multi_user") and not way.namespace:
-        failed = Checked(
+        failed = ConnectionStep(
             "namespace",
             False,
             "This Kubeflow Pipelines has several users, and no namespace is given.",
-            "Name yours with --namespace.",
+            "Name yours with --namespace, or in c.KfpRuntime.namespace.",
         )
         return [*steps, failed]
     try:
@@ -78,9 +81,10 @@ def check(way: Way, secret: Callable[[str], str | None] = stored_secret) -> list
         named: Literal["sign-in", "namespace"] = (
             "namespace" if isinstance(error, NotAllowed) else "sign-in"
         )
-        return [*steps[:1], Checked(named, False, error.sentence, error.hint)]
+        known = steps if named == "namespace" else steps[:1]
+        return [*known, ConnectionStep(named, False, error.sentence, error.hint)]
     words = f"You can see the runs of namespace {way.namespace}." if way.namespace else _NO_SPACE
-    return [*steps, Checked("namespace", True, words)]
+    return [*steps, ConnectionStep("namespace", True, words)]
 
 
 _NO_SPACE = "You can see the runs of this server."
@@ -100,7 +104,7 @@ _WORDS: dict[type[Credentials], str] = {
 }
 
 
-def _reach(way: Way, secret: Callable[[str], str | None]) -> tuple[Client, dict[str, object]]:
+def _reach(way: Way, secret: Look) -> tuple[Client, dict[str, object]]:
     """A client that is answered, by the first of the methods that can work."""
     last: ConvectError | None = None
     if way.method == "kubeconfig":
@@ -125,14 +129,15 @@ def _reach(way: Way, secret: Callable[[str], str | None]) -> tuple[Client, dict[
         raise Refused(
             last.sentence,
             code="no-secret",
-            hint=f"Put a token into the keyring or into {SECRET}, or give --user for a password.",
+            hint=f"Put a token into the keyring, a Kubernetes Secret or {SECRET}. A password needs a "
+            "user as well.",
         )
     raise last
 
 
-def connect(way: Way, secret: Callable[[str], str | None] = stored_secret) -> Client:
+def connect(way: Way, secret: Look | None = None) -> Client:
     """A client that is signed in. A ConvectError says which step fails."""
-    return _reach(way, secret)[0]
+    return _reach(way, secret or way.stored_secret)[0]
 
 
 def _addresses(endpoint: str) -> list[str]:
@@ -141,7 +146,7 @@ def _addresses(endpoint: str) -> list[str]:
     return [plain] if plain.endswith("/pipeline") else [plain, f"{plain}/pipeline"]
 
 
-def _methods(way: Way, secret: Callable[[str], str | None]) -> list[Credentials]:
+def _methods(way: Way, secret: Look) -> list[Credentials]:
     if way.method == "none":
         return [Nobody()]
     if way.method == "token-file":
@@ -151,18 +156,18 @@ def _methods(way: Way, secret: Callable[[str], str | None]) -> list[Credentials]
         file = TokenFile(way.token_file)
         if Path(file.path).is_file():
             found.append(file)
-        told = secret(way.endpoint)
+        told = secret()
         if told and way.user:
             found.append(Password(way.user, told))
         elif told:
             found.append(Cookie(told) if "=" in told.partition(".")[0] else Token(told))
         return found
-    told = secret(way.endpoint)
+    told = secret()
     if told is None:
         raise Refused(
             "No secret for this server is stored.",
             code="no-secret",
-            hint=f"Put it into the keyring, or into the variable {SECRET}.",
+            hint=f"Put it into the keyring, a Kubernetes Secret, or the variable {SECRET}.",
         )
     if way.method == "password":
         return [Password(way.user, told)]

@@ -1,11 +1,12 @@
 """Who we are to a Kubeflow Pipelines server: nobody, a token, a cookie, or a name and a password.
 
-Secrets come from the keyring, a file that the cluster writes, or a variable; they are sent to
+Secrets come from the keyring, a Secret or a file of the cluster, or a variable; they are sent to
 the server's own origin and nowhere else, and are in no sentence and no log.
 """
 
 from __future__ import annotations
 
+import base64
 import html
 import importlib
 import os
@@ -209,6 +210,30 @@ def stored_secret(endpoint: str) -> str | None:
         return None
     found: str | None = keyring.get_password(KEYRING_SERVICE, endpoint)
     return found
+
+
+def cluster_secret(reference: str, namespace: str) -> str:
+    """What a Secret of the cluster holds; `reference` is its name and the key: `kfp/token`."""
+    from ..kubernetes.api import Api, ApiError, ClusterUnreachable
+    from ..kubernetes.api import connect as connect_cluster
+
+    name, _, key = reference.partition("/")
+    try:
+        api = Api(connect_cluster(namespace=namespace))
+        data = api.get(api.path("secrets", name)).get("data") or {}
+        return base64.b64decode(data[key]).decode()
+    except (ApiError, ClusterUnreachable) as error:
+        raise Refused(
+            f"The Secret {name} cannot be read: {str(error).rstrip('.')}.", code="no-secret"
+        ) from None
+    except KeyError:
+        raise Refused(
+            f"The Secret {name} has no key {key}.",
+            code="no-secret",
+            hint="A secret is named as name/key.",
+        ) from None
+    except ValueError:
+        raise Refused(f"The key {key} of the Secret {name} is no text.", code="no-secret") from None
 
 
 def origin(url: str) -> tuple[str, str | None, int | None]:

@@ -22,10 +22,11 @@ from ...runner.layers import is_ignored
 from ...runner.view_spec import ViewSpec
 from ...safe_files import read_regular
 from ...transfer.pack import merged
-from ..base import Attempt, Feature, GraphRuntime, StepStatus
+from ..base import Attempt, ConnectionStep, Feature, GraphRuntime, StepStatus
 from ..kubernetes.api import require_configuration
+from . import others
 from .api import Client, Unreachable
-from .check import Method, Way, connect, way_from_environment
+from .check import Method, Way, check, connect, way_from_environment
 from .compile import Compiled, examine
 from .credentials import TokenFile
 from .executor import DEFAULT_GPU, TaskDefaults
@@ -62,10 +63,15 @@ class KfpRuntime(GraphRuntime):
     sign_in = Enum(
         ["auto", "none", "token-file", "token", "password", "cookie", "kubeconfig"],
         "auto",
-        help="""How to sign in. The token, password or cookie itself is in the keyring or in
-        CONVECT_KFP_SECRET.""",
+        help="""How to sign in. The token, password or cookie itself is in the keyring, in a
+        Kubernetes Secret, or in CONVECT_KFP_SECRET.""",
     ).tag(config=True)
     user = Unicode("", help="The name that belongs to the password.").tag(config=True)
+    secret = Unicode(
+        "",
+        help="""A Kubernetes Secret with the token, password or cookie, as name/key; read with the
+        kubeconfig or the account of our own pod.""",
+    ).tag(config=True)
     ca_file = Unicode("", help="A file with the authority of its certificate.").tag(config=True)
     token_file = Unicode("", help="Where the cluster keeps a token.").tag(config=True)
     server_namespace = Unicode("", help="Where the server runs, for kubeconfig.").tag(config=True)
@@ -121,6 +127,7 @@ class KfpRuntime(GraphRuntime):
             self.ca_file or known.get("ca_file", ""),
             self.token_file,
             self.server_namespace,
+            self.secret,
         )
 
     def _find_pods(self) -> Pods | None:
@@ -149,6 +156,16 @@ class KfpRuntime(GraphRuntime):
             problem = Problem("error", error.code, error.sentence, hint=error.hint)
             return [problem, *problems]
         return problems
+
+    async def test_connection(self) -> list[ConnectionStep]:
+        return await self._aside(check, self._way)
+
+    async def others_runs(self, limit: int, after: str = "") -> dict[str, Json]:
+        return await self._aside(lambda: others.page(self._connected(), limit, after))
+
+    async def others_run(self, run_id: str) -> dict[str, Json]:
+        found = await self._aside(lambda: others.detail(self._connected(), run_id))
+        return {**found, "page": self._page_of(run_id)}
 
     async def submit(self, attempt: Attempt, known: Json) -> AsyncIterator[Json]:
         name = f"{attempt.plan.name} {attempt.run}"

@@ -89,7 +89,7 @@ class Opened:
 class KubernetesRuntime(StepRuntime):
     name = "kubernetes"
     display_name = Unicode("Kubernetes", help="What the front end calls it.").tag(config=True)
-    features = frozenset(Feature)
+    features = frozenset(Feature) - {Feature.CONNECTION, Feature.OTHERS_RUNS}
 
     context = Unicode("", help="The context of the kubeconfig; the current one if empty.").tag(
         config=True

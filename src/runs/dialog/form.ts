@@ -8,6 +8,7 @@ import type {
   IOverview,
   IParameter,
   IProblem,
+  IConnectionTest,
   IRuntime,
   ParameterType
 } from '../../api';
@@ -184,6 +185,10 @@ export class RunForm extends Observable {
     const { resources } = this._choice.settings;
     const gpu = isObject(resources) ? resources.gpu : undefined;
     return isObject(gpu) && typeof gpu.type === 'string' ? gpu.type.trim() : '';
+  }
+
+  testConnection(): Promise<IConnectionTest> {
+    return this.api.testConnection(this._choice.runtime);
   }
 
   get runtimes(): readonly IRuntime[] {

@@ -24,6 +24,7 @@ import {
   useTrans
 } from '../../ui';
 import type { IChoice } from './choice';
+import { Connection } from './connection';
 import type { RunForm } from './form';
 import { Options } from './options';
 import { Parameters } from './parameters';
@@ -79,6 +80,9 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
             onChange={next => form.set({ runtime: next, options: {} })}
           />
         </Field>
+      )}
+      {form.has('connection') && (
+        <Connection key={choice.runtime} form={form} />
       )}
       <Files form={form} />
       <Parameters form={form} />

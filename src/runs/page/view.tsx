@@ -1,10 +1,10 @@
-import { Widget } from '@lumino/widgets';
 import * as React from 'react';
 
 import { ConvectError, isUnreachable, sentenceOf } from '../../api';
-import type { IPlanView, IPlanViewFactory } from '../../tokens';
+import type { IPlanViewFactory } from '../../tokens';
 import type { Execute } from '../../ui';
 import { useModel, useTrans } from '../../ui';
+import { PlanGraph } from './graph';
 import { Header } from './header';
 import { ServerBanner } from '../banner';
 import { GroupView } from './loopview';
@@ -28,7 +28,8 @@ export function RunPageView(props: {
     return error ? <Unavailable error={error} /> : <></>;
   }
   const { step, group } = model;
-  const selected = step?.id ?? group?.id ?? null;
+  const drawn = step ?? group;
+  const selected = drawn?.id ?? null;
   const { steps, groups = [] } = view.plan;
   const isSeveral =
     steps.length + groups.length > 1 || steps.some(each => each.for_each);
@@ -63,7 +64,13 @@ export function RunPageView(props: {
       <div className="jp-Convect-pageBody" data-several={isSeveral}>
         <div className="jp-Convect-overview">
           {planViews && isSeveral && (
-            <PlanGraph model={model} planViews={planViews} onSelect={select} />
+            <PlanGraph
+              plan={view.plan}
+              states={view}
+              selected={drawn?.node ?? drawn?.id ?? null}
+              planViews={planViews}
+              onSelect={select}
+            />
           )}
           <Steps
             view={view}
@@ -97,64 +104,4 @@ function Unavailable({ error }: { error: unknown }): JSX.Element {
       {text}
     </div>
   );
-}
-
-/** The plan as a graph, drawn by the editor's canvas. */
-function PlanGraph(props: {
-  model: RunModel;
-  planViews: IPlanViewFactory;
-  onSelect: (step: string) => void;
-}): JSX.Element {
-  const { planViews } = props;
-  const model = useModel(props.model);
-  const place = React.useRef<HTMLDivElement>(null);
-  const [graph, setGraph] = React.useState<IPlanView | null>(null);
-  const onSelect = React.useRef(props.onSelect);
-  React.useEffect(() => {
-    onSelect.current = props.onSelect;
-  });
-  const plan = model.view?.plan;
-  const digest = JSON.stringify(plan);
-
-  React.useEffect(() => {
-    const element = place.current;
-    if (!plan || !element) {
-      return;
-    }
-    let made: IPlanView | null = null;
-    let gone = false;
-    planViews
-      .create(plan, { onSelect: step => onSelect.current(step) })
-      .then(created => {
-        if (gone) {
-          created.widget.dispose();
-          return;
-        }
-        made = created;
-        Widget.attach(created.widget, element);
-        setGraph(created);
-      })
-      .catch(console.error);
-    return () => {
-      gone = true;
-      if (made && !made.widget.isDisposed) {
-        Widget.detach(made.widget);
-        made.widget.dispose();
-      }
-      setGraph(null);
-    };
-    // The plan of a run never changes, though each answer has a new copy.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [digest, planViews]);
-
-  const { view } = model;
-  const at = model.step ?? model.group;
-  const selected = at?.node ?? at?.id ?? null;
-  React.useEffect(() => {
-    if (graph && view) {
-      graph.update(view, selected);
-    }
-  }, [graph, view, selected]);
-
-  return <div ref={place} className="jp-Convect-graph" />;
 }

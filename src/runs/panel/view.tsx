@@ -32,11 +32,12 @@ export function RunsView(props: {
   const model = useModel(props.model);
   const trans = useTrans();
   const { filter, total, isReady, error } = model.list;
+  const about = useAbout(model);
   const filtered = filter.sweep !== 'none';
   const rows = model.rowCount;
   return (
     <>
-      <Filters model={model} />
+      <Filters model={model} runtimes={usable(about)} />
       <ServerBanner runs={model.runs} />
       {!isReady && !!error && !model.runs.isUnreachable && (
         <div
@@ -73,6 +74,7 @@ export function RunsView(props: {
           </Button>
         </div>
       )}
+      <Elsewhere about={about} execute={execute} />
       <div className="jp-Convect-total" role="status">
         {isReady &&
           filtered &&
@@ -84,11 +86,14 @@ export function RunsView(props: {
   );
 }
 
-function Filters({ model }: { model: PanelModel }): JSX.Element {
+function Filters(props: {
+  model: PanelModel;
+  runtimes: readonly string[];
+}): JSX.Element {
+  const { model, runtimes } = props;
   const trans = useTrans();
   const { filter, counts } = model.list;
   const [text, setText] = React.useState(filter.text);
-  const [runtimes, setRuntimes] = React.useState<string[]>([]);
   React.useEffect(() => {
     const timer = window.setTimeout(() => {
       if (text !== model.list.filter.text) {
@@ -97,12 +102,6 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
     }, 200);
     return () => window.clearTimeout(timer);
   }, [model, text]);
-  React.useEffect(() => {
-    model.runs.api.about().then(
-      about => setRuntimes(usable(about)),
-      () => undefined
-    );
-  }, [model]);
   const label = {
     running: trans.__('Running'),
     queued: trans.__('Queued'),
@@ -166,10 +165,47 @@ function Filters({ model }: { model: PanelModel }): JSX.Element {
   );
 }
 
-function usable(about: IAbout): string[] {
-  return about.runtimes
-    .filter(({ problem }) => !problem)
-    .map(({ name }) => name);
+/** Runtimes whose servers have runs that were not made here. */
+function Elsewhere(props: {
+  about: IAbout | null;
+  execute: (command: string, args: Record<string, unknown>) => void;
+}): JSX.Element {
+  const { about, execute } = props;
+  const trans = useTrans();
+  const named = about?.runtimes.filter(({ features }) =>
+    features.includes('others_runs')
+  );
+  return (
+    <>
+      {named?.map(({ name, display_name }) => (
+        <button
+          key={name}
+          type="button"
+          className="jp-Convect-link jp-Convect-elsewhere"
+          onClick={() => execute(CommandIDs.showOthers, { runtime: name })}
+        >
+          {trans.__(
+            'Runs in %1 made elsewhere',
+            runtimeLabel(trans, name, display_name)
+          )}
+        </button>
+      ))}
+    </>
+  );
+}
+
+/** What the server is; null until it is known. */
+function useAbout(model: PanelModel): IAbout | null {
+  const [about, setAbout] = React.useState<IAbout | null>(null);
+  React.useEffect(() => {
+    model.runs.api.about().then(setAbout, () => undefined);
+  }, [model]);
+  return about;
+}
+
+function usable(about: IAbout | null): string[] {
+  const runtimes = about?.runtimes.filter(({ problem }) => !problem) ?? [];
+  return runtimes.map(({ name }) => name);
 }
 
 function Welcome(): JSX.Element {

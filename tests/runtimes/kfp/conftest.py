@@ -17,6 +17,8 @@ from jupyterlab_convect.catalog.expand import expand
 from jupyterlab_convect.pipeline.plan import Plan
 from jupyterlab_convect.pipeline.resolve import resolve
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "testbed"))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "jupyterlab-convect"
 SDK = ("kfp==2.14.3", "kfp-kubernetes==2.14.3", "kfp-pipeline-spec==2.14.0")
 
 
@@ -41,8 +43,7 @@ def plan_of(project: Path) -> Callable[..., Plan]:
 @pytest.fixture(scope="session")
 def sdk_python() -> str:
     """An interpreter that has Kubeflow's SDK, which does not get along with what we test with."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    folder = cache / "jupyterlab-convect" / "kfp-sdk-2.14.3"
+    folder = CACHE / "kfp-sdk-2.14.3"
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -55,3 +56,13 @@ def sdk_python() -> str:
         (folder / "ready").touch()
     assert sys.version_info[:2] >= (3, 10)
     return str(python)
+
+
+@pytest.fixture(scope="session")
+def nginx_program() -> str:
+    import nginx
+
+    found = nginx.program(CACHE)
+    if found is None:
+        pytest.skip("nginx cannot be had here")
+    return found

@@ -18,8 +18,9 @@ import pytest
 
 from jupyterlab_convect.cli import main
 from jupyterlab_convect.errors import ConvectError, Missing, Refused
+from jupyterlab_convect.runtimes.base import ConnectionStep
 from jupyterlab_convect.runtimes.kfp.api import Unreachable
-from jupyterlab_convect.runtimes.kfp.check import Checked, Way, check, connect
+from jupyterlab_convect.runtimes.kfp.check import Way, check, connect
 from jupyterlab_convect.runtimes.kfp.credentials import stored_secret
 
 PASSWORD, TOKEN = "correct horse", "abc.def.ghi"
@@ -155,12 +156,12 @@ def serve() -> Iterator[Callable[[str], Server]]:
         server.server_close()
 
 
-def told(steps: list[Checked]) -> list[tuple[str, bool]]:
+def told(steps: list[ConnectionStep]) -> list[tuple[str, bool]]:
     return [(step.step, step.ok) for step in steps]
 
 
-def knows(secret: str | None) -> Callable[[str], str | None]:
-    return lambda _: secret
+def knows(secret: str | None) -> Callable[[], str | None]:
+    return lambda: secret
 
 
 ALL_WELL = [("address", True), ("sign-in", True), ("namespace", True)]
@@ -346,7 +347,7 @@ def test_a_secret_comes_from_the_variable_or_the_keyring(monkeypatch: pytest.Mon
     assert stored_secret("http://x") == TOKEN
     monkeypatch.setenv("CONVECT_KFP_SECRET", "two\nlines")
     with pytest.raises(ConvectError, match="damaged"):
-        connect(Way("http://127.0.0.1:1", "token"), stored_secret)
+        connect(Way("http://127.0.0.1:1", "token"))
 
 
 def test_the_command_names_the_step_that_fails(
