@@ -27,7 +27,7 @@ ROOT, ATTEMPT, BASE, SCRATCH = (FOLDER / name for name in ("root", "attempt", "b
 """The sources, the attempt, the project as the step sees it, and what it writes."""
 
 
-def archive(contents: Mapping[str, bytes]) -> bytes:
+def archive(contents: Mapping[str, bytes], preset: int = 6) -> bytes:
     """What lies at each path, compressed; the same bytes for the same contents."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as file:
@@ -35,7 +35,7 @@ def archive(contents: Mapping[str, bytes]) -> bytes:
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(contents[name]), 0o644
             file.addfile(entry, io.BytesIO(contents[name]))
-    return lzma.compress(buffer.getvalue(), preset=6)
+    return lzma.compress(buffer.getvalue(), preset=preset)
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ def examine(
             f"The pipeline is too large for Kubeflow Pipelines: {size / 1e6:.1f} MB of at most "
             f"{LARGEST / 1e6:g} MB."
         )
-        return None, [Problem("error", "too-large", sentence), *problems]
+        hint = "Split it into several pipelines, or let its loops have fewer items."
+        return None, [Problem("error", "too-large", sentence, hint=hint), *problems]
     return compiled, problems
 
 
@@ -593,7 +594,8 @@ class _Compiler:
                 (),
                 f"The files of {step.name} are too large to be a part of the pipeline: "
                 f"{size / 1000:.0f} kB of at most {LARGEST_TASK / 1000:g} kB.",
-                "Put them on a volume, and name it in `volumes`.",
+                "Configure an object store in c.ObjectStore, or put them on a volume and name that "
+                "in `volumes`.",
             )
         self.executors[_executor(task)] = {"container": container}
         settings = executor.platform(step, self.defaults)

@@ -32,6 +32,23 @@ LEAVE = (
     "path.parent.mkdir(parents=True,exist_ok=True)\n"
     "path.write_bytes(base64.b64decode(sys.argv[1]))\n"
 )
+FETCH = (
+    "import hashlib,pathlib,ssl,sys,time,urllib.request\n"
+    "address,digest,authority,target=sys.argv[1:5]\n"
+    "context=ssl.create_default_context(cadata=authority) if authority else None\n"
+    "host=address.split('/')[2]\n"
+    "for pause in (1,2,4,8,None):\n"
+    "    try:\n"
+    "        data=urllib.request.urlopen(address,timeout=60,context=context).read()\n"
+    "        if hashlib.sha256(data).hexdigest()==digest: break\n"
+    "        error='the files are damaged'\n"
+    "    except OSError as found: error=found\n"
+    "    if pause is None: sys.exit(f'The object store at {host} cannot be used: {error}')\n"
+    "    time.sleep(pause)\n"
+    "path=pathlib.Path(target)\n"
+    "path.parent.mkdir(parents=True,exist_ok=True)\n"
+    "path.write_bytes(data)\n"
+)
 UNPACK = (
     "import base64,pathlib,sys,tarfile,tempfile\n"
     "folder=tempfile.mkdtemp()\n"
@@ -63,6 +80,13 @@ class ProjectFiles:
             raise ConvectError(f"{path} cannot be read: {error.strerror}.") from None
 
 
+class Store(Protocol):
+    """Where files go that are too large for the pipeline."""
+
+    def share(self, data: bytes) -> tuple[str, str]:
+        """Keep them; the address where a task finds them, and their digest."""
+
+
 @dataclass(frozen=True)
 class RunPayload:
     """What a run of ours is besides: its results come back through the logs of its tasks."""
@@ -77,6 +101,13 @@ class RunPayload:
     """What is in it, by path, what matters most first: steps may want what they do not name."""
     limit: int = 8_000_000
     """Bytes that a task may tell."""
+    store: Store | None = None
+    authority: str = ""
+    """Certificates to trust when the store is asked."""
+    room: int = 100_000_000
+    """Bytes of files that may go through the store, before they are compressed."""
+    always_store: bool = False
+    """Whether files go through the store that would fit into the pipeline."""
 
 
 def bundle_command(
@@ -93,11 +124,21 @@ def bundle_command(
     }
     contents = {**_program(), **files}
     others = {} if home is None else home.files
-    for room in (*(ROOMS if others else ()), 0):
+    target = f"{{{{$.outputs.artifacts['{BUNDLE}'].path}}}}"
+    rooms = (*(ROOMS if others else ()), 0)
+    if home is not None and home.store is not None:
+        # What is left out for want of room is not left out where there is a store.
+        is_all = sum(file.stat().st_size for file in others.values()) <= ROOMS[0]
+        rooms = rooms[:1] if is_all and not home.always_store else ()
+    for room in rooms:
         word = base64.b64encode(archive({**contents, **_within(others, room)})).decode()
         if len(word) < largest:
-            break
-    return [PYTHON, "-c", LEAVE, word, f"{{{{$.outputs.artifacts['{BUNDLE}'].path}}}}"]
+            return [PYTHON, "-c", LEAVE, word, target]
+    if home is not None and home.store is not None:
+        packed = archive({**contents, **_within(others, home.room)}, preset=0)
+        address, digest = home.store.share(packed)
+        return [PYTHON, "-c", FETCH, address, digest, home.authority, target]
+    return [PYTHON, "-c", LEAVE, word, target]
 
 
 def _within(files: Mapping[str, Path], room: int) -> dict[str, bytes]:

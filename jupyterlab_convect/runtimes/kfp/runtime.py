@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -21,7 +22,9 @@ from ...pools import Threads
 from ...runner.layers import is_ignored
 from ...runner.view_spec import ViewSpec
 from ...safe_files import read_regular
+from ...transfer.base import choose
 from ...transfer.pack import merged
+from ...transfer.s3 import TROUBLE, ObjectStore, S3Transfer
 from ..base import Attempt, ConnectionStep, Feature, GraphRuntime, StepStatus
 from ..kubernetes.api import require_configuration
 from . import others
@@ -38,6 +41,8 @@ T = TypeVar("T")
 
 IN_CLUSTER = "http://ml-pipeline.kubeflow.svc.cluster.local:8888"
 CODE = (".py", ".ipynb", ".r", ".sh", ".sql", ".json", ".yaml", ".toml")
+LARGEST_STORED = 100_000_000
+"""Bytes of undeclared files that go through the object store, which are in memory at once."""
 PATIENCE, PAUSE = 300.0, 5.0
 """Seconds for which a server that does not answer is asked again, and between two tries."""
 
@@ -93,6 +98,13 @@ class KfpRuntime(GraphRuntime):
         our own pod, where that is allowed: steps then say why they wait, and can be followed
         while they run.""",
     ).tag(config=True)
+    files = Enum(
+        ["auto", "s3", "bundle"],
+        "auto",
+        help="""How the files of a run reach its tasks: in the pipeline (`bundle`), through the
+        object store of c.ObjectStore (`s3`), or in the pipeline as far as they all fit, and else
+        through the store, if there is one.""",
+    ).tag(config=True)
     carry_limit = Int(
         8_000_000, min=100_000, help="Bytes that a step may send back through its log."
     ).tag(config=True)
@@ -107,6 +119,11 @@ class KfpRuntime(GraphRuntime):
         self._pods = self._find_pods()
         self._watcher = Watcher(self.health, self.graph_of, self._pods)
         self._stopped: set[str] = set()
+        store = ObjectStore(parent=self)
+        is_used = store.is_configured and self.files != "bundle"
+        self._store = S3Transfer(store) if is_used else None
+        if self.files == "s3" and self._store is None:
+            choose("s3", (), (), has_store=False)
 
     def _find_way(self) -> Way:
         known = way_from_environment()
@@ -152,6 +169,8 @@ class KfpRuntime(GraphRuntime):
             return problems
         try:
             await self._aside(lambda: self._connected().health())
+            if self._store is not None:
+                problems = [*await self._aside(self._store.check), *problems]
         except ConvectError as error:
             problem = Problem("error", error.code, error.sentence, hint=error.hint)
             return [problem, *problems]
@@ -225,11 +244,26 @@ class KfpRuntime(GraphRuntime):
 
     def _compile(self, attempt: Attempt) -> Compiled:
         told = {"id": attempt.run, "name": attempt.plan.name}
-        home = RunPayload(told, *_project(attempt), limit=self.carry_limit)
+        home = RunPayload(told, *_project(attempt), limit=self.carry_limit, **self._by_store())
         compiled, problems = examine(attempt.plan, _Sources(attempt), self._defaults, home)
         raise_first_error(problems)
         assert compiled is not None
+        if self._store is not None:
+            with contextlib.suppress(ConvectError, *TROUBLE):
+                self._store.clean()
         return compiled
+
+    def _by_store(self) -> dict[str, Any]:
+        """How files go through the object store, if there is one."""
+        if self._store is None:
+            return {}
+        authority = self._store.store.ca_file
+        return {
+            "store": self._store,
+            "authority": Path(authority).read_text() if authority else "",
+            "room": min(LARGEST_STORED, self._store.store.project_limit),
+            "always_store": self.files == "s3",
+        }
 
     def _create(self, client: Client, name: str, compiled: Compiled) -> str:
         spec: Json = compiled.pipeline_spec

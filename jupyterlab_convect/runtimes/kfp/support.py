@@ -27,7 +27,10 @@ PROPERTIES: dict[str, Property] = {
     "node.kind": Property("honoured", "steps run our runner, components run as themselves"),
     "node.name": Property("honoured", "the name of the task that Kubeflow shows"),
     "node.description": Property("not needed", "for readers of the document"),
-    "node.path": Property("honoured", "a part of the pipeline, up to 120 kB with the runner"),
+    "node.path": Property(
+        "honoured",
+        "a part of the pipeline, up to 120 kB with the runner, or through an object store",
+    ),
     "node.command": Property("honoured", "executed by our runner"),
     "node.component": Property("honoured", "its image and command, with Kubeflow's placeholders"),
     "node.source": Property("not needed", "where the component came from"),

@@ -17,7 +17,7 @@ from jupyterlab_convect.catalog.expand import expand
 from jupyterlab_convect.pipeline.plan import Plan
 from jupyterlab_convect.pipeline.resolve import resolve
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "testbed"))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "testbed")]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "jupyterlab-convect"
 SDK = ("kfp==2.14.3", "kfp-kubernetes==2.14.3", "kfp-pipeline-spec==2.14.0")
 
