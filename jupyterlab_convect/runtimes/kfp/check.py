@@ -129,8 +129,8 @@ def _reach(way: Way, secret: Look) -> tuple[Client, dict[str, object]]:
         raise Refused(
             last.sentence,
             code="no-secret",
-            hint=f"Put a token into the keyring, a Kubernetes Secret or {SECRET}. A password needs a "
-            "user as well.",
+            hint=f"Put a token into the keyring, a Kubernetes Secret or {SECRET}. A password needs "
+            "a user as well.",
         )
     raise last
 

@@ -93,7 +93,7 @@ async def test_the_button_names_the_step_that_fails(
     assert steps == [("address", True), ("sign-in", True), ("namespace", False)]
     assert message == "You are not allowed to use Kubeflow Pipelines in namespace bob."
     monkeypatch.delenv("CONVECT_KFP_SECRET")
-    status, told = await api("POST", "runtimes/by-token/connection")
+    _, told = await api("POST", "runtimes/by-token/connection")
     assert told["steps"][-1]["step"] == "sign-in"
     assert "keyring" in told["steps"][-1]["hint"]
 
