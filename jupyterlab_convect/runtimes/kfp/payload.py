@@ -80,7 +80,7 @@ class ProjectFiles:
             raise ConvectError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-class Store(Protocol):
+class FileStore(Protocol):
     """Where files go that are too large for the pipeline."""
 
     def share(self, data: bytes) -> tuple[str, str]:
@@ -101,7 +101,7 @@ class RunPayload:
     """What is in it, by path, what matters most first: steps may want what they do not name."""
     limit: int = 8_000_000
     """Bytes that a task may tell."""
-    store: Store | None = None
+    store: FileStore | None = None
     authority: str = ""
     """Certificates to trust when the store is asked."""
     room: int = 100_000_000
