@@ -41,3 +41,8 @@ async def test_cancel(lab: Any, bed: Any, kind: str) -> None:
         return not await asyncio.to_thread(bed.pods, run.id)
 
     await eventually(is_gone, "its pods are gone")
+
+
+async def test_a_loop_goes_on_after_the_host_is_gone(make_lab: Any) -> None:
+    """As in the suite, without the volume, whose rights are opened in this process alone."""
+    await suite.killed_in_a_loop(make_lab(shared=False))

@@ -658,7 +658,8 @@ async def test_a_pipeline_twice_in_one(lab):
     assert "two.fit" in state.steps
 
 
-async def test_a_loop_goes_on_after_the_host_is_gone(lab):
+async def killed_in_a_loop(lab):
+    """The host is killed in the middle of a loop, and the next one brings the run to its end."""
     lab.write("work.py", "import os; print(os.environ['n'], file=open('ledger', 'a'))")
     loop = {"name": "n", "in": [*range(6)], "parallel": 2}
     nodes = {
@@ -687,6 +688,10 @@ async def test_a_loop_goes_on_after_the_host_is_gone(lab):
     assert state.state == "succeeded"
     assert [len(state.steps[f"g.{n}.work"].attempts) for n in range(6)] == [1] * 6
     assert [state.steps[f"g.{n}.big"].state for n in (2, 3)] == ["skipped", "succeeded"]
+
+
+async def test_a_loop_goes_on_after_the_host_is_gone(lab):
+    await killed_in_a_loop(lab)
     assert sorted((lab.root / "ledger").read_text().split()) == [*"012345"]
 
 
