@@ -11,7 +11,7 @@ import { othersIn } from '../canvas/Others';
 import { groupAfterDrop, placesOf, reconcile } from '../canvas/moves';
 import { shiftInto } from '../canvas/useHandle';
 import { edgesOf } from '../graph';
-import { layOut } from '../layout';
+import { crossings, layOut } from '../layout';
 import type { IPalette } from '../picture';
 import { toSvg } from '../picture';
 import { documentOf } from '../planview';
@@ -317,6 +317,37 @@ describe('layOut', () => {
     const places = layOut(document, boxes, edgesOf(document));
     expect(places.get('last')!.x).toBeGreaterThan(places.get('fit')!.x);
     expect(places.get('clean')!.x).toBeGreaterThan(places.get('load')!.x);
+  });
+
+  it('crosses no lines that need not cross', () => {
+    const after: Record<string, string[]> = {
+      a: [],
+      b: ['a'],
+      c: ['a'],
+      d: ['a', 'b'],
+      e: ['c'],
+      f: ['b', 'c']
+    };
+    const document: IDocument = {
+      convect: 1,
+      nodes: Object.fromEntries(
+        Object.entries(after).map(([id, before]) => [
+          id,
+          { kind: 'command', command: ['ls'], after: before }
+        ])
+      )
+    };
+    const { boxes } = draw(document);
+    const edges = edgesOf(document);
+    const places = layOut(document, boxes, edges);
+    const laidOut = new Map(
+      [...boxes].map(([id, box]) => [id, { ...box, ...places.get(id) }])
+    );
+    const lines = edges.map(({ source, target }): [string, string] => [
+      source,
+      target
+    ]);
+    expect(crossings(laidOut, lines)).toBe(0);
   });
 });
 
