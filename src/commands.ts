@@ -1,6 +1,4 @@
-import type { JupyterFrontEnd } from '@jupyterlab/application';
-import type { ICommandPalette } from '@jupyterlab/apputils';
-import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import type { JSONObject } from '@lumino/coreutils';
 
 /** The names of all commands, for menus, the palette, settings and tests. */
 export namespace CommandIDs {
@@ -47,28 +45,4 @@ export function takes(args: Record<string, string | JSONObject> = {}): {
 /** Several texts, for `takes`. */
 export function several(description: string): JSONObject {
   return { type: 'array', items: { type: 'string' }, description };
-}
-
-/** What does the work of commands. */
-export interface IParts {
-  execute(command: string, args: ReadonlyPartialJSONObject): Promise<void>;
-}
-
-/** Commands for a file, by their labels; their parts are loaded with the first that is used. */
-export function addLazyCommands(
-  { commands }: JupyterFrontEnd,
-  palette: ICommandPalette | null,
-  labels: Record<string, string>,
-  path: string,
-  load: () => Promise<IParts>
-): void {
-  let parts: Promise<IParts> | undefined;
-  for (const [command, label] of Object.entries(labels)) {
-    commands.addCommand(command, {
-      label,
-      describedBy: takes({ path }),
-      execute: async args => (await (parts ??= load())).execute(command, args)
-    });
-    palette?.addItem({ command, category: CATEGORY });
-  }
 }

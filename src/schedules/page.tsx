@@ -13,6 +13,7 @@ import {
   StateIcon,
   stateLabel,
   translated,
+  Unavailable,
   useModel,
   useTrans
 } from '../ui';
@@ -202,14 +203,11 @@ function ScheduleView(props: {
   const trans = useTrans();
   const { view, error } = model;
   if (!view) {
-    if (!error) {
-      return <></>;
-    }
-    const missing = error instanceof ConvectError && error.isMissing;
     return (
-      <div className="jp-Convect-empty" role="alert">
-        {missing ? trans.__('There is no such schedule.') : sentenceOf(error)}
-      </div>
+      <Unavailable
+        error={error}
+        missing={trans.__('There is no such schedule.')}
+      />
     );
   }
   return (

@@ -1,13 +1,9 @@
-import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
-import type { IDocumentManager } from '@jupyterlab/docmanager';
-import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
-import type { IConvectApi } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs, takes } from '../commands';
+import type { IPartsContext } from '../lazycommands';
 import { fileMeant } from '../ui/filemeant';
 import { PageKind } from '../ui/pagekind';
 import { askBackfill, askSchedule } from './dialog';
@@ -19,15 +15,6 @@ import { SchedulePage, SchedulesPage } from './page';
 /** The id of the page of all schedules. */
 const LIST = 'all';
 type AnyPage = SchedulePage | SchedulesPage;
-
-/** What the pages and dialogs of schedules need of JupyterLab. */
-export interface IPartsContext {
-  app: JupyterFrontEnd;
-  api: IConvectApi;
-  documents: IDocumentManager;
-  browser: IDefaultFileBrowser | null;
-  trans: TranslationBundle;
-}
 
 /** Pages and dialogs of schedules, loaded when the first of them is needed. */
 export class Parts {

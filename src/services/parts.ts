@@ -1,23 +1,10 @@
-import type { JupyterFrontEnd } from '@jupyterlab/application';
-import type { IDocumentManager } from '@jupyterlab/docmanager';
-import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
-import type { IConvectApi } from '../tokens';
+import type { IPartsContext } from '../lazycommands';
 import { fileMeant } from '../ui/filemeant';
 import { PageKind } from '../ui/pagekind';
 import { makeCallable } from './dialog';
 import { EndpointsModel, EndpointsPage } from './page';
-
-/** What the page and the dialogs of endpoints need of JupyterLab. */
-export interface IPartsContext {
-  app: JupyterFrontEnd;
-  api: IConvectApi;
-  documents: IDocumentManager;
-  browser: IDefaultFileBrowser | null;
-  trans: TranslationBundle;
-}
 
 /** The page and the dialogs of endpoints, loaded when the first of them is needed. */
 export class Parts {

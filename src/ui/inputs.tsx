@@ -177,6 +177,26 @@ export function CheckBox(props: {
   );
 }
 
+/** A choice of yes or no, with its words beside it. */
+export function Check(props: {
+  label: string;
+  checked: boolean;
+  isDisabled?: boolean;
+  onChange: (checked: boolean) => void;
+}): JSX.Element {
+  return (
+    <label className="jp-Convect-inline">
+      <input
+        type="checkbox"
+        checked={props.checked}
+        disabled={props.isDisabled}
+        onChange={event => props.onChange(event.target.checked)}
+      />
+      {props.label}
+    </label>
+  );
+}
+
 /** A small button with a picture, where something can be changed. */
 export function IconButton(props: {
   icon: LabIcon;

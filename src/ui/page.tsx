@@ -7,6 +7,7 @@ import * as React from 'react';
 
 import '../../style/page.css';
 
+import { ConvectError, sentenceOf } from '../api';
 import { convectIcon } from '../icons';
 import { KeptState, TranslationProvider } from './hooks';
 import type { PageModel } from './observable';
@@ -86,4 +87,20 @@ export abstract class Page<T extends PageModel> extends ReactWidget {
   }
 
   private _kept = new Map<string, unknown>();
+}
+
+/** In the place of a page that there is nothing to show on, or not yet. */
+export function Unavailable(props: {
+  error: unknown;
+  /** What is said when the server does not have it. */
+  missing: string;
+}): JSX.Element | null {
+  const { error, missing } = props;
+  return error ? (
+    <div className="jp-Convect-empty" role="alert">
+      {error instanceof ConvectError && error.isMissing
+        ? missing
+        : sentenceOf(error)}
+    </div>
+  ) : null;
 }

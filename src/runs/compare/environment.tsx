@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import type { IConvectApi, IRunEnvironment, IRunView } from '../../api';
-import { useTrans } from '../../ui';
+import { Check, useTrans } from '../../ui';
 import type { ILine } from './table';
 
 interface IColumn {
@@ -107,14 +107,11 @@ export function EnvironmentLines(props: {
       <tbody>
         <tr>
           <td colSpan={views.length + 1}>
-            <label className="jp-Convect-inline">
-              <input
-                type="checkbox"
-                checked={showsAll}
-                onChange={event => setShowsAll(event.target.checked)}
-              />
-              {trans.__('Show also the packages that are the same')}
-            </label>
+            <Check
+              label={trans.__('Show also the packages that are the same')}
+              checked={showsAll}
+              onChange={setShowsAll}
+            />
             {unknown.length > 0 ? (
               <span className="jp-Convect-help">
                 {trans.__('Not every run has a record of its packages.')}

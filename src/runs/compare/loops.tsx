@@ -4,7 +4,7 @@ import * as React from 'react';
 
 import type { IConvectApi, ILoopItem, ILoopItems, IRunView } from '../../api';
 import { asNumber } from '../../api/numbers';
-import { formatValue, isBad, stateLabel, useTrans } from '../../ui';
+import { Check, formatValue, isBad, stateLabel, useTrans } from '../../ui';
 import type { ILine } from './table';
 import { differenceOf } from './table';
 
@@ -133,14 +133,11 @@ function OneLoop(props: {
       <tbody>
         <tr>
           <td colSpan={views.length + 1}>
-            <label className="jp-Convect-inline">
-              <input
-                type="checkbox"
-                checked={showsAll}
-                onChange={event => setShowsAll(event.target.checked)}
-              />
-              {trans.__('Show also the items that are the same')}
-            </label>
+            <Check
+              label={trans.__('Show also the items that are the same')}
+              checked={showsAll}
+              onChange={setShowsAll}
+            />
             {isCut && (
               <span className="jp-Convect-help">
                 {trans.__('Only the first %1 items are compared.', MOST_ITEMS)}

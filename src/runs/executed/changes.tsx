@@ -4,7 +4,7 @@ import * as React from 'react';
 import type { IConvectApi, IAttemptKey } from '../../api';
 import { sentenceOf } from '../../api';
 import type { IPageOptions } from '../../ui';
-import { Page, PageModel, useKept, useModel, useTrans } from '../../ui';
+import { Check, Page, PageModel, useKept, useModel, useTrans } from '../../ui';
 import TextDiff from '../compare/diff';
 import { textOf } from '../compare/notebooks';
 
@@ -78,14 +78,11 @@ function Changes(props: { model: ChangesModel }): JSX.Element {
           <span>
             {trans.__('Left the source, right the executed notebook')}
           </span>
-          <label className="jp-Convect-inline">
-            <input
-              type="checkbox"
-              checked={withOutputs}
-              onChange={event => setWithOutputs(event.target.checked)}
-            />
-            {trans.__('Outputs, too')}
-          </label>
+          <Check
+            label={trans.__('Outputs, too')}
+            checked={withOutputs}
+            onChange={setWithOutputs}
+          />
         </div>
       </header>
       {!!error && <div className="jp-Convect-hint">{sentenceOf(error)}</div>}

@@ -19,9 +19,10 @@ export function PlanGraph(props: {
   React.useEffect(() => {
     onSelect.current = props.onSelect;
   });
-  const digest = JSON.stringify(plan);
+  const digest = React.useMemo(() => JSON.stringify(plan), [plan]);
 
-  React.useEffect(() => {
+  // Its widget is detached while it is still on the page.
+  React.useLayoutEffect(() => {
     const element = place.current;
     if (!element) {
       return;
@@ -42,10 +43,7 @@ export function PlanGraph(props: {
       .catch(console.error);
     return () => {
       gone = true;
-      if (made && !made.widget.isDisposed) {
-        Widget.detach(made.widget);
-        made.widget.dispose();
-      }
+      made?.widget.dispose();
       setGraph(null);
     };
     // The plan of a run never changes, though each answer has a new copy.

@@ -4,6 +4,7 @@ import * as React from 'react';
 
 import type { IConvectApi } from '../../api';
 import {
+  Check,
   formatClock,
   formatExact,
   formatSize,
@@ -145,32 +146,23 @@ export function Log(
               ? `${(hit % hits.length) + 1}/${hits.length}`
               : trans.__('not found'))}
         </span>
-        <label>
-          <input
-            type="checkbox"
-            checked={follow}
-            disabled={model.isComplete}
-            onChange={event => setFollow(event.target.checked)}
-          />
-          {trans.__('Follow')}
-        </label>
-        <label>
-          <input
-            type="checkbox"
-            checked={isWrapped}
-            onChange={event => setWrapped(event.target.checked)}
-          />
-          {trans.__('Wrap lines')}
-        </label>
+        <Check
+          label={trans.__('Follow')}
+          checked={follow}
+          isDisabled={model.isComplete}
+          onChange={setFollow}
+        />
+        <Check
+          label={trans.__('Wrap lines')}
+          checked={isWrapped}
+          onChange={setWrapped}
+        />
         {marks.length > 0 && (
-          <label>
-            <input
-              type="checkbox"
-              checked={isTimed}
-              onChange={event => setTimed(event.target.checked)}
-            />
-            {trans.__('Times')}
-          </label>
+          <Check
+            label={trans.__('Times')}
+            checked={isTimed}
+            onChange={setTimed}
+          />
         )}
         <Button
           minimal

@@ -5,6 +5,7 @@ import { asNumber, isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
 import {
+  Check,
   formatNumber,
   formatSize,
   formatValue,
@@ -135,14 +136,11 @@ export function LookBar(props: {
   const trans = useTrans();
   return (
     <div className="jp-Convect-look">
-      <label>
-        <input
-          type="checkbox"
-          checked={look.isLog}
-          onChange={event => onLook({ ...look, isLog: event.target.checked })}
-        />
-        {trans.__('Logarithmic')}
-      </label>
+      <Check
+        label={trans.__('Logarithmic')}
+        checked={look.isLog}
+        onChange={isLog => onLook({ ...look, isLog })}
+      />
       <label>
         {trans.__('Smoothing')}
         <input

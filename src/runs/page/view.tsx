@@ -1,9 +1,9 @@
 import * as React from 'react';
 
-import { ConvectError, isUnreachable, sentenceOf } from '../../api';
+import { isUnreachable, sentenceOf } from '../../api';
 import type { IPlanViewFactory } from '../../tokens';
 import type { Execute } from '../../ui';
-import { useModel, useTrans } from '../../ui';
+import { Unavailable, useModel, useTrans } from '../../ui';
 import { PlanGraph } from './graph';
 import { Header } from './header';
 import { ServerBanner } from '../banner';
@@ -25,7 +25,12 @@ export function RunPageView(props: {
   const trans = useTrans();
   const { view, error, isDeleted } = model;
   if (!view) {
-    return error ? <Unavailable error={error} /> : <></>;
+    return (
+      <Unavailable
+        error={error}
+        missing={trans.__('There is no such run. It may have been deleted.')}
+      />
+    );
   }
   const { step, group } = model;
   const drawn = step ?? group;
@@ -90,18 +95,5 @@ export function RunPageView(props: {
         )}
       </div>
     </>
-  );
-}
-
-function Unavailable({ error }: { error: unknown }): JSX.Element {
-  const trans = useTrans();
-  const text =
-    error instanceof ConvectError && error.isMissing
-      ? trans.__('There is no such run. It may have been deleted.')
-      : sentenceOf(error);
-  return (
-    <div className="jp-Convect-empty" role="alert">
-      {text}
-    </div>
   );
 }

@@ -17,10 +17,12 @@ import type { Execute } from '../../ui';
 import {
   Action,
   Ago,
+  Check,
   formatParameters,
   goalLabel,
   isLive,
   SearchInput,
+  Unavailable,
   useKept,
   useModel,
   useTrans
@@ -42,14 +44,11 @@ export function SweepView(props: {
   const trans = useTrans();
   const { view, error } = model;
   if (!view) {
-    if (!error) {
-      return <></>;
-    }
-    const missing = error instanceof ConvectError && error.isMissing;
     return (
-      <div className="jp-Convect-empty" role="alert">
-        {missing ? trans.__('There is no such sweep.') : sentenceOf(error)}
-      </div>
+      <Unavailable
+        error={error}
+        missing={trans.__('There is no such sweep.')}
+      />
     );
   }
   const open = (run: string) => execute(CommandIDs.openRun, { run });
@@ -290,14 +289,12 @@ function TableBar(props: { model: SweepModel; execute: Execute }): JSX.Element {
           {model.columns
             .filter(({ kind }) => kind !== 'state')
             .map(column => (
-              <label key={column.id}>
-                <input
-                  type="checkbox"
-                  checked={model.hasColumn(column.id)}
-                  onChange={() => model.toggleColumn(column.id)}
-                />
-                {labelOf(column, trans)}
-              </label>
+              <Check
+                key={column.id}
+                label={labelOf(column, trans)}
+                checked={model.hasColumn(column.id)}
+                onChange={() => model.toggleColumn(column.id)}
+              />
             ))}
         </div>
       </details>
