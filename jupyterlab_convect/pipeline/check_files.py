@@ -244,5 +244,6 @@ def _bad(path: str, fault: str, node: str, *where: str | int) -> Problem:
 def _missing(path: str, files: FileCache, node: str, *where: str | int) -> Problem:
     folder, name = posixpath.split(path)
     suffix = posixpath.splitext(name)[1]
-    hint = did_you_mean(name, [item for item in files.names(folder) if item.endswith(suffix)])
+    alike = [item for item in files.names(folder) if item.endswith(suffix)]
+    hint = did_you_mean(name, alike, suffix=suffix)
     return Problem("error", "missing-file", f"There is no file “{path[:80]}”.", node, where, hint)

@@ -37,14 +37,18 @@ _OTHER_WORDS = {
 """What Python and other programs call the same thing."""
 
 
-def did_you_mean(name: str, known: Collection[str], most: int = 100) -> str | None:
+def did_you_mean(
+    name: str, known: Collection[str], most: int = 100, suffix: str = ""
+) -> str | None:
     """A hint for a name that is not there: the one that is most like it.
 
     Among more than `most` names nothing is looked for, because a document may hold
-    thousands of mistakes and looking is slow.
+    thousands of mistakes and looking is slow. A suffix that all names have does not make
+    them alike.
     """
     other = _OTHER_WORDS.get(name.lower())
     if other is not None and other in known:
         return f"Did you mean “{other}”?"
-    found = difflib.get_close_matches(name[:80], known, n=1) if len(known) <= most else []
-    return f"Did you mean “{found[0]}”?" if found else None
+    stems = [item.removesuffix(suffix) for item in known] if len(known) <= most else []
+    found = difflib.get_close_matches(name.removesuffix(suffix)[:80], stems, n=1)
+    return f"Did you mean “{found[0]}{suffix}”?" if found else None

@@ -1,3 +1,5 @@
+import { PathExt } from '@jupyterlab/coreutils';
+
 import type { IProblem } from '../api';
 import type { PipelineDoc } from './model';
 import type { IDocument, Json } from './schema';
@@ -23,7 +25,11 @@ export function suggestionFor(
   if (!text || !node || path.length === 0) {
     return null;
   }
-  const wrong = [...message.matchAll(/“([^”]+)”/g)].map(([, word]) => word);
+  // The path of a file is said from the root, and written from the folder of the pipeline.
+  const wrong = [...message.matchAll(/“([^”]+)”/g)].flatMap(([, word]) => [
+    word,
+    PathExt.basename(word)
+  ]);
   const top = document.nodes[node] as unknown as Json | undefined;
   const key = path[path.length - 1];
   const value = valueAt(top, path);

@@ -49,7 +49,7 @@ describe('what a hint suggests', () => {
     const path = problem(
       'load',
       ['path'],
-      '“laod.ipynb” is gone.',
+      'There is no file “project/data/laod.ipynb”.',
       '“load.ipynb”'
     );
     expect(mend(path).load.path).toBe('data/load.ipynb');
