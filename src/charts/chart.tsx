@@ -85,7 +85,7 @@ export default function Chart(props: IChartProps): JSX.Element {
         aria: { enabled: true, label: { description: label } },
         ...option(colours)
       },
-      { replaceMerge: ['series'] }
+      { replaceMerge: ['series', 'visualMap'] }
     );
   }, [option, label, colours]);
 

@@ -19,19 +19,23 @@ export function Plots(props: {
 }): JSX.Element | null {
   const model = useModel(props.model);
   const trans = useTrans();
-  const axes = model.shownColumns.filter(
-    ({ kind }) => kind === 'parameter' || kind === 'metric'
-  );
   const all = model.view?.runs ?? [];
+  const axes = model.shownColumns.filter(
+    column =>
+      (column.kind === 'parameter' || column.kind === 'metric') &&
+      differs(all, column)
+  );
   const numbers = axes.filter(column => isNumeric(all, column));
   const { best } = model;
   const names = axes.map(({ id }) => id).join(' ');
   const { points } = model;
+  const goal = goalAmong(numbers, model);
   const parallel = React.useCallback(
-    (colours: IColours) => parallelOption(points, axes, best, colours, trans),
+    (colours: IColours) =>
+      parallelOption(points, axes, best, goal, colours, trans),
     // The axes are made anew each time; their names say whether they changed.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [points, names, best]
+    [points, names, best, goal?.id]
   );
   if (axes.length < 2 || all.length < 2) {
     return null;
@@ -89,10 +93,7 @@ function Scatter(props: {
   const [chosenY, setY] = useKept('plot y', '');
   const x = axes.find(({ id }) => id === chosenX) ?? axes[0];
   const y =
-    axes.find(({ id }) => id === chosenY) ??
-    axes.find(({ id }) => id === goalOf(model.view?.select ?? null)) ??
-    axes.find(({ kind }) => kind === 'metric') ??
-    axes[1];
+    axes.find(({ id }) => id === chosenY) ?? goalAmong(axes, model) ?? axes[1];
   const { points } = model;
   const [xId, yId] = [x.id, y.id];
   const option = React.useCallback(
@@ -135,6 +136,34 @@ function Scatter(props: {
   );
 }
 
+/** The metric that the runs are judged by, or else the first. */
+function goalAmong(
+  axes: readonly IColumn[],
+  model: SweepModel
+): IColumn | undefined {
+  const goal = goalOf(model.view?.select ?? null);
+  return (
+    axes.find(({ id }) => id === goal) ??
+    axes.find(({ kind }) => kind === 'metric')
+  );
+}
+
+/** What is the same in all runs tells nothing about them. */
+function differs(runs: readonly IRunSummary[], column: IColumn): boolean {
+  return (
+    new Set(runs.map(run => formatValue(valueOf(run, column) ?? null))).size > 1
+  );
+}
+
+/** Between whole numbers there are no others to mark. */
+function stepOf(runs: readonly IRunSummary[], column: IColumn) {
+  return runs.every(run =>
+    Number.isInteger(asNumber(valueOf(run, column) ?? 0))
+  )
+    ? { minInterval: 1 }
+    : {};
+}
+
 function isNumeric(runs: readonly IRunSummary[], column: IColumn): boolean {
   const values = runs
     .map(run => valueOf(run, column))
@@ -146,10 +175,12 @@ function parallelOption(
   runs: readonly IRunSummary[],
   axes: readonly IColumn[],
   best: string | null,
+  goal: IColumn | undefined,
   colours: IColours,
   trans: TranslationBundle
 ) {
   return {
+    visualMap: goal ? shades(runs, axes, goal, colours) : [],
     parallel: { left: 50, right: 60, top: 34, bottom: 16 },
     parallelAxis: axes.map((column, dim) => {
       const numeric = isNumeric(runs, column);
@@ -162,7 +193,7 @@ function parallelOption(
         axisTick: { lineStyle: { color: colours.line } },
         axisLabel: { color: colours.faint },
         ...(numeric
-          ? { type: 'value', scale: true }
+          ? { type: 'value', scale: true, ...stepOf(runs, column) }
           : { type: 'category', data: [...new Set(texts)].sort() })
       };
     }),
@@ -184,6 +215,8 @@ function parallelOption(
                 : formatValue(value);
           }),
           shown: axes.map(column => shownAs(valueOf(run, column))),
+          // The best and what failed have colours of their own.
+          visualMap: run.id !== best && run.state !== 'failed',
           lineStyle: {
             color: colourOf(run, best, colours),
             width: run.id === best ? 3 : 1.5,
@@ -195,6 +228,27 @@ function parallelOption(
   };
 }
 
+/** Lines from one colour to the other, by how much of the metric each run has. */
+function shades(
+  runs: readonly IRunSummary[],
+  axes: readonly IColumn[],
+  goal: IColumn,
+  { faint, series }: IColours
+) {
+  const values = runs
+    .map(run => asNumber(valueOf(run, goal)))
+    .filter(Number.isFinite);
+  return {
+    type: 'continuous',
+    show: false,
+    dimension: axes.indexOf(goal),
+    min: Math.min(...values),
+    max: Math.max(...values),
+    inRange: { color: [series[1], series[0]] },
+    outOfRange: { color: faint }
+  };
+}
+
 function scatterOption(
   runs: readonly IRunSummary[],
   x: IColumn,
@@ -203,9 +257,10 @@ function scatterOption(
   colours: IColours,
   trans: TranslationBundle
 ) {
-  const axis = (name: string) => ({
+  const axis = (column: IColumn) => ({
     type: 'value',
-    name,
+    ...stepOf(runs, column),
+    name: labelOf(column, trans),
     nameLocation: 'middle',
     nameGap: 24,
     nameTextStyle: { color: colours.text },
@@ -216,8 +271,8 @@ function scatterOption(
   });
   return {
     grid: { left: 56, right: 16, top: 10, bottom: 38 },
-    xAxis: axis(labelOf(x, trans)),
-    yAxis: { ...axis(labelOf(y, trans)), nameGap: 42 },
+    xAxis: axis(x),
+    yAxis: { ...axis(y), nameGap: 42 },
     tooltip: tooltip(colours),
     series: [
       {
