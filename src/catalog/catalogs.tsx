@@ -38,7 +38,7 @@ export default function CatalogsView(props: {
             )}
           </p>
           <button
-            className="jp-mod-styled"
+            className="jp-Convect-action"
             onClick={() => execute(CatalogCommands.newCatalog, { kind: 'url' })}
           >
             {trans.__('New URL Component Catalog')}

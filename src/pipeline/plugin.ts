@@ -19,11 +19,14 @@ import { ILauncher } from '@jupyterlab/launcher';
 import { IMainMenu } from '@jupyterlab/mainmenu';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { MenuSvg } from '@jupyterlab/ui-components';
 
 import { CATEGORY, CommandIDs, takes } from '../commands';
 import { IConvectApi, IPlanViewFactory, IRunStore } from '../tokens';
+import type { ISettingsWords } from '../ui/settings';
+import { nameSettings } from '../ui/settings';
 // Needed at once: files may be open when JupyterLab starts. The canvas is not.
 /* eslint-disable jupyter/prefer-lazy-imports */
 import { addAlignMenu, addEditorCommands } from './commands';
@@ -120,6 +123,7 @@ const editor: JupyterFrontEndPlugin<void> = {
       }
     };
     void settings?.load(PLUGIN).then(loaded => {
+      nameSettings(loaded, settingsWords(trans));
       const read = () => {
         images = loaded.composite.images as string[];
         services.preferences = {
@@ -192,6 +196,31 @@ const editor: JupyterFrontEndPlugin<void> = {
     }
   }
 };
+
+function settingsWords(trans: TranslationBundle): ISettingsWords {
+  return {
+    title: trans.__('Pipeline Editor'),
+    description: trans.__('How pipelines are edited.'),
+    properties: {
+      toolbar: [
+        trans.__('Toolbar of the editor'),
+        trans.__('Items of the toolbar, to be moved, hidden or added.')
+      ],
+      snapToGrid: [
+        trans.__('Snap to the grid'),
+        trans.__('Whether nodes move in steps of the grid.')
+      ],
+      minimap: [
+        trans.__('Overview'),
+        trans.__('Whether the overview in the corner is shown.')
+      ],
+      images: [
+        trans.__('Images'),
+        trans.__('Container images to choose from in the properties of nodes.')
+      ]
+    }
+  };
+}
 
 const creation: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:new-pipeline',

@@ -22,7 +22,7 @@ import { convectIcon } from '../icons';
 import { IConvectApi, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
 import { preferencesOf, preferenceWords } from './preferences';
-import { nameSettings } from './settings';
+import { nameSettings } from '../ui/settings';
 
 export const launch: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:launch',

@@ -8,7 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { IRunStore, IRunsOpener } from '../tokens';
 import type { Ending } from './endings';
 import { Endings } from './endings';
-import { nameSettings } from './settings';
+import { nameSettings } from '../ui/settings';
 
 export const notifications: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:notifications',

@@ -13,7 +13,7 @@ import { IPlanViewFactory, IRunStore, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
 import { LINK, linkToRun, linkToSweep, SWEEP_LINK } from './links';
 import { beside, PageKind } from '../ui/pagekind';
-import { nameSettings } from './settings';
+import { nameSettings } from '../ui/settings';
 
 export const opener: JupyterFrontEndPlugin<IRunsOpener> = {
   id: 'jupyterlab-convect:opener',

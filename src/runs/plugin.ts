@@ -12,7 +12,7 @@ import { CATEGORY, CommandIDs, takes } from '../commands';
 import { convectIcon } from '../icons';
 import { IConvectApi, IRunStore } from '../tokens';
 import { RunsPanel } from './panel';
-import { nameSettings } from './settings';
+import { nameSettings } from '../ui/settings';
 import { RunStore } from './store';
 
 export const runStore: JupyterFrontEndPlugin<IRunStore> = {

@@ -1,7 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
-import type { ISettingsWords } from './settings';
+import type { ISettingsWords } from '../ui/settings';
 
 /** What the form begins with where nothing is remembered. */
 export interface IPreferences {

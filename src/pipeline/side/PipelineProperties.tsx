@@ -46,8 +46,8 @@ export function PipelineProperties(): JSX.Element {
       </section>
       <section className="jp-Convect-section">
         <h3>{trans.__('Outputs')}</h3>
-        <p className="jp-Pipeline-hintText">
-          {trans.__('What a pipeline that has this one as a node can use.')}
+        <p className="jp-Convect-aside">
+          {trans.__('Values for pipelines that have this one as a node.')}
         </p>
         <PipelineOutputs />
       </section>

@@ -97,7 +97,7 @@ function useJump(session: Session): React.RefObject<HTMLDivElement> {
       field?.querySelector<HTMLElement>('input, select, textarea') ??
       host.current;
     field?.scrollIntoView({ block: 'center' });
-    target?.focus();
+    target?.focus({ preventScroll: true });
     if (target instanceof HTMLInputElement) {
       target.select();
     }

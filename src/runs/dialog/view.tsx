@@ -291,7 +291,7 @@ function More({ form }: { form: RunForm }): JSX.Element {
         />
       </Field>
       <Field
-        label={trans.__('Reuse results')}
+        label={trans.__('Allow reuse')}
         hint={trans.__('Of nodes that allow it and have not changed.')}
       >
         <CheckBox

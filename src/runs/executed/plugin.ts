@@ -77,16 +77,18 @@ export const executed: JupyterFrontEndPlugin<void> = {
         })
       });
       return [
-        button('run', { label: trans.__('Run'), icon: convectIcon }, key =>
-          opener.openRun(key.run, key)
+        button(
+          'convect-run',
+          { label: trans.__('Run'), icon: convectIcon },
+          key => opener.openRun(key.run, key)
         ),
         button(
-          'changes',
+          'convect-changes',
           { label: trans.__('Compare with the source'), icon: notebookIcon },
           key => commands.execute(CommandIDs.compareWithSource, { ...key })
         ),
         button(
-          'download',
+          'convect-download',
           { label: trans.__('Download'), icon: downloadIcon },
           key => window.open(api.url('notebook', key, { download: '1' }))
         )

@@ -183,6 +183,7 @@ export function SweepRow(props: {
           </span>
         </span>
         <span className="jp-Convect-rowLine">
+          <StateIcon state={sweep.state} />
           <span className="jp-Convect-rowDetail">
             {trans._n('%2 of %1 run', '%2 of %1 runs', sweep.total, done)}
           </span>

@@ -60,9 +60,13 @@ export function SweepTable(props: {
       event.preventDefault();
     }
   };
+  // Why a run failed needs more room than that it did not.
+  const hasReasons = rows.some(({ state }) => isBad(state));
   const template = columns
     .map(({ kind }) =>
-      kind === 'state' ? 'minmax(110px, 0.6fr)' : 'minmax(90px, 1fr)'
+      kind === 'state'
+        ? `minmax(110px, ${hasReasons ? 3 : 0.6}fr)`
+        : 'minmax(90px, 1fr)'
     )
     .join(' ');
   return (

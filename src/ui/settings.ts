@@ -15,7 +15,8 @@ export function nameSettings(
   { schema }: ISettingRegistry.ISettings,
   { title, description, properties }: ISettingsWords
 ): void {
-  Object.assign(schema, { title, description });
+  // Beside those of everybody else, and found by its name.
+  Object.assign(schema, { title: `Convect: ${title}`, description });
   for (const [name, [title, description]] of Object.entries(properties)) {
     Object.assign(schema.properties?.[name] ?? {}, { title, description });
   }
