@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jupyterlab_convect.pipeline.files import FileCache
-from jupyterlab_convect.pipeline.problems import Problem
+from jupyterlab_convect.pipeline.problems import Problem, did_you_mean
 from jupyterlab_convect.pipeline.validate import validate
 
 Edit = Callable[[dict[str, Any]], object]
@@ -510,6 +510,12 @@ def test_values_of_a_run(churn: dict[str, Any]) -> None:
     assert codes(who="me", rl=1) == ["unknown-parameter"]
     assert codes(who="me", lr="${{ run.id }}") == ["wrong-parameter-type", "misplaced-expression"]
     assert "missing-parameter" not in [problem.code for problem in validate(churn)]
+
+
+def test_files_are_not_alike_because_both_are_notebooks() -> None:
+    assert did_you_mean("gone.ipynb", ["slow.ipynb"], suffix=".ipynb") is None
+    meant = did_you_mean("laod.ipynb", ["load.ipynb"], suffix=".ipynb")
+    assert meant == "Did you mean “load.ipynb”?"
 
 
 def test_files_are_checked_against_the_document(
