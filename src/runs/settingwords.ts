@@ -1,6 +1,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { ISettingsWords } from './settings';
+import type { ISettingsWords } from '../ui/settings';
 
 /** What the settings of the panel are called. */
 export function retentionWords(trans: TranslationBundle): ISettingsWords {

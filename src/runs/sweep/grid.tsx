@@ -65,7 +65,7 @@ export function SweepTable(props: {
   const template = columns
     .map(({ kind }) =>
       kind === 'state'
-        ? `minmax(110px, ${hasReasons ? 3 : 0.6}fr)`
+        ? `minmax(110px, ${hasReasons ? 2 : 0.6}fr)`
         : 'minmax(90px, 1fr)'
     )
     .join(' ');

@@ -215,10 +215,10 @@ function parallelOption(
                 : formatValue(value);
           }),
           shown: axes.map(column => shownAs(valueOf(run, column))),
-          // The best and what failed have colours of their own.
-          visualMap: run.id !== best && run.state !== 'failed',
           lineStyle: {
-            color: colourOf(run, best, colours),
+            ...(isMarked(run, best) || !goal
+              ? { color: colourOf(run, best, colours) }
+              : {}),
             width: run.id === best ? 3 : 1.5,
             opacity: run.id === best ? 1 : 0.6
           }
@@ -316,6 +316,11 @@ function shownAs(value: ReadonlyJSONValue | undefined): string {
 
 function escape(text: string): string {
   return text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`);
+}
+
+/** The best and what failed have colours of their own. */
+function isMarked(run: IRunSummary, best: string | null): boolean {
+  return run.id === best || run.state === 'failed';
 }
 
 function colourOf(
