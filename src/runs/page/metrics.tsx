@@ -236,6 +236,7 @@ export function curvesOption(
     },
     legend: {
       show: isSeveral,
+      top: 0,
       type: 'scroll',
       textStyle: { color: colours.text }
     },
