@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { IConvectApi, IDiscovery, IRequest, IRuntime } from '../api';
-import { sentenceOf } from '../api';
+import { isUnreachable, sentenceOf } from '../api';
 import { Observable } from '../ui/observable';
 import type {
   IClock,
@@ -15,6 +15,7 @@ import { requestOf } from './types';
 import { durationText, parseDuration } from './words';
 
 const PAUSE = 300;
+const AGAIN = 2000;
 
 /** What the fields hold, as it was typed. */
 export interface IScheduleValues {
@@ -241,12 +242,16 @@ export class ScheduleForm extends Observable {
     }
     const { clock, error } = await this.api.nextTimes(this.clock()).then(
       clock => ({ clock, error: null }),
-      error => ({ clock: null, error: sentenceOf(error) })
+      (error: unknown) => ({ clock: null, error })
     );
-    if (asked === this._asked) {
+    if (asked === this._asked && !this.isDisposed) {
       this._upcoming = clock;
-      this._clockError = error;
+      this._clockError = error ? sentenceOf(error) : null;
       this.touch();
+      if (isUnreachable(error)) {
+        // The network may be away for a moment.
+        this._timer = window.setTimeout(() => void this.ask(), AGAIN);
+      }
     }
   }
 
