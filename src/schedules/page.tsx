@@ -4,7 +4,7 @@ import * as React from 'react';
 import '../../style/schedules.css';
 
 import type { State } from '../api';
-import { ConvectError, sentenceOf } from '../api';
+import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { Execute, IPageOptions } from '../ui';
 import {

@@ -11,7 +11,7 @@ import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IRunSummary, ISweepView, State } from '../../api';
-import { ConvectError, isUnreachable, sentenceOf } from '../../api';
+import { isUnreachable, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import {
