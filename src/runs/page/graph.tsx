@@ -1,3 +1,4 @@
+import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import * as React from 'react';
 
@@ -21,8 +22,7 @@ export function PlanGraph(props: {
   });
   const digest = React.useMemo(() => JSON.stringify(plan), [plan]);
 
-  // Its widget is detached while it is still on the page.
-  React.useLayoutEffect(() => {
+  React.useEffect(() => {
     const element = place.current;
     if (!element) {
       return;
@@ -43,7 +43,11 @@ export function PlanGraph(props: {
       .catch(console.error);
     return () => {
       gone = true;
-      made?.widget.dispose();
+      const widget = made?.widget;
+      if (widget) {
+        // React is at work; what it has drawn in the widget goes afterwards.
+        queueMicrotask(() => takeDown(widget));
+      }
       setGraph(null);
     };
     // The plan of a run never changes, though each answer has a new copy.
@@ -55,4 +59,13 @@ export function PlanGraph(props: {
   }, [graph, states, selected]);
 
   return <div ref={place} className="jp-Convect-graph" />;
+}
+
+/** Lumino detaches nothing that has left the page, as all that was in a closed tab has. */
+function takeDown(widget: Widget): void {
+  if (widget.isAttached && !widget.node.isConnected) {
+    MessageLoop.sendMessage(widget, Widget.Msg.BeforeDetach);
+    MessageLoop.sendMessage(widget, Widget.Msg.AfterDetach);
+  }
+  widget.dispose();
 }
