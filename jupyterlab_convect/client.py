@@ -149,7 +149,8 @@ def schedule(
     start: float | None = None,
     end: float | None = None,
     jitter: float | str = 0.0,
-    overlap: Literal["skip", "queue", "stop"] = "skip",
+    trigger: Mapping[str, Json] | None = None,
+    overlap: Literal["skip", "queue", "stop"] | None = None,
     concurrency: int = 1,
     missed: Literal["none", "last", "all"] = "last",
     deadline: float | str = "1d",
@@ -164,7 +165,9 @@ def schedule(
     use_cache: bool = True,
     root: str | Path | None = None,
 ) -> ScheduleHandle:
-    """Run it again and again: at the times of a cron expression, or `every` so often.
+    """Run it again and again: at the times of a cron expression, `every` so often, or by a
+    `trigger`: `{"file": {"pattern": "data/*.csv"}}`, `{"run": {"path": "prepare.ipynb"}}` or
+    `{"call": {}}`.
 
     The clock is kept by a Jupyter server while it is up, or by `convect schedule keep`.
     A parameter may have the value `${{ schedule.due }}` or `${{ schedule.date }}`. `sweep` has
@@ -175,7 +178,8 @@ def schedule(
 
     request = _request(what, parameters, runtime, None, labels, settings, options, use_cache, root)
     clock = make_clock(cron, every, zone, anchor, start, end, jitter)
-    how = {"overlap": overlap, "concurrency": concurrency, "missed": missed}
+    how: dict[str, Any] = {"concurrency": concurrency, "missed": missed, "trigger": trigger}
+    how |= {} if overlap is None else {"overlap": overlap}
     return make_schedule(
         _session(), request, clock, name=name, sweep=sweep, pinned=pinned, deadline=deadline, **how
     )

@@ -9,7 +9,7 @@ from .pipeline.plan import Json
 from .pipeline.quantities import duration
 from .runs.model import Request
 from .schedules.times import Clock, local_zone
-from .scheduling import Which
+from .scheduling import Which, trigger_of
 
 if TYPE_CHECKING:
     from .client import ClientSession
@@ -47,7 +47,8 @@ class ScheduleHandle:
 
     def edit(self, **changes: Any) -> ScheduleHandle:
         """Change `name`, `overlap`, `concurrency`, `missed`, `deadline`, `sweep`, `pinned`, the
-        `parameters`, or the clock: `cron`, `every`, `zone`, `anchor`, `start`, `end`, `jitter`."""
+        `parameters`, the `trigger`, or the clock: `cron`, `every`, `zone`, `anchor`,
+        `start`, `end`, `jitter`."""
         from dataclasses import fields, replace
 
         scheduling = self._session.workspace.scheduling
@@ -63,10 +64,19 @@ class ScheduleHandle:
             changes["clock"] = replace(known.clock, **given)
         if "parameters" in changes:
             changes["request"] = replace(known.request, parameters=changes.pop("parameters"))
+        if changes.get("trigger") is not None:
+            changes["trigger"] = trigger_of(changes["trigger"])
         if "deadline" in changes:
             changes["deadline"] = duration(changes["deadline"])
         self._session.do(scheduling.edit(self.id, changes))
         return self
+
+    def hook(self, *, new_token: bool = False) -> dict[str, str]:
+        """How to call a schedule that calls trigger: the end of the `address`, and the `token`."""
+        scheduling = self._session.workspace.scheduling
+        if new_token:
+            scheduling.renew_token(self.id)
+        return scheduling.hook(self.id)
 
     def pause(self) -> None:
         self.edit(paused=True)
@@ -139,5 +149,7 @@ def make_clock(
 def make_schedule(
     session: ClientSession, request: Request, clock: Clock, *, deadline: float | str, **how: Any
 ) -> ScheduleHandle:
+    if how.get("trigger") is not None:
+        how["trigger"] = trigger_of(how["trigger"])
     adding = session.workspace.scheduling.add(request, clock, deadline=duration(deadline), **how)
     return ScheduleHandle(session, session.do(adding))

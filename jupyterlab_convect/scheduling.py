@@ -19,10 +19,21 @@ from .pipeline.plan import Json, from_json, to_json
 from .runs.model import ENDED, GOOD, Request, Run, new_id
 from .runs.sweep_space import MOST, points_of
 from .runs.versions import changed_sources
+from .schedules.hooks import delivery_of, hook_token, is_allowed
 from .schedules.job_definitions import LABEL, find_file, read_definitions
 from .schedules.keeper import Keeper, Kind, who_keeps
 from .schedules.ledger import Ledger, newest
-from .schedules.schedule import LONGEST_NAME, Schedule, at_due, check_schedule, space_over
+from .schedules.schedule import (
+    BODY,
+    LONGEST_NAME,
+    Schedule,
+    at_due,
+    body_names,
+    check_schedule,
+    examples,
+    space_over,
+    values_of_body,
+)
 from .schedules.schedule_store import Schedules
 from .schedules.times import (
     Clock,
@@ -31,10 +42,12 @@ from .schedules.times import (
     day_start,
     due_after,
     due_between,
+    has_times,
     just_before,
     local_time,
     shifts,
 )
+from .schedules.triggers import EndedRun, Happening, Noticed, Trigger, scan
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -46,6 +59,8 @@ DAYS_BEFORE, DAYS_AHEAD = 120, 30
 """Days that a calendar shows."""
 MOST_STATES = 1000
 """Runs whose states are looked up for a calendar, the newest."""
+MOST_CALLS = 1000
+"""Calls that may wait to be decided on."""
 
 Which = Literal["missing", "failed", "all"]
 Make = Callable[[Request], Run]
@@ -81,19 +96,28 @@ class Scheduling:
         paused: bool = False,
         user: str | None = None,
         make: Make | None = None,
+        trigger: Trigger | None = None,
         **how: Any,
     ) -> str:
         """Make a schedule and return its id; `how` are the other fields of `Schedule`.
 
+        Files that are there already do not make it due.
         What its first due time would run has to be such that it can be submitted.
         """
         now = time.time()
         if clock.every is not None and not clock.anchor:
             clock = replace(clock, anchor=now if clock.start is None else clock.start)
         title = name or request.name or PurePosixPath(request.path or "pipeline").stem
-        schedule = Schedule(new_id(), title, now, request, clock, sweep=sweep, user=user, **how)
+        trigger = None if trigger == Trigger() else trigger
+        if trigger is not None and not has_times(clock):
+            how.setdefault("overlap", "queue")
+        schedule = Schedule(
+            new_id(), title, now, request, clock, sweep=sweep, user=user, trigger=trigger, **how
+        )
         schedule = await self._checked(schedule, make, pin=pinned)
-        await asyncio.to_thread(self.schedules.add, schedule)
+        files = await asyncio.to_thread(_files_of, schedule)
+        events = [] if files is None else [{"time": now, "type": "seen", "files": files}]
+        await asyncio.to_thread(self.schedules.add, schedule, *events)
         if paused:
             await asyncio.to_thread(self.schedules.pause, schedule.id)
         return schedule.id
@@ -109,7 +133,10 @@ class Scheduling:
         given = dict(changes)
         paused, pinned = given.pop("paused", None), given.pop("pinned", None)
         if given or pinned is not None:
-            schedule = replace(ledger.schedule, **given)
+            before = ledger.schedule
+            if "trigger" in given:
+                given["trigger"] = _same_token(given["trigger"], before.trigger)
+            schedule = replace(before, **given)
             if schedule.clock.every is not None and not schedule.clock.anchor:
                 schedule = replace(schedule, clock=replace(schedule.clock, anchor=time.time()))
             if pinned is False:
@@ -117,7 +144,9 @@ class Scheduling:
             elif pinned or "request" in given:
                 pinned = pinned or schedule.sources is not None
             schedule = await self._checked(schedule, make, pin=bool(pinned))
-            await asyncio.to_thread(self.schedules.edit, schedule)
+            is_same = _pattern_of(schedule) == _pattern_of(before)
+            files = None if is_same else await asyncio.to_thread(_files_of, schedule)
+            await asyncio.to_thread(self.schedules.edit, schedule, files)
         if paused is not None and paused != (ledger.paused is not None):
             act = self.schedules.pause if paused else self.schedules.resume
             await asyncio.to_thread(act, schedule_id)
@@ -129,10 +158,61 @@ class Scheduling:
         or of the sweep."""
         ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
         run_id = new_id()
-        await self.start(ledger.schedule, time.time() if due is None else due, run_id, make)
+        happening = None if due is None else ledger.happening(due)
+        moment = time.time() if due is None else due
+        await self.start(ledger.schedule, moment, run_id, happening, make)
         event = {"type": "asked", "run": run_id, "due": due}
         await asyncio.to_thread(self.schedules.ask, schedule_id, event)
         return run_id
+
+    def hook(self, schedule_id: str) -> dict[str, str]:
+        """How to call it: the end of the `address`, and the `token`."""
+        ledger = self.schedules.read(schedule_id, own=True)
+        return {"address": f"hooks/{schedule_id}", "token": self._token(ledger.schedule)}
+
+    def renew_token(self, schedule_id: str) -> None:
+        """The token that was valid is not valid any more."""
+        schedule = self.schedules.read(schedule_id, own=True).schedule
+        self._token(schedule)
+        assert schedule.trigger is not None
+        assert schedule.trigger.call is not None
+        call = replace(schedule.trigger.call, generation=schedule.trigger.call.generation + 1)
+        self.schedules.edit(replace(schedule, trigger=replace(schedule.trigger, call=call)))
+
+    def call(
+        self, schedule_id: str, headers: Mapping[str, str], body: bytes, parsed: Json
+    ) -> float:
+        """Make it due by a call from outside; when that was. `Missing` for whoever may not."""
+        ledger = self.require_allowed(schedule_id, headers, body)
+        key = delivery_of(headers)
+        if key in ledger.keys:
+            return ledger.keys[key]
+        if len(ledger.happened) >= MOST_CALLS:
+            raise TooManyCalls
+        values = values_of_body(ledger.schedule, parsed)
+        noticed = Noticed(key, Happening("call", values))
+        event = self.schedules.happened(schedule_id, noticed, time.time())
+        self.schedules.ask(schedule_id, event, urgent=False)
+        return float(event["due"])
+
+    def require_allowed(self, schedule_id: str, headers: Mapping[str, str], body: bytes) -> Ledger:
+        """What is called; nobody else learns whether it exists."""
+        missing = Missing("There is no such schedule, or the token is not its own.")
+        try:
+            ledger = self.schedules.read(schedule_id, own=True)
+            token = self._token(ledger.schedule)
+        except ConvectError:
+            raise missing from None
+        if not is_allowed(token, headers, body):
+            raise missing
+        return ledger
+
+    def _token(self, schedule: Schedule) -> str:
+        if schedule.trigger is None or schedule.trigger.call is None:
+            raise Refused(
+                "This schedule cannot be called.", hint="Let calls trigger it: edit its trigger."
+            )
+        return hook_token(self.schedules.keeper_folder(), schedule.id, schedule.trigger.call)
 
     async def backfill(
         self,
@@ -237,10 +317,15 @@ class Scheduling:
         return found
 
     async def start(
-        self, schedule: Schedule, due: float, run_id: str, make: Make | None = None
+        self,
+        schedule: Schedule,
+        due: float,
+        run_id: str,
+        happening: Happening | None = None,
+        make: Make | None = None,
     ) -> None:
         """Make the run, or the sweep, of a due time."""
-        request, sweep = at_due(schedule, due)
+        request, sweep = at_due(schedule, due, happening)
         workspace = self._workspace
         folder = workspace.store.folder / ("" if sweep is None else "sweeps") / run_id
         if await asyncio.to_thread(folder.is_dir):
@@ -263,6 +348,14 @@ class Scheduling:
     def is_over(self, schedule: Schedule, run_id: str) -> bool:
         return self._state(schedule, run_id) in (*ENDED, "deleted")
 
+    def ended_runs(self, schedule: Schedule, since: float) -> list[EndedRun]:
+        store = self._workspace.store
+        return [
+            EndedRun(run_id, state, name, path)
+            for run_id, state, name, path in store.ended_runs(since)
+            if store.read(run_id).run.request.root == schedule.request.root
+        ]
+
     def view(self, schedule_id: str) -> dict[str, Json]:
         """`ScheduleView`: all there is to know but the lines of the ledger."""
         ledger = self.schedules.read(schedule_id)
@@ -278,7 +371,7 @@ class Scheduling:
             "user": schedule.user,
             "changed": self._changed(schedule),
             "counts": ledger.counts(now),
-            **upcoming(schedule.clock, now),
+            **upcoming(schedule.clock, now, has_trigger=schedule.trigger is not None),
         }
 
     def all(self) -> list[dict[str, Json]]:
@@ -339,7 +432,9 @@ class Scheduling:
         now = time.time()
         check_schedule(schedule, now)
         first = next(due_after(schedule.clock, now), now)
-        request, sweep = at_due(schedule, first)
+        request, sweep = at_due(schedule, first, next(iter(examples(schedule)), None))
+        if body_names(schedule):
+            request = await asyncio.to_thread(_without_body, schedule, request)
         if sweep is not None:
             arguments = _sweep_arguments(sweep)
             how = {key: arguments[key] for key in ("mode", "samples", "seed") if key in arguments}
@@ -370,6 +465,7 @@ class Scheduling:
             "is_sweep": schedule.sweep is not None,
             "created": schedule.created,
             "clock": to_json(schedule.clock),
+            "trigger": None if schedule.trigger is None else to_json(schedule.trigger),
             "pinned": schedule.sources is not None,
             "paused": ledger.paused,
             "due": None if ledger.paused is not None else following,
@@ -399,9 +495,16 @@ class Scheduling:
             return "deleted"
 
 
-def upcoming(clock: Clock, now: float) -> dict[str, Json]:
+class TooManyCalls(ConvectError):
+    status = 429
+
+    def __init__(self) -> None:
+        super().__init__("Too many calls of this schedule are waiting.", code="too-many")
+
+
+def upcoming(clock: Clock, now: float, *, has_trigger: bool = False) -> dict[str, Json]:
     """The next due times, and what becomes of those on nights when clocks change."""
-    check(clock, now)
+    check(clock, now, has_trigger=has_trigger)
     return {
         "next": list(itertools.islice(due_after(clock, now), SHOWN)),
         "shifts": [to_json(each) for each in shifts(clock, now)[:MOST_SHIFTS]],
@@ -425,6 +528,48 @@ def _typed(parameters: Mapping[str, Json], file: Path) -> dict[str, Json]:
         return given
 
     return {name: value(name, given) for name, given in parameters.items()}
+
+
+def trigger_of(given: Mapping[str, Json]) -> Trigger:
+    """The trigger in JSON that was checked."""
+    return from_json(Trigger, dict(given))
+
+
+def _same_token(wanted: Trigger | None, known: Trigger | None) -> Trigger | None:
+    """What is wanted instead of what is known; its token stays, if it has one."""
+    if wanted is None or wanted == Trigger():
+        return None
+    if wanted.call is not None and known is not None and known.call is not None:
+        return replace(wanted, call=known.call)
+    return wanted
+
+
+def _pattern_of(schedule: Schedule) -> str | None:
+    trigger = schedule.trigger
+    return None if trigger is None or trigger.file is None else trigger.file.pattern
+
+
+def _files_of(schedule: Schedule) -> dict[str, str] | None:
+    """The files that are there before it is kept."""
+    pattern = _pattern_of(schedule)
+    return None if pattern is None else scan(Path(schedule.request.root), pattern)
+
+
+def _without_body(schedule: Schedule, request: Request) -> Request:
+    """The same with a value of the right type for what only a call gives."""
+    given = schedule.request.parameters
+    named = {name for name, value in given.items() if BODY in str(value)}
+    found = discover(Path(request.root, request.path or "")).parameters or ()
+    known = {each.name: (each.default, each.type) for each in found}
+    usual = {
+        name: default if default is not None else _OF_TYPE.get(kind or "", "")
+        for name, (default, kind) in known.items()
+        if name in named
+    }
+    return replace(request, parameters={**request.parameters, **usual})
+
+
+_OF_TYPE: dict[str, Json] = {"number": 0, "integer": 0, "boolean": False, "array": [], "object": {}}
 
 
 def _sweep_arguments(sweep: Mapping[str, Json]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`convect schedule`: run something again and again, by the clock."""
+"""`convect schedule`: run something again and again, by the clock or by what happens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import time
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -27,6 +27,7 @@ from .arguments import (
 if TYPE_CHECKING:
     from ..runs.model import Request
     from ..schedules.times import Clock
+    from ..schedules.triggers import Trigger
     from ..scheduling import Scheduling
     from ..workspace import Workspace
 
@@ -85,6 +86,12 @@ def add(subparsers: Any) -> None:
     add_json(run)
     run.set_defaults(handler=_run)
 
+    hook = verbs.add_parser("hook", help="show how to call a schedule made with --on-call")
+    hook.add_argument("schedule", help=SCHEDULE)
+    hook.add_argument("--new-token", action="store_true", help="replace its token")
+    add_json(hook)
+    hook.set_defaults(handler=_hook)
+
     following = verbs.add_parser("next", help="show when a schedule, or a clock, is due next")
     following.add_argument("schedule", nargs="?", help=SCHEDULE)
     _add_clock(following)
@@ -135,6 +142,23 @@ def _add_clock(parser: argparse.ArgumentParser) -> None:
     clock.add_argument("--end", metavar="WHEN", help="not after")
     clock.add_argument("--jitter", metavar="DURATION", help="put each off by at most this much")
 
+    trigger = parser.add_argument_group("or when something happens")
+    trigger.add_argument(
+        "--on-file", metavar="PATTERN", help="a file appears or changes, as in data/*.csv"
+    )
+    trigger.add_argument(
+        "--settle", metavar="DURATION", help="how long the file has not changed (5s)"
+    )
+    trigger.add_argument("--once", action="store_true", help="each file once, also if it changes")
+    trigger.add_argument(
+        "--on-run", metavar="FILE", help="a run of this file ended, or of a name such as train*"
+    )
+    trigger.add_argument(
+        "--on-state", action="append", default=[], metavar="STATE", help="as what (succeeded)"
+    )
+    trigger.add_argument("--on-call", action="store_true", help="it is called, as by a webhook")
+    trigger.add_argument("--no-trigger", action="store_true", help="only by the clock")
+
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules = parser.add_argument_group("rules")
@@ -184,8 +208,11 @@ def _add(options: argparse.Namespace) -> int:
         parameters=_parameters(options.parameter, root, path),
         labels=dict(map(split, options.label)),
     )
-    clock = _clock(options, Clock(zone=_zone(options)))
+    trigger = _trigger(options)
+    clock = _clock(options, Clock(zone=_zone(options)), has_trigger=trigger is not None)
     fields = _rules(options)
+    if trigger is not None:
+        fields["trigger"] = trigger
     if (sweep := _sweep(options, root, path)) is not None:
         fields["sweep"] = sweep
 
@@ -209,6 +236,8 @@ def _add(options: argparse.Namespace) -> int:
         return 0
     output.say(schedule_id)
     _say_next(scheduling.view(schedule_id))
+    if trigger is not None and trigger.call is not None:
+        _say_hook(scheduling.hook(schedule_id))
     _say_keeper(scheduling)
     return 0
 
@@ -218,8 +247,12 @@ def _edit(options: argparse.Namespace) -> int:
     schedule_id = _find(workspace.scheduling, options.schedule)
     known = workspace.scheduling.schedules.read(schedule_id).schedule
     changes: dict[str, Any] = _rules(options)
-    if (clock := _clock(options, known.clock)) != known.clock:
+    trigger = _trigger(options)
+    has_trigger = (trigger or known.trigger) is not None
+    if (clock := _clock(options, known.clock, has_trigger=has_trigger)) != known.clock:
         changes["clock"] = clock
+    if trigger is not None:
+        changes["trigger"] = trigger
     if options.name:
         changes["name"] = options.name
     if (request := _edited(options, known.request)) != known.request:
@@ -256,7 +289,7 @@ def _list(options: argparse.Namespace) -> int:
             view["id"],
             view["name"],
             view["path"] or "",
-            clock_text(view["clock"]),
+            due_text(view),
             "paused" if view["paused"] is not None else _when(view["due"], view["clock"]),
             "" if view["last"] is None else _outcome(view["last"]),
         ]
@@ -277,7 +310,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.json:
         output.say_json({**view, "lines": lines})
         return 0
-    output.say(f"{view['name']}  {view['path'] or ''}  {clock_text(view['clock'])}")
+    output.say(f"{view['name']}  {view['path'] or ''}  {due_text(view)}")
     if view["paused"] is not None:
         output.say(f"paused since {_when(view['paused'], view['clock'])}")
     if view["changed"]:
@@ -336,6 +369,25 @@ def _backfill(options: argparse.Namespace) -> int:
         "concurrency": options.concurrency,
     }
     return _leave(options, "backfill", arguments)
+
+
+def _hook(options: argparse.Namespace) -> int:
+    scheduling = open_workspace().scheduling
+    schedule_id = _find(scheduling, options.schedule)
+    if options.new_token:
+        scheduling.renew_token(schedule_id)
+    hook = scheduling.hook(schedule_id)
+    if options.json:
+        output.say_json(hook)
+    else:
+        _say_hook(hook)
+    return 0
+
+
+def _say_hook(hook: dict[str, str]) -> None:
+    output.say(f"token: {hook['token']}")
+    output.say(f"address: <Jupyter server>/jupyterlab-convect/api/v1/{hook['address']}")
+    output.note('Call it with: curl -X POST -H "Authorization: Bearer <token>" <address>')
 
 
 def _leave(options: argparse.Namespace, verb: str, arguments: dict[str, Any]) -> int:
@@ -439,7 +491,35 @@ def _find(scheduling: Scheduling, word: str) -> str:
     return found[0]
 
 
-def _clock(options: argparse.Namespace, known: Clock) -> Clock:
+def _trigger(options: argparse.Namespace) -> Trigger | None:
+    """What is to make it due; None when nobody says."""
+    from dataclasses import replace
+
+    from ..pipeline.quantities import duration
+    from ..schedules.triggers import CallTrigger, FileTrigger, RunTrigger, Trigger
+
+    of_file = {"settle": options.settle, "once": options.once}
+    if not options.on_file and any(of_file.values()):
+        raise ConvectError(f"--{next(key for key in of_file if of_file[key])} needs --on-file.")
+    if options.on_state and not options.on_run:
+        raise ConvectError("--on-state needs --on-run.")
+    file = run = None
+    if options.on_file:
+        file = FileTrigger(options.on_file, changed=not options.once)
+        if options.settle is not None:
+            file = replace(file, settle=duration(options.settle))
+    if options.on_run:
+        is_path = PurePosixPath(options.on_run).suffix != ""
+        run = RunTrigger(path=options.on_run) if is_path else RunTrigger(name=options.on_run)
+        if options.on_state:
+            run = replace(run, states=tuple(options.on_state))
+    call = CallTrigger() if options.on_call else None
+    if options.no_trigger:
+        return Trigger()
+    return Trigger(file, run, call) if file or run or call else None
+
+
+def _clock(options: argparse.Namespace, known: Clock, *, has_trigger: bool = False) -> Clock:
     from dataclasses import replace
 
     from ..pipeline.quantities import duration
@@ -461,8 +541,8 @@ def _clock(options: argparse.Namespace, known: Clock) -> Clock:
         clock = replace(clock, end=moment(options.end, clock.zone, end_of_day=True))
     if options.jitter is not None:
         clock = replace(clock, jitter=duration(options.jitter))
-    if clock.cron is None and clock.every is None:
-        raise ConvectError("Say when: --cron or --every.")
+    if clock.cron is None and clock.every is None and not has_trigger:
+        raise ConvectError("Say when: --cron, --every, --on-file, --on-run or --on-call.")
     return clock
 
 
@@ -540,6 +620,19 @@ def clock_text(clock: dict[str, Any]) -> str:
     return f"every {duration_text(clock['every'])}"
 
 
+def due_text(view: dict[str, Any]) -> str:
+    """What makes a schedule due."""
+    clock, on = view["clock"], view["trigger"] or {}
+    found = [clock_text(clock)] if clock.get("cron") or clock.get("every") else []
+    if "file" in on:
+        found.append(f"file {on['file']['pattern']}")
+    if "run" in on:
+        found.append(f"run {on['run'].get('path') or on['run']['name']}")
+    if "call" in on:
+        found.append("call")
+    return ", ".join(found)
+
+
 def _when(seconds: float | None, clock: dict[str, Any]) -> str:
     if seconds is None:
         return ""
@@ -558,14 +651,19 @@ def _reason(line: dict[str, Any], clock: dict[str, Any]) -> str:
     if line["gone"]:
         begin, end = (_when(each, clock) for each in line["gone"])
         return f"Nobody kept the clock from {begin} to {end}."
-    return line["reason"] or ""
+    happening = line["happening"]
+    if happening is None:
+        return line["reason"] or ""
+    values = happening.get("values", {})
+    cause = values.get("file") or f"{happening['cause']} {values.get('run', '')}".strip()
+    return f"{cause}: {line['reason']}" if line["reason"] else cause
 
 
 def _say_next(view: dict[str, Any]) -> None:
     if view["next"]:
         times = ", ".join(_when(due, view["clock"]) for due in view["next"])
         output.say(f"next: {times}")
-    else:
+    elif not view.get("trigger"):
         output.say("It is not due any more.")
     for each in view["shifts"]:
         wall = each["wall"].replace("T", " ")

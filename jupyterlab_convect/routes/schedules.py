@@ -1,4 +1,4 @@
-"""Schedules: requests with a clock."""
+"""Schedules: requests with a clock or a trigger."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tornado.web import authenticated
 
 from ..pipeline.plan import Json
 from ..runs.model import Request
+from ..schedules.times import Clock
+from . import PREFIX
 from .base import PolledHandler
 from .requests import request_of, resendable
 
@@ -24,13 +26,15 @@ class ScheduleHandler(PolledHandler):
 
     async def fields(self, body: dict[str, Json]) -> dict[str, Any]:
         """The fields of a checked body as `Scheduling` takes them."""
-        from ..scheduling import clock_of
+        from ..scheduling import clock_of, trigger_of
 
         given: dict[str, Any] = {key: item for key, item in body.items() if item is not None}
         if "request" in given:
             given["request"] = await self.aside(self._request, given["request"])
         if "clock" in given:
             given["clock"] = clock_of(given["clock"])
+        if "trigger" in given:
+            given["trigger"] = trigger_of(given["trigger"])
         return given
 
     def _request(self, body: dict[str, Json]) -> Request:
@@ -55,7 +59,7 @@ class SchedulesHandler(ScheduleHandler):
     @authorized("execute", resource=RESOURCE)
     async def post(self) -> None:
         given = await self.fields(self.body("ScheduleBody"))
-        request, clock = given.pop("request"), given.pop("clock")
+        request, clock = given.pop("request"), given.pop("clock", Clock())
         adding = self.workspace.scheduling.add(
             request, clock, user=self.user, make=self.make, **given
         )
@@ -142,6 +146,27 @@ class RunScheduleHandler(ScheduleHandler):
         self.answer_started(found, is_sweep=view["is_sweep"])
 
 
+class ScheduleHookHandler(ScheduleHandler):
+    """How to call it. Who may change the schedule may see its token."""
+
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def get(self, schedule_id: str) -> None:
+        await self._answer_hook(schedule_id)
+
+    @authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self, schedule_id: str) -> None:
+        self.body("RenewTokenBody")
+        await self.aside(self.workspace.scheduling.renew_token, schedule_id)
+        await self._answer_hook(schedule_id, 201)
+
+    async def _answer_hook(self, schedule_id: str, status: int = 200) -> None:
+        hook = await self.aside(self.workspace.scheduling.hook, schedule_id)
+        address = f"{self.base_url.rstrip('/')}{PREFIX}{hook['address']}"
+        self.answer({**hook, "address": address}, status)
+
+
 class BackfillHandler(ScheduleHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
@@ -163,4 +188,5 @@ routes = [
     ("schedules/([^/]+)/calendar", CalendarHandler),
     ("schedules/([^/]+)/run", RunScheduleHandler),
     ("schedules/([^/]+)/backfill", BackfillHandler),
+    ("schedules/([^/]+)/hook", ScheduleHookHandler),
 ]

@@ -25,6 +25,7 @@ from ..errors import ConvectError
 from ..filesystems import local_folder
 from ..safe_files import append_to, make_folder
 from .index_tables import (
+    NO_SWEEP,
     Entry,
     Page,
     Query,
@@ -107,6 +108,17 @@ class Index:
             lambda database: database.execute(select, (number_at(since),)).fetchall(),
         )
         return {run_id: (seen, bool(live)) for run_id, seen, live in rows}
+
+    def ended(self, since: float) -> list[tuple[str, str, str, str | None]]:
+        """Id, state, name and path of the runs outside of sweeps that ended later than that, in
+        order of time."""
+        select = (
+            f"SELECT id, state, name, path FROM runs WHERE ended > ? AND state IN ({_ENDED}) "  # noqa: S608
+            "AND sweep = ? ORDER BY ended"
+        )
+        return self._do(
+            "DEFERRED", lambda database: database.execute(select, (since, NO_SWEEP)).fetchall()
+        )
 
     def results(self, key: str) -> list[Result]:
         """Results that depended on exactly the same, the newest first."""

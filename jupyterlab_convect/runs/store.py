@@ -269,6 +269,13 @@ class Store:
         self._look_around()
         return self.index.recent(since)
 
+    def ended_runs(self, since: float) -> list[tuple[str, str, str, str | None]]:
+        """Id, state, name and path of the runs outside of sweeps that ended later than that, as
+        far as the index knows."""
+        self.flush()
+        self._look_around()
+        return self.index.ended(since)
+
     def remark(self, run_id: str, reason: str) -> None:
         """Show a reason that cannot be written down, until something happens to the run."""
         with self._lock:

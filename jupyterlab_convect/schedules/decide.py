@@ -36,6 +36,8 @@ class Situation:
     """Due times that wait for one of them to end."""
     decided: Collection[float] = ()
     """Due times after the cursor that were decided before the clock was put back."""
+    happened: tuple[float, ...] = ()
+    """When something made it due that nobody has decided on yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ def decide(schedule: Schedule, known: Situation, now: float) -> list[Decision]:
             continue
         if put_off(schedule.clock, schedule.id, due) > now:
             break
+        found += overlap.begin(due)
+    for due in known.happened:
         found += overlap.begin(due)
     return found
 

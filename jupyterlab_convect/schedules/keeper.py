@@ -11,8 +11,9 @@ import contextlib
 import heapq
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from ..background import Health
@@ -25,6 +26,7 @@ from .ledger import Ledger, Line
 from .schedule import Schedule
 from .schedule_store import Schedules
 from .times import due_after, put_off
+from .triggers import LATE, EndedRun, FileWatch, Happening, Noticed, RunWatch
 
 Kind = Literal["server", "process"]
 """Who keeps the clocks: a Jupyter server while it is up, or a process of its own."""
@@ -38,19 +40,26 @@ TIDY = 3600.0
 MOST_LIVE = 100
 """Runs of a schedule that are looked up when somebody begins to keep it, the newest."""
 BETWEEN = 1.0
-"""Seconds between two looks for room for a run that waits."""
+"""Seconds between two looks for room for a run that waits, or at what makes a schedule due."""
+SHARE = 20.0
+"""Looking at files takes at most one part in so many of the time."""
 STATE = "keeper.json"
 
 
 class Starter(Protocol):
     """What the keeper has done by whoever has an engine."""
 
-    async def start(self, schedule: Schedule, due: float, run_id: str) -> None:
+    async def start(
+        self, schedule: Schedule, due: float, run_id: str, happening: Happening | None
+    ) -> None:
         """Make the run, or the sweep, of a due time under that id; Conflict when it is there."""
 
     async def stop(self, schedule: Schedule, run_id: str) -> None: ...
 
     def is_over(self, schedule: Schedule, run_id: str) -> bool: ...
+
+    def ended_runs(self, schedule: Schedule, since: float) -> list[EndedRun]:
+        """Runs of the same project that ended later than that, and that nobody's sweep made."""
 
 
 @dataclass(slots=True)
@@ -62,6 +71,10 @@ class _Kept:
     """Its runs that had not ended at the last look, the oldest first."""
     next: float = 0.0
     """When to look at it again; larger ones of the heap are void."""
+    file_watch: FileWatch = field(default_factory=FileWatch)
+    run_watch: RunWatch | None = None
+    slow: float = 0.0
+    """Seconds that the last look at its files took."""
 
 
 class Keeper:
@@ -197,26 +210,29 @@ class Keeper:
     def _plan_next(self, schedule_id: str, kept: _Kept, pause: float = BETWEEN) -> None:
         """When to look at it again: at its next due time, or after the pause while it has runs
         to make."""
-        ledger, now = kept.ledger, self._now()
-        schedule = ledger.schedule
-        if ledger.unsure() or ledger.queued():
-            moment = now + pause
-        elif ledger.paused is not None:
+        now = self._now()
+        moment = self._next_by_clock(kept.ledger, now, pause)
+        if kept.ledger.schedule.trigger is not None:
+            look = now + (pause and max(pause, SHARE * kept.slow))
+            moment = look if moment is None else min(moment, look)
+        if moment is None:
             return
-        elif now < ledger.cursor:
-            moment = now
-        else:
-            decided = ledger.decided_ahead()
-            following = (
-                due for due in due_after(schedule.clock, ledger.cursor) if due not in decided
-            )
-            due = next(following, None)
-            if due is None:
-                return
-            moment = put_off(schedule.clock, schedule.id, due)
         if kept.next != moment or (moment, schedule_id) not in self._heap[:1]:
             kept.next = moment
             heapq.heappush(self._heap, (moment, schedule_id))
+
+    def _next_by_clock(self, ledger: Ledger, now: float, pause: float) -> float | None:
+        schedule = ledger.schedule
+        if ledger.unsure() or ledger.queued() or ledger.happened:
+            return now + pause
+        if ledger.paused is not None:
+            return None
+        if now < ledger.cursor:
+            return now
+        decided = ledger.decided_ahead()
+        following = (due for due in due_after(schedule.clock, ledger.cursor) if due not in decided)
+        due = next(following, None)
+        return None if due is None else put_off(schedule.clock, schedule.id, due)
 
     async def _tend(self, schedule_id: str) -> None:
         decisions = await asyncio.to_thread(self._decide, schedule_id)
@@ -237,6 +253,8 @@ class Keeper:
         ledger = self.schedules.read(schedule_id)
         if ledger is not kept.ledger:
             kept.ledger = ledger
+        if ledger.schedule.trigger is not None:
+            self._notice(schedule_id, kept)
         if ledger.paused is not None:
             return []
         schedule = ledger.schedule
@@ -247,6 +265,7 @@ class Keeper:
             tuple(kept.live),
             ledger.queued(),
             ledger.decided_ahead(),
+            tuple(sorted(ledger.happened)),
         )
         found = decide(schedule, known, self._now())
         events = [self._event(schedule_id, each) for each in found if each.kind != "stop"]
@@ -257,6 +276,47 @@ class Keeper:
             self.schedules.write(schedule_id, *events)
             self.schedules.read(schedule_id)
         return found
+
+    def _notice(self, schedule_id: str, kept: _Kept) -> None:
+        """Write down what has made it due since the last look."""
+        ledger, now = kept.ledger, self._now()
+        clock = ledger.schedule.clock
+        if (clock.start or now) > now or now > (clock.end or now):
+            return
+        events = [
+            self.schedules.happened(schedule_id, each, now)
+            for each in self._noticed(kept)
+            if each.key not in ledger.keys
+        ]
+        assert self._lease is not None
+        if events and self._lease.is_sure():
+            self.schedules.write(schedule_id, *events)
+            self.schedules.read(schedule_id)
+            self._tell(schedule_id)
+
+    def _noticed(self, kept: _Kept) -> Iterator[Noticed]:
+        ledger, schedule = kept.ledger, kept.ledger.schedule
+        assert schedule.trigger is not None
+        if schedule.trigger.file is not None:
+            begin = time.monotonic()
+            root = Path(schedule.request.root)
+            yield from kept.file_watch.look(
+                root, schedule.trigger.file, ledger.files, self._ticks()
+            )
+            kept.slow = time.monotonic() - begin
+        if schedule.trigger.run is not None:
+            if kept.run_watch is None:
+                last = max(
+                    (due for key, due in ledger.keys.items() if key[:4] == "run "), default=0
+                )
+                kept.run_watch = RunWatch(max(schedule.created, last - LATE))
+            own = {line.run for line in list(ledger.lines.values())} | ledger.asked.keys()
+            found = kept.run_watch.look(
+                schedule.trigger.run,
+                lambda since: self._starter.ended_runs(schedule, since),
+                self._now(),
+            )
+            yield from (each for each in found if each.happening.values["run"] not in own)
 
     def _event(self, schedule_id: str, decision: Decision) -> dict[str, Json]:
         event: dict[str, Json] = {
@@ -277,7 +337,7 @@ class Keeper:
         assert line.run is not None
         outcome: dict[str, Json] = {"time": self._now(), "type": "submitted", "due": line.due}
         try:
-            await self._starter.start(schedule, line.due, line.run)
+            await self._starter.start(schedule, line.due, line.run, line.happening)
         except Conflict:
             pass  # An earlier look made it, and was killed before it could write so.
         except ConvectError as error:

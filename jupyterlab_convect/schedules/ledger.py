@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
-from ..pipeline.plan import Json, from_json
+from ..pipeline.plan import Json, from_json, to_json
 from .decide import GRACE
 from .schedule import Schedule
 from .times import Clock, count_between, due_before
+from .triggers import Happening
 
 Outcome = Literal["ran", "queued", "skipped", "missed", "paused", "refused", "waiting"]
 """`refused` could not be started; `waiting` is due, and nobody has looked at the clock since."""
@@ -32,6 +33,8 @@ class Line:
     sure: bool = False
     """It is there; before, it was only decided to make it."""
     reason: str | None = None
+    happening: Happening | None = None
+    """Why it is due, if not by the clock."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,18 @@ class Ledger:
     pending: dict[float, Line] = field(default_factory=dict)
     """The lines of which something is still to come: a run that waits, or that is being made."""
 
+    happened: dict[float, Happening] = field(default_factory=dict)
+    """What made it due and nobody has decided on yet."""
+    keys: dict[str, float] = field(default_factory=dict)
+    """All that ever made it due, and when that was."""
+    files: dict[str, str] = field(default_factory=dict)
+    """The versions of files that have counted, or were there before."""
+
+    def happening(self, due: float) -> Happening | None:
+        """Why something is due then, if not by the clock."""
+        line = self.lines.get(due)
+        return self.happened.get(due) if line is None else line.happening
+
     def queued(self) -> tuple[float, ...]:
         return tuple(
             sorted(due for due, line in list(self.pending.items()) if line.outcome == "queued")
@@ -91,7 +106,7 @@ class Ledger:
         """The lines, of due times before that if it is given, the last first; with those that
         are due and that nobody has decided yet."""
         last = math.inf if before is None else math.nextafter(before, -math.inf)
-        singles = sorted(self.lines.values(), key=lambda line: -line.due)
+        singles = sorted(self._singles(), key=lambda line: -line.due)
         every: list[Iterator[tuple[Line, Range | None]]] = [
             ((line, None) for line in singles if line.due <= last)
         ]
@@ -104,17 +119,26 @@ class Ledger:
         """How many lines there are of each outcome, of due times later than `after`, up to
         `until`."""
         found: dict[str, int] = {}
-        lines = [line for line in list(self.lines.values()) if after < line.due <= until]
+        lines = [line for line in self._singles() if after < line.due <= until]
         for line in lines:
             found[line.outcome] = found.get(line.outcome, 0) + 1
         for each in (*self.ranges, *self._undecided(now)):
             begin, end = max(each.after, after), min(each.until, until)
             if end > begin:
-                inside = sum(1 for line in lines if begin < line.due <= end)
+                inside = sum(
+                    1 for line in lines if begin < line.due <= end and line.happening is None
+                )
                 count = count_between(each.clock, begin, end) - inside
                 if count > 0:
                     found[each.outcome] = found.get(each.outcome, 0) + count
         return found
+
+    def _singles(self) -> list[Line]:
+        waiting = list(self.happened.items())
+        return [
+            *list(self.lines.values()),
+            *(Line(due, "waiting", due, happening=happening) for due, happening in waiting),
+        ]
 
     def _undecided(self, now: float) -> list[Range]:
         until = now if self.paused is not None else now - GRACE - self.schedule.clock.jitter
@@ -165,14 +189,21 @@ def _apply(ledger: Ledger, event: Event) -> None:
             if edited.clock != ledger.schedule.clock:
                 ledger.close("missed" if ledger.paused is None else "paused", now, None)
             ledger.schedule = edited
+            ledger.files.update(event.get("files") or {})
         case "pause":
             if ledger.paused is None:
                 ledger.close("missed", now, None)
                 ledger.paused = now
+                for due, happening in list(ledger.happened.items()):
+                    _decided(ledger, Line(due, "paused", now, happening=happening))
         case "resume":
             if ledger.paused is not None:
                 ledger.close("paused", now, None)
                 ledger.paused = None
+        case "seen":
+            ledger.files.update(event["files"])
+        case "happened":
+            _happened(ledger, event)
         case "asked":
             ledger.asked[event["run"]] = event.get("due")
         case "missed":
@@ -193,13 +224,31 @@ def _apply(ledger: Ledger, event: Event) -> None:
             _decided(ledger, Line(event["due"], "refused", now, reason=event.get("reason")))
 
 
+def _happened(ledger: Ledger, event: Event) -> None:
+    """Two hosts may have noticed the same: they agreed on when that was."""
+    happening = from_json(Happening, event["happening"])
+    if event["key"] in ledger.keys:
+        return
+    due = ledger.keys[event["key"]] = float(event["due"])
+    if event.get("version") is not None:
+        ledger.files[happening.values["file"]] = event["version"]
+    if ledger.paused is None:
+        ledger.happened[due] = happening
+    else:
+        _decided(ledger, Line(due, "paused", due, happening=happening))
+
+
 def _decided(ledger: Ledger, line: Line) -> None:
     """A run that is there is not undone by what another host wrote late."""
     known = ledger.lines.get(line.due)
     if known is not None and known.sure:
         return
+    line.happening = line.happening or ledger.happening(line.due)
     ledger.lines[line.due] = line
-    ledger.cursor = max(ledger.cursor, line.due)
+    if line.happening is None:
+        ledger.cursor = max(ledger.cursor, line.due)
+    else:
+        ledger.happened.pop(line.due, None)
     if line.outcome in ("ran", "queued"):
         ledger.pending[line.due] = line
     else:
@@ -218,6 +267,7 @@ def newest(ledger: Ledger, now: float, limit: int, before: float | None = None) 
             "outcome": line.outcome,
             "run": line.run if line.sure else None,
             "reason": line.reason,
+            "happening": None if line.happening is None else to_json(line.happening),
             "gone": None if found is None or found.gone is None else list(found.gone),
             "asked": asked.get(line.due, []),
         }

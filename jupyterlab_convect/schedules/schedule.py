@@ -1,9 +1,10 @@
-"""What a schedule is: a request with a clock, and what to do when something comes in its way."""
+"""What a schedule is: a request with a clock or a trigger, and what to do when something comes in
+its way."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timezone
 from typing import Literal
@@ -11,7 +12,8 @@ from typing import Literal
 from ..errors import ConvectError
 from ..pipeline.plan import Json
 from ..runs.model import Request, SweepSources
-from .times import Clock, check, local_time
+from .times import Clock, check, has_times, local_time
+from .triggers import Happening, Trigger, check_trigger
 
 Overlap = Literal["skip", "queue", "stop"]
 """What becomes of a due time while as many runs of the schedule go on as may: it is skipped, it
@@ -22,7 +24,9 @@ Missed = Literal["none", "last", "all"]
 DAY = 86400.0
 LONGEST_NAME = 200
 MOST_AT_ONCE = 1000
-_REFERENCE = re.compile(r"\$\{\{\s*schedule\.(\w+)\s*\}\}")
+_REFERENCE = re.compile(r"\$\{\{\s*schedule\.([\w.-]+)\s*\}\}")
+BODY = "body."
+"""What the names of parts of the body of a call begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,15 @@ class Schedule:
     sources: SweepSources | None = None
     """The files that are executed, when they are pinned; None means those of the day."""
     user: str | None = None
+    trigger: Trigger | None = None
+    """What makes it due beside the clock."""
 
 
 def check_schedule(schedule: Schedule, now: float) -> None:
     """ConvectError for the first thing that is wrong with it."""
-    check(schedule.clock, now)
+    check(schedule.clock, now, has_trigger=schedule.trigger is not None)
+    if schedule.trigger is not None:
+        check_trigger(schedule.trigger, schedule.request.root)
     if not schedule.name.strip() or len(schedule.name) > LONGEST_NAME:
         raise ConvectError(
             f"The name of a schedule has 1 to {LONGEST_NAME} characters.", code="bad-schedule"
@@ -61,23 +69,65 @@ def check_schedule(schedule: Schedule, now: float) -> None:
         )
     if schedule.deadline < 0:
         raise ConvectError("The deadline must not be negative.", code="bad-schedule")
-    at_due(schedule, now)
+    if has_times(schedule.clock):
+        at_due(schedule, now)
+    for happening in examples(schedule):
+        at_due(schedule, now, happening)
 
 
-def at_due(schedule: Schedule, due: float) -> tuple[Request, Mapping[str, Json] | None]:
+def examples(schedule: Schedule) -> list[Happening]:
+    """One of each that may make it due."""
+    on = schedule.trigger or Trigger()
+    found = []
+    if on.file is not None:
+        found.append(Happening("file", {"file": on.file.pattern}))
+    if on.run is not None:
+        found.append(Happening("run", {"run": "a run", "state": on.run.states[0]}))
+    if on.call is not None:
+        found.append(Happening("call", dict.fromkeys(body_names(schedule), "")))
+    return found
+
+
+def body_names(schedule: Schedule) -> set[str]:
+    """The parts of the body of a call that it refers to: `body.ref`, `body.repository.name`."""
+    given = schedule.request
+    every = [given.name or "", dict(given.parameters), dict(schedule.sweep or {})]
+    return {name for name in _names(every) if name.startswith(BODY)}
+
+
+def values_of_body(schedule: Schedule, body: Json) -> dict[str, Json]:
+    """The parts of the body of a call that the schedule refers to."""
+    values = {}
+    for name in body_names(schedule):
+        found = body
+        for part in name.removeprefix(BODY).split("."):
+            if not isinstance(found, dict) or part not in found:
+                raise ConvectError(
+                    f"The body of the call has no “{name.removeprefix(BODY)}”.",
+                    code="no-such-value",
+                )
+            found = found[part]
+        values[name] = found
+    return values
+
+
+def at_due(
+    schedule: Schedule, due: float, happening: Happening | None = None
+) -> tuple[Request, Mapping[str, Json] | None]:
     """What is asked for at a due time: `${{ schedule.due }}` and its like have their values."""
     moment = local_time(schedule.clock, due)
-    values = {
+    values: dict[str, Json] = {
         "due": moment.isoformat(timespec="seconds"),
         "date": moment.date().isoformat(),
         "utc": moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "name": schedule.name,
         "id": schedule.id,
+        **({} if happening is None else happening.values),
     }
     given = schedule.request
     request = replace(
         given,
-        name=given.name if given.name is None else _bound(given.name, values),
+        name=given.name if given.name is None else str(_bound(given.name, values)),
         parameters=_bound(dict(given.parameters), values),
         labels={"schedule": schedule.name, **given.labels},
     )
@@ -108,15 +158,23 @@ def space_over(
 
 
 def _refers(value: Json) -> bool:
-    if isinstance(value, str):
-        return _REFERENCE.search(value) is not None
-    items = value.values() if isinstance(value, dict) else value
-    return isinstance(value, list | dict) and any(map(_refers, items))
+    return any(True for _ in _names(value))
 
 
-def _bound(value: Json, values: Mapping[str, str]) -> Json:
+def _names(value: Json) -> Iterator[str]:
+    """What a value refers to."""
     if isinstance(value, str):
-        return _REFERENCE.sub(lambda found: _value_of(found[1], values), value)
+        yield from _REFERENCE.findall(value)
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _names(item)
+
+
+def _bound(value: Json, values: Mapping[str, Json]) -> Json:
+    if isinstance(value, str):
+        if whole := _REFERENCE.fullmatch(value):
+            return _value_of(whole[1], values)
+        return _REFERENCE.sub(lambda found: str(_value_of(found[1], values)), value)
     if isinstance(value, list | tuple):
         return [_bound(item, values) for item in value]
     if isinstance(value, dict):
@@ -124,7 +182,7 @@ def _bound(value: Json, values: Mapping[str, str]) -> Json:
     return value
 
 
-def _value_of(name: str, values: Mapping[str, str]) -> str:
+def _value_of(name: str, values: Mapping[str, Json]) -> Json:
     if name not in values:
         raise ConvectError(
             f"There is no “schedule.{name}”.",

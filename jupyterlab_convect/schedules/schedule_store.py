@@ -8,6 +8,7 @@ of its due times, and `claims/` which run each of them has. Only the keeper writ
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import stat
@@ -33,6 +34,8 @@ from ..runs.store import ID, Store
 from ..safe_files import make_folder, own_folder, read_regular
 from .ledger import Event, Ledger, apply
 from .schedule import DAY, Schedule
+from .times import is_due
+from .triggers import Noticed
 
 KEEPER, PROCESS = "keeper", "process"
 
@@ -67,12 +70,15 @@ class Schedules:
         self._folders: dict[str, Path] = {}
         self._lock = threading.RLock()
 
-    def add(self, schedule: Schedule) -> None:
+    def add(self, schedule: Schedule, *events: Event) -> None:
+        """`events` begin its ledger."""
         beside = self.folder / f".new-{schedule.id}"
         try:
             make_folder(self.folder, stat.S_IMODE(self.store.folder.stat().st_mode))
             make_folder(beside, self.store.folder_mode)
             write_json(beside / "schedule.json", to_json(schedule))
+            if events:
+                Journal(beside / "ledger.ndjson").append(b"".join(map(event_line, events)))
             beside.rename(self.folder / schedule.id)
             self._touch()
         except OSError as error:
@@ -82,8 +88,10 @@ class Schedules:
                 code="unwritable",
             ) from None
 
-    def edit(self, schedule: Schedule) -> None:
-        self.ask(schedule.id, {"type": "edit", "schedule": to_json(schedule)})
+    def edit(self, schedule: Schedule, files: dict[str, str] | None = None) -> None:
+        """`files` are those that do not count any more."""
+        event: Event = {"type": "edit", "schedule": to_json(schedule)}
+        self.ask(schedule.id, event if files is None else {**event, "files": files})
 
     def pause(self, schedule_id: str) -> None:
         self.ask(schedule_id, {"type": "pause"})
@@ -91,13 +99,37 @@ class Schedules:
     def resume(self, schedule_id: str) -> None:
         self.ask(schedule_id, {"type": "resume"})
 
-    def ask(self, schedule_id: str, *events: Event) -> None:
-        """Write what somebody wants or did, for whoever keeps the clock."""
+    def ask(self, schedule_id: str, *events: Event, urgent: bool = True) -> None:
+        """Write what somebody wants or did, for whoever keeps the clock; it is looked at at once
+        if it is urgent."""
         self.read(schedule_id, own=True)
         changes = self._open(schedule_id).changes
         with _said(schedule_id):
             changes.add(b"".join(map(event_line, events)))
-            self._touch()
+            if urgent:
+                self._touch()
+
+    def happened(self, schedule_id: str, noticed: Noticed, now: float) -> Event:
+        """What to write of something that makes a schedule due: the same for all who notice it."""
+        folder = self.folder / schedule_id / "claims"
+        path = folder / _key_name(noticed.key)
+        clock, due = self.read(schedule_id).schedule.clock, now
+        with _said(schedule_id):
+            make_folder(folder)
+            while not path.exists():
+                if is_due(clock, due) or not create_whole(folder / f"{due!r}", new_id().encode()):
+                    due += 1e-3  # Something else is due in this moment.
+                elif not create_whole(path, repr(due).encode()):
+                    (folder / f"{due!r}").unlink()
+            due = float(read_regular(path))
+        return {
+            "time": now,
+            "type": "happened",
+            "due": due,
+            "key": noticed.key,
+            "version": noticed.version,
+            "happening": to_json(noticed.happening),
+        }
 
     def remove(self, schedule_id: str) -> None:
         """Delete it with its ledger; its runs stay."""
@@ -157,11 +189,14 @@ class Schedules:
 
     def forget_claims(self, schedule_id: str) -> None:
         """Remove claims so old that every host has read in the ledger what became of them."""
-        known = self.read(schedule_id).lines
+        ledger = self.read(schedule_id)
+        keys = set(map(_key_name, list(ledger.keys)))
         for path in (self.folder / schedule_id / "claims").glob("*"):
             with contextlib.suppress(OSError, ValueError):
-                line = known.get(float(path.name))
-                if line is not None and line.sure and time.time() - path.stat().st_mtime > DAY:
+                if time.time() - path.stat().st_mtime < DAY:
+                    continue
+                line = None if path.name in keys else ledger.lines.get(float(path.name))
+                if path.name in keys or (line is not None and line.sure):
                     path.unlink()
 
     def changed(self) -> float | None:
@@ -218,6 +253,10 @@ class Schedules:
         with self._lock:
             self._opened[schedule_id] = opened
         return opened
+
+
+def _key_name(key: str) -> str:
+    return f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 @contextlib.contextmanager

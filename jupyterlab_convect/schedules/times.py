@@ -44,7 +44,7 @@ _DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Either `cron` or `every` is given."""
+    """`cron` or `every` is given, or neither where only triggers make something due."""
 
     cron: str | None = None
     zone: str = "UTC"
@@ -70,10 +70,16 @@ class Shift:
     due: float
 
 
-def check(clock: Clock, now: float) -> None:
-    """ConvectError unless it is due at some time."""
-    if (clock.cron is None) == (clock.every is None):
+def has_times(clock: Clock) -> bool:
+    return clock.cron is not None or clock.every is not None
+
+
+def check(clock: Clock, now: float, *, has_trigger: bool = False) -> None:
+    """ConvectError unless it is due at some time, or something else makes it due."""
+    if clock.cron is not None and clock.every is not None:
         raise ConvectError("A schedule has either a cron expression or an interval.")
+    if not has_times(clock) and not has_trigger:
+        raise ConvectError("Say when it is due: with a cron expression, an interval or a trigger.")
     zone_of(clock.zone)
     times = (clock.every, clock.anchor, clock.start, clock.end, clock.jitter)
     if any(each is not None and not -FURTHEST < each < FURTHEST for each in times):
@@ -86,13 +92,14 @@ def check(clock: Clock, now: float) -> None:
         raise ConvectError("The end of the schedule is before its start.", code="bad-schedule")
     if clock.cron is not None:
         _cron(clock.cron, datetime.fromtimestamp(now, timezone.utc))
-    first = next(due_after(clock, now), None)
-    if first is None and next(due_after(clock, -math.inf), None) is None:
+    if has_times(clock) and next(due_after(clock, -math.inf), None) is None:
         raise ConvectError("The schedule is never due.", code="never-due")
 
 
 def due_after(clock: Clock, after: float) -> Iterator[float]:
     """The due times later than that, in order."""
+    if not has_times(clock):
+        return
     if clock.start is not None:
         after = max(after, just_before(clock.start))
     after = max(after, 0.0)
@@ -109,6 +116,8 @@ def due_between(clock: Clock, after: float, until: float) -> Iterator[float]:
 
 def due_before(clock: Clock, after: float, until: float) -> Iterator[float]:
     """The same, the last first."""
+    if not has_times(clock):
+        return
     width = clock.every or 3600.0
     end = until if clock.end is None else min(until, clock.end)
     after = max(after, 0.0 if clock.start is None else just_before(clock.start))
@@ -124,11 +133,15 @@ def count_between(clock: Clock, after: float, until: float) -> int:
         after = max(after, just_before(clock.start))
     if clock.end is not None:
         until = min(until, clock.end)
-    if until <= after:
+    if until <= after or not has_times(clock):
         return 0
     if clock.every is not None:
         return _count(until - clock.anchor, clock.every) - _count(after - clock.anchor, clock.every)
     return _count_by_cron(clock, after, until)
+
+
+def is_due(clock: Clock, moment: float) -> bool:
+    return next(due_after(clock, just_before(moment)), None) == moment
 
 
 def put_off(clock: Clock, schedule_id: str, due: float) -> float:

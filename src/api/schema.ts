@@ -440,7 +440,7 @@ export type Components = {
             /** @description Which run is the best: `max:accuracy`, `min:loss`, or `none`. Without it, the best is told by itself where the declared metrics make that plain. */
             select?: string | null;
         };
-        /** @description When something is due; either `cron` or `every` is given. */
+        /** @description When something is due; `cron` or `every` is given, or neither beside a trigger. */
         ClockBody: {
             /** @description Five fields, or `@daily` and its like. */
             cron?: string | null;
@@ -457,7 +457,8 @@ export type Components = {
         };
         ScheduleBody: {
             request: Components["schemas"]["RequestBody"];
-            clock: Components["schemas"]["ClockBody"];
+            clock?: Components["schemas"]["ClockBody"];
+            trigger?: Components["schemas"]["TriggerBody"];
             name?: string | null;
             sweep?: Components["schemas"]["ScheduledSweep"];
             overlap?: Components["schemas"]["Overlap"];
@@ -470,9 +471,35 @@ export type Components = {
             pinned?: boolean;
             paused?: boolean;
         };
+        /** @description What makes a schedule due beside its clock; `{}` is nothing. */
+        TriggerBody: {
+            file?: {
+                /** @description Files of the project, as in `data/*.csv`. */
+                pattern: string;
+                /** @description Seconds for which a file has not changed. */
+                settle?: number;
+                /** @description A file that has changed counts again. */
+                changed?: boolean;
+            } | null;
+            run?: {
+                /** @description The file whose runs count. */
+                path?: string | null;
+                /** @description The name of the runs; `*` matches anything. */
+                name?: string | null;
+                /** @description In which a run has ended. */
+                states?: string[];
+            } | null;
+            /** @description A call with the token of the schedule, or signed with it. */
+            call?: {
+                /** @description Which of its tokens is valid. It is kept when the schedule is edited. */
+                generation?: number;
+            } | null;
+        };
+        RenewTokenBody: Record<string, never>;
         ScheduleEditBody: {
             request?: Components["schemas"]["RequestBody"];
             clock?: Components["schemas"]["ClockBody"];
+            trigger?: Components["schemas"]["TriggerBody"];
             name?: string | null;
             sweep?: Components["schemas"]["ScheduledSweep"];
             overlap?: Components["schemas"]["Overlap"];
@@ -978,6 +1005,13 @@ export type Components = {
             /** @description Its state, or `deleted`. */
             state: string | null;
             reason: string | null;
+            /** @description What made it due, if not the clock. */
+            happening: {
+                /** @enum {string} */
+                cause: "file" | "run" | "call";
+                /** @description What parameters refer to. */
+                values?: JSONObject;
+            } | null;
             /** @description From when to when nobody kept the clock. */
             gone: number[] | null;
             /** @description Runs that people made of it afterwards. */
@@ -994,6 +1028,8 @@ export type Components = {
             is_sweep: boolean;
             created: number;
             clock: Components["schemas"]["ClockBody"];
+            /** @description What makes it due beside the clock, a `TriggerBody`. */
+            trigger: JSONObject | null;
             pinned: boolean;
             /** @description Since when. */
             paused: number | null;
@@ -1565,6 +1601,27 @@ export interface IOperations {
     /** @description The id of the sweep, if it is one. */
     sweep: string | null;
 }>;
+    /** How to call a schedule that calls make due */
+    hook(schedule: Components["parameters"]["schedule"]): Promise<{
+    /** @description The path on this server. */
+    address: string;
+    token: string;
+}>;
+    /** Give it another token; the one before is not valid any more */
+    renewToken(schedule: Components["parameters"]["schedule"], body?: Components["schemas"]["RenewTokenBody"]): Promise<{
+    /** @description The path on this server. */
+    address: string;
+    token: string;
+}>;
+    /**
+ * Make a schedule due, with its token or a signature
+ * @description Without a login to Jupyter: the token of the schedule is sent as `Authorization: Bearer` or `X-Gitlab-Token`, or the body is signed with it, in `X-Hub-Signature-256`. A call that is sent again with the same `X-GitHub-Delivery`, `X-Gitlab-Event-UUID` or `Idempotency-Key` counts once.
+ */
+    callSchedule(schedule: Components["parameters"]["schedule"], body?: unknown): Promise<{
+    schedule: string;
+    /** @description Its line of the ledger. */
+    due: number | null;
+}>;
     /** What can be called */
     endpoints(): Promise<{
     endpoints: Components["schemas"]["EndpointView"][];
@@ -1702,6 +1759,9 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     calendar: 'GET schedules/{schedule}/calendar',
     runSchedule: 'POST schedules/{schedule}/run',
     backfill: 'POST schedules/{schedule}/backfill',
+    hook: 'GET schedules/{schedule}/hook',
+    renewToken: 'POST schedules/{schedule}/hook',
+    callSchedule: 'POST hooks/{schedule}',
     endpoints: 'GET endpoints',
     addEndpoint: 'POST endpoints',
     endpoint: 'GET endpoints/{endpoint}',

@@ -24,7 +24,7 @@ import {
   useTrans
 } from '../ui';
 import type { IScheduleValues, ScheduleForm } from './form';
-import { secondsAt } from './form';
+import { isClock, secondsAt } from './form';
 import type { IBackfill, ISchedule, IStarted } from './types';
 import { requestOf } from './types';
 import { keeperSentence, shiftSentence, timeIn } from './words';
@@ -157,7 +157,7 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
         label={trans.__('Name')}
         example={form.edited?.name ?? stemOf(form.path ?? '')}
       />
-      <Field label={trans.__('Repeats')}>
+      <Field label={trans.__('Runs')}>
         <Select
           value={values.kind}
           options={[
@@ -165,12 +165,21 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
               value: 'cron',
               label: trans.__('At the times of a cron expression')
             },
-            { value: 'every', label: trans.__('At intervals') }
+            { value: 'every', label: trans.__('At intervals') },
+            {
+              value: 'file',
+              label: trans.__('When a file appears or changes')
+            },
+            { value: 'run', label: trans.__('When another run has ended') },
+            {
+              value: 'call',
+              label: trans.__('When it is called, as by a webhook')
+            }
           ]}
           onChange={kind => form.set({ kind: kind as IScheduleValues['kind'] })}
         />
       </Field>
-      {values.kind === 'cron' ? (
+      {values.kind === 'cron' && (
         <Text
           form={form}
           name="cron"
@@ -181,7 +190,8 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
           error={form.clockError}
           suggestions={EXAMPLES}
         />
-      ) : (
+      )}
+      {values.kind === 'every' && (
         <Text
           form={form}
           name="every"
@@ -190,13 +200,26 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
           error={form.clockError}
         />
       )}
-      <Text
-        form={form}
-        name="zone"
-        label={trans.__('Time zone')}
-        suggestions={zones()}
-      />
-      <NextTimes form={form} />
+      {values.kind === 'file' && <FileFields form={form} />}
+      {values.kind === 'run' && <RunFields form={form} />}
+      {values.kind === 'call' && (
+        <p className="jp-Convect-help">
+          {trans.__(
+            'The page of the schedule shows the address and the token. Calls with the token, and webhooks of GitHub, GitLab or Gitea that are signed with it, make it due.'
+          )}
+        </p>
+      )}
+      {isClock(values.kind) && (
+        <>
+          <Text
+            form={form}
+            name="zone"
+            label={trans.__('Time zone')}
+            suggestions={zones()}
+          />
+          <NextTimes form={form} />
+        </>
+      )}
       <Parameters form={form} />
       <Rules form={form} />
       <p className="jp-Convect-help">{keeperSentence(trans, form.keeper)}</p>
@@ -206,6 +229,56 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
         </div>
       )}
     </div>
+  );
+}
+
+function FileFields({ form }: { form: ScheduleForm }): JSX.Element {
+  const trans = useTrans();
+  return (
+    <>
+      <Text
+        form={form}
+        name="pattern"
+        label={trans.__('Files')}
+        hint={trans.__(
+          'From the root folder of the project; files that are there already do not count.'
+        )}
+      />
+      <Text
+        form={form}
+        name="settle"
+        label={trans.__('Not changed for')}
+        hint={trans.__('So that no file is read while it is being written.')}
+      />
+      <Field label={trans.__('Changed files count again')}>
+        <CheckBox
+          checked={form.values.changed}
+          onChange={changed => form.set({ changed })}
+        />
+      </Field>
+    </>
+  );
+}
+
+function RunFields({ form }: { form: ScheduleForm }): JSX.Element {
+  const trans = useTrans();
+  return (
+    <>
+      <Text form={form} name="after" label={trans.__('Runs of the file')} />
+      <Field label={trans.__('That have')}>
+        <Select
+          value={form.values.afterState}
+          options={[
+            { value: 'succeeded', label: trans.__('Succeeded') },
+            { value: 'failed', label: trans.__('Failed') },
+            { value: 'ended', label: trans.__('Ended, however') }
+          ]}
+          onChange={state =>
+            form.set({ afterState: state as IScheduleValues['afterState'] })
+          }
+        />
+      </Field>
+    </>
   );
 }
 
@@ -257,28 +330,39 @@ function Parameters({ form }: { form: ScheduleForm }): JSX.Element | null {
           label={name}
           value={form.values.parameters[name] ?? ''}
           example={usual === undefined ? '' : formatValue(usual)}
-          suggestions={DUE_VALUES}
+          suggestions={valuesOfKind(form.values.kind)}
           onChange={text => form.setParameter(name, text)}
         />
       ))}
       <p className="jp-Convect-help">
         {trans.__(
-          'A parameter can have the due time as its value: %1 or %2.',
-          DUE_VALUES[0],
-          DUE_VALUES[1]
+          'A parameter can have the value %1.',
+          valuesOfKind(form.values.kind).slice(0, 2).join(', ')
         )}
       </p>
     </fieldset>
   );
 }
 
-const DUE_VALUES = ['${{ schedule.date }}', '${{ schedule.due }}'];
+/** What parameters can refer to. */
+function valuesOfKind(kind: IScheduleValues['kind']): string[] {
+  const own = {
+    cron: [],
+    every: [],
+    file: ['${{ schedule.file }}'],
+    run: ['${{ schedule.run }}', '${{ schedule.state }}'],
+    call: ['${{ schedule.body.ref }}']
+  }[kind];
+  return [...own, '${{ schedule.date }}', '${{ schedule.due }}'];
+}
 
 function Rules({ form }: { form: ScheduleForm }): JSX.Element {
   const trans = useTrans();
   const { values, complaints } = form;
   const [isOpen, setOpen] = React.useState(!!form.edited);
-  const isWrong = Object.keys(complaints).some(name => name !== 'every');
+  const isWrong = Object.keys(complaints).some(
+    name => !['every', 'pattern', 'settle', 'after'].includes(name)
+  );
   return (
     <Section
       title={trans.__('Rules')}

@@ -9,9 +9,10 @@ import type {
   IKeeper,
   ISchedule,
   IScheduleBody,
+  ITrigger,
   IUpcoming
 } from './types';
-import { requestOf } from './types';
+import { requestOf, triggerOf } from './types';
 import { durationText, parseDuration } from './words';
 
 const PAUSE = 300;
@@ -20,9 +21,17 @@ const AGAIN = 2000;
 /** What the fields hold, as it was typed. */
 export interface IScheduleValues {
   name: string;
-  kind: 'cron' | 'every';
+  kind: 'cron' | 'every' | 'file' | 'run' | 'call';
   cron: string;
   every: string;
+  /** Which files. */
+  pattern: string;
+  settle: string;
+  /** A file that has changed counts again. */
+  changed: boolean;
+  /** The file whose runs count. */
+  after: string;
+  afterState: 'succeeded' | 'failed' | 'ended';
   zone: string;
   start: string;
   end: string;
@@ -93,10 +102,20 @@ export class ScheduleForm extends Observable {
     const { trans } = this;
     const { every, kind, jitter, deadline, concurrency, start, end } =
       this._values;
+    const { pattern, settle, after } = this._values;
     const found: Complaints = {};
     const duration = trans.__('Write a duration: 90s, 15m, 6h, 1d.');
     if (kind === 'every' && !parseDuration(every)) {
       found.every = duration;
+    }
+    if (kind === 'file' && !pattern) {
+      found.pattern = trans.__('Say which files, as in data/*.csv.');
+    }
+    if (kind === 'file' && parseDuration(settle) === null) {
+      found.settle = duration;
+    }
+    if (kind === 'run' && !after) {
+      found.after = trans.__('Say whose runs: a file, as in prepare.ipynb.');
     }
     if (jitter && parseDuration(jitter) === null) {
       found.jitter = duration;
@@ -120,6 +139,11 @@ export class ScheduleForm extends Observable {
   }
 
   set(change: Partial<IScheduleValues>): void {
+    const isNow = change.kind && isClock(change.kind);
+    if (isNow !== undefined && isNow !== isClock(this._values.kind)) {
+      // What a trigger brings is not to be lost.
+      change = { overlap: isNow ? 'skip' : 'queue', ...change };
+    }
     this._values = { ...this._values, ...change };
     this._failure = null;
     this.check();
@@ -172,6 +196,7 @@ export class ScheduleForm extends Observable {
     const body: IScheduleBody = {
       request,
       clock: this.clock(),
+      trigger: this.trigger(),
       overlap: values.overlap,
       concurrency: Number(values.concurrency),
       missed: values.missed,
@@ -188,7 +213,8 @@ export class ScheduleForm extends Observable {
   private clock(): IClock {
     const { kind, cron, every, zone, start, end, jitter } = this._values;
     return {
-      ...(kind === 'cron' ? { cron } : { every: parseDuration(every) ?? 0 }),
+      ...(kind === 'cron' ? { cron } : {}),
+      ...(kind === 'every' ? { every: parseDuration(every) ?? 0 } : {}),
       ...(kind === 'every' && this.edited?.clock.anchor
         ? { anchor: this.edited.clock.anchor }
         : {}),
@@ -197,6 +223,30 @@ export class ScheduleForm extends Observable {
       end: end ? secondsAt(end) : null,
       jitter: jitter ? (parseDuration(jitter) ?? 0) : 0
     };
+  }
+
+  private trigger(): ITrigger {
+    const { kind, pattern, settle, changed, after, afterState } = this._values;
+    switch (kind) {
+      case 'file':
+        return {
+          file: { pattern, settle: parseDuration(settle) ?? 0, changed }
+        };
+      case 'run':
+        return {
+          run: {
+            [/\.\w+$/.test(after) ? 'path' : 'name']: after,
+            states: [...STATES[afterState]]
+          }
+        };
+      case 'call':
+        return { call: {} };
+      default:
+        // Beside a clock, a trigger is not shown here.
+        return this.edited && isClock(kindOf(this.edited))
+          ? triggerOf(this.edited)
+          : {};
+    }
   }
 
   /** Of the type that the file declares; what refers to the due time is a text until then. */
@@ -234,7 +284,7 @@ export class ScheduleForm extends Observable {
   private async ask(): Promise<void> {
     const asked = ++this._asked;
     const { every, start, end, jitter } = this.complaints;
-    if (every || start || end || jitter) {
+    if (every || start || end || jitter || !isClock(this._values.kind)) {
       this._upcoming = null;
       this._clockError = null;
       this.touch();
@@ -267,12 +317,28 @@ export class ScheduleForm extends Observable {
   private _values: IScheduleValues;
 }
 
+const STATES = {
+  succeeded: ['succeeded', 'cached'],
+  failed: ['failed', 'lost'],
+  ended: ['succeeded', 'cached', 'failed', 'lost', 'cancelled', 'skipped']
+} as const;
+
+/** Whether it is due by the clock. */
+export function isClock(kind: IScheduleValues['kind']): boolean {
+  return kind === 'cron' || kind === 'every';
+}
+
 function initial(): IScheduleValues {
   return {
     name: '',
     kind: 'cron',
     cron: '0 2 * * *',
     every: '6h',
+    pattern: 'data/*.csv',
+    settle: '5s',
+    changed: true,
+    after: '',
+    afterState: 'succeeded',
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC',
     start: '',
     end: '',
@@ -287,13 +353,32 @@ function initial(): IScheduleValues {
   };
 }
 
+function kindOf(view: ISchedule): IScheduleValues['kind'] {
+  const { cron, every } = view.clock;
+  const { file, run, call } = triggerOf(view);
+  const kinds = { cron, every, file, run, call };
+  const kind = Object.entries(kinds).find(([, given]) => !!given)?.[0];
+  return (kind as IScheduleValues['kind'] | undefined) ?? 'cron';
+}
+
 function valuesOf(view: ISchedule): IScheduleValues {
   const { clock } = view;
+  const { file, run } = triggerOf(view);
+  const states = run?.states ?? ['succeeded'];
   const request = requestOf(view);
   return {
     ...initial(),
     name: view.name,
-    kind: clock.cron ? 'cron' : 'every',
+    kind: kindOf(view),
+    pattern: file?.pattern ?? 'data/*.csv',
+    settle: durationText(file?.settle ?? 5),
+    changed: file?.changed ?? true,
+    after: run?.path ?? run?.name ?? '',
+    afterState: !states.includes('failed')
+      ? 'succeeded'
+      : states.includes('succeeded')
+        ? 'ended'
+        : 'failed',
     cron: clock.cron ?? '0 2 * * *',
     every: clock.every ? durationText(clock.every) : '6h',
     zone: clock.zone ?? 'UTC',

@@ -20,10 +20,11 @@ import {
 import { Calendar } from './calendar';
 import { ScheduleCommands } from './ids';
 import type { ScheduleModel, SchedulesModel } from './model';
-import type { ILine, ISchedule, IScheduleSummary } from './types';
-import { lastOf, requestOf } from './types';
+import type { IHook, ILine, ISchedule, IScheduleSummary } from './types';
+import { lastOf, requestOf, triggerOf } from './types';
 import {
-  clockLabel,
+  causeOf,
+  dueLabel,
   durationText,
   keeperSentence,
   outcomeLabel,
@@ -112,7 +113,7 @@ function ScheduleList(props: {
             <tr>
               <th>{trans.__('Name')}</th>
               <th>{trans.__('File')}</th>
-              <th>{trans.__('Repeats')}</th>
+              <th>{trans.__('Runs')}</th>
               <th>{trans.__('Next')}</th>
               <th>{trans.__('Last')}</th>
             </tr>
@@ -154,13 +155,15 @@ function ScheduleRow(props: {
         </button>
       </td>
       <td title={schedule.path ?? ''}>{schedule.path}</td>
-      <td>{clockLabel(trans, clock)}</td>
+      <td>{dueLabel(trans, schedule)}</td>
       <td>
         {schedule.paused !== null
           ? trans.__('Paused')
-          : schedule.due === null
-            ? trans.__('Not due any more')
-            : timeIn(schedule.due, clock.zone)}
+          : schedule.due !== null
+            ? timeIn(schedule.due, clock.zone)
+            : schedule.trigger
+              ? ''
+              : trans.__('Not due any more')}
       </td>
       <td>{last && <Outcome line={last} zone={clock.zone} isTimed />}</td>
     </tr>
@@ -215,6 +218,7 @@ function ScheduleView(props: {
       <Header model={model} view={view} execute={execute} />
       <Failure error={error} />
       <Facts view={view} />
+      {triggerOf(view).call && <Hook key={view.id} model={model} />}
       <Calendar days={model.days} />
       <Ledger model={model} view={view} execute={execute} />
     </div>
@@ -309,7 +313,7 @@ function Header(props: {
             {view.path}
           </button>
         )}
-        <span>{clockLabel(trans, view.clock)}</span>
+        <span>{dueLabel(trans, view)}</span>
         <span>{keeperSentence(trans, model.keeper)}</span>
       </div>
       {view.changed.length > 0 && (
@@ -356,20 +360,22 @@ function Facts({ view }: { view: ISchedule }): JSX.Element {
   const parameters = Object.entries(requestOf(view).parameters ?? {});
   return (
     <div className="jp-Convect-scheduleFacts">
-      <section>
-        <h3>{trans.__('Next')}</h3>
-        <ol>
-          {view.next.map(due => (
-            <li key={due}>{timeIn(due, zone)}</li>
+      {(view.next.length > 0 || !view.trigger) && (
+        <section>
+          <h3>{trans.__('Next')}</h3>
+          <ol>
+            {view.next.map(due => (
+              <li key={due}>{timeIn(due, zone)}</li>
+            ))}
+          </ol>
+          {view.next.length === 0 && <p>{trans.__('Not due any more')}</p>}
+          {view.shifts.map(shift => (
+            <p key={shift.wall} className="jp-Convect-help">
+              {shiftSentence(trans, shift, zone)}
+            </p>
           ))}
-        </ol>
-        {view.next.length === 0 && <p>{trans.__('Not due any more')}</p>}
-        {view.shifts.map(shift => (
-          <p key={shift.wall} className="jp-Convect-help">
-            {shiftSentence(trans, shift, zone)}
-          </p>
-        ))}
-      </section>
+        </section>
+      )}
       <section>
         <h3>{trans.__('Rules')}</h3>
         <dl>
@@ -404,6 +410,60 @@ function Facts({ view }: { view: ISchedule }): JSX.Element {
           </dl>
         </section>
       )}
+    </div>
+  );
+}
+
+/** How to call it; the token is shown when somebody asks for it. */
+function Hook({ model }: { model: ScheduleModel }): JSX.Element {
+  const trans = useTrans();
+  const [hook, setHook] = React.useState<IHook | null>(null);
+  const [failure, act] = useAction(model);
+  const show = (asked: () => Promise<IHook>) =>
+    act(async () => setHook(await asked()));
+  const { api, id } = model;
+  return (
+    <div className="jp-Convect-scheduleFacts">
+      <section>
+        <h3>{trans.__('Calls')}</h3>
+        {hook ? (
+          <dl>
+            <dt>{trans.__('Address')}</dt>
+            <dd>
+              <code>{new URL(hook.address, window.location.href).href}</code>
+            </dd>
+            <dt>{trans.__('Token')}</dt>
+            <dd>
+              <code>{hook.token}</code>
+            </dd>
+          </dl>
+        ) : (
+          <button
+            type="button"
+            className="jp-Convect-link"
+            onClick={show(() => api.hook(id))}
+          >
+            {trans.__('Show the address and the token')}
+          </button>
+        )}
+        {hook && (
+          <>
+            <p className="jp-Convect-help">
+              {trans.__(
+                'Send the token as Authorization: Bearer, or enter it as the secret of a webhook of GitHub, GitLab or Gitea.'
+              )}
+            </p>
+            <button
+              type="button"
+              className="jp-Convect-link"
+              onClick={show(() => api.renewToken(id))}
+            >
+              {trans.__('Replace the token')}
+            </button>
+          </>
+        )}
+        <Failure error={failure} />
+      </section>
     </div>
   );
 }
@@ -507,6 +567,7 @@ function Ledger(props: {
         timeIn(end, zone)
       );
     }
-    return line.reason ? translated(line.reason, trans) : '';
+    const reason = line.reason ? translated(line.reason, trans) : '';
+    return [causeOf(trans, line), reason].filter(Boolean).join(': ');
   }
 }

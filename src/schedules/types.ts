@@ -5,6 +5,7 @@ import type { Components } from '../api/schema';
 type Schemas = Components['schemas'];
 
 export type IClock = Schemas['ClockBody'];
+export type ITrigger = Schemas['TriggerBody'];
 export type IUpcoming = Schemas['Upcoming'];
 export type IKeeper = Schemas['ScheduleKeeper'];
 export type ILine = Schemas['LedgerLine'];
@@ -20,9 +21,20 @@ export interface IStarted {
   sweep: string | null;
 }
 
+/** How to call a schedule. */
+export interface IHook {
+  address: string;
+  token: string;
+}
+
 /** The last line of the ledger. */
 export function lastOf(schedule: IScheduleSummary): ILine | null {
   return schedule.last as unknown as ILine | null;
+}
+
+/** What makes a schedule due beside its clock. */
+export function triggerOf(schedule: IScheduleSummary): ITrigger {
+  return (schedule.trigger ?? {}) as unknown as ITrigger;
 }
 
 /** What a schedule asks for at each due time. */

@@ -1,6 +1,13 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { IClock, IKeeper, ILine, IUpcoming } from './types';
+import type {
+  IClock,
+  IKeeper,
+  ILine,
+  IScheduleSummary,
+  IUpcoming
+} from './types';
+import { triggerOf } from './types';
 
 /** A time as the clocks in a zone show it, in the language of the page. */
 export function timeIn(seconds: number, zone = 'UTC'): string {
@@ -67,6 +74,38 @@ export function clockLabel(trans: TranslationBundle, clock: IClock): string {
   return clock.cron
     ? trans.__('%1 (%2)', clock.cron, clock.zone ?? 'UTC')
     : trans.__('every %1', durationText(clock.every ?? 0));
+}
+
+/** What makes a schedule due. */
+export function dueLabel(
+  trans: TranslationBundle,
+  schedule: IScheduleSummary
+): string {
+  const { clock } = schedule;
+  const { file, run, call } = triggerOf(schedule);
+  return [
+    clock.cron || clock.every ? clockLabel(trans, clock) : '',
+    file ? trans.__('file %1', file.pattern) : '',
+    run ? trans.__('after a run of %1', run.path ?? run.name ?? '') : '',
+    call ? trans.__('when called') : ''
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** What made a line due, if not the clock. */
+export function causeOf(trans: TranslationBundle, line: ILine): string {
+  const values = line.happening?.values ?? {};
+  switch (line.happening?.cause) {
+    case 'file':
+      return String(values.file);
+    case 'run':
+      return trans.__('Run %1', String(values.run));
+    case 'call':
+      return trans.__('Called');
+    default:
+      return '';
+  }
 }
 
 export function outcomeLabel(

@@ -70,7 +70,7 @@ def test_next_needs_no_schedule(work: Path, convect: Convect):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["add", "train.ipynb"], "Say when: --cron or --every."),
+        (["add", "train.ipynb"], "Say when: --cron, --every, --on-file, --on-run or --on-call."),
         (["add", "train.ipynb", "--cron", "x"], "is not a cron expression"),
         (["add", "train.ipynb", "--every", "soon"], "“soon” is not a duration."),
         (["add", "train.ipynb", "--every", "1h", "--cron", "@daily"], "exclude each other"),
@@ -126,3 +126,27 @@ def test_definitions_of_jupyter_scheduler_are_taken_over_once(
     assert len(json.loads(convect("schedule", "list", "--json")[1])["schedules"]) == 2
     assert "There is no database" in convect("schedule", "import", "none.sqlite")[2]
     assert "is not a database" in convect("schedule", "import", "train.ipynb")[2]
+
+
+def test_triggers_are_made_shown_and_called(train: str, work: Path, convect: Convect):
+    command = ("schedule", "add", train, "--on-file", "data/*.csv", "--settle", "0", "--name", "f")
+    code, out, _ = convect(*command, "-p", "day=${{ schedule.file }}")
+    assert code == 0
+    assert "not due any more" not in out
+    assert "file data/*.csv" in convect("schedule", "list")[1]
+    shown = json.loads(convect("schedule", "show", "f", "--json")[1])
+    assert shown["trigger"] == {"file": {"pattern": "data/*.csv", "settle": 0}}
+    command = ("schedule", "add", train, "--on-run", "prepare.ipynb", "--on-state", "failed")
+    assert convect(*command, "--name", "r")[0] == 0
+    shown = json.loads(convect("schedule", "show", "r", "--json")[1])
+    assert shown["trigger"] == {"run": {"path": "prepare.ipynb", "states": ["failed"]}}
+    assert convect("schedule", "edit", "r", "--on-call")[0] == 0
+    hook = json.loads(convect("schedule", "hook", "r", "--json")[1])
+    again = json.loads(convect("schedule", "hook", "r", "--new-token", "--json")[1])
+    assert hook["address"] == again["address"]
+    assert hook["token"] != again["token"]
+    assert convect("schedule", "edit", "r", "--no-trigger", "--cron", "@daily")[0] == 0
+    assert "cannot be called" in convect("schedule", "hook", "r")[2]
+    for words in (["--settle", "3s"], ["--once"], ["--on-state", "failed"]):
+        code, _, err = convect("schedule", "add", train, "--cron", "@daily", *words)
+        assert (code, "needs --on-" in err) == (2, True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hmac
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -123,3 +125,112 @@ async def test_a_schedule_that_is_not_there(api: Any) -> None:
     for verb, path in (("GET", ""), ("DELETE", ""), ("GET", "/ledger"), ("POST", "/run")):
         status, _ = await api(verb, f"schedules/20260101-000000000-abcdef{path}")
         assert status == 404
+
+
+async def test_a_call_with_the_token_or_a_signature_makes_it_due_once(
+    api: Any, jp_fetch: Any, train: str
+) -> None:
+    body = {
+        "request": {"path": train, "parameters": {"day": "${{ schedule.body.ref }}"}},
+        "trigger": {"call": {}},
+        "name": "called",
+    }
+    status, made = await api("POST", "schedules", body)
+    assert (status, made["trigger"], made["next"], made["overlap"]) == (
+        201,
+        {"call": {}},
+        [],
+        "queue",
+    )
+    _, hook = await api("GET", f"schedules/{made['id']}/hook")
+    assert hook["address"].endswith(f"/hooks/{made['id']}")
+
+    async def call(payload: bytes, status: int = 202, **headers: str) -> Any:
+        """Without a login: only what is sent counts."""
+        path = ("jupyterlab-convect", "api", "v1", "hooks", made["id"])
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = await jp_fetch(
+            *path,
+            method="POST",
+            body=payload,
+            headers={"Authorization": "", **sent},
+            raise_error=False,
+        )
+        assert answer.code == status, answer.body
+        return json.loads(answer.body)
+
+    payload = b'{"ref": "main"}'
+    signature = hmac.new(hook["token"].encode(), payload, "sha256").hexdigest()
+    signed = {"X_Hub_Signature_256": f"sha256={signature}", "X_GitHub_Delivery": "d-1"}
+    first = await call(payload, **signed)
+    again = await call(payload, **signed)
+    assert first == again
+
+    async def succeeded() -> Any:
+        found = await lines(api, made["id"])
+        return found if [line["state"] for line in found] == ["succeeded"] else None
+
+    [line] = await eventually(succeeded, "the call had its run, and one only")
+    assert line["happening"] == {"cause": "call", "values": {"body.ref": "main"}}
+    _, run = await api("GET", f"runs/{line['run']}")
+    assert run["parameters"]["day"] == "main"
+
+    await call(payload, 404)
+    await call(payload + b" ", 404, **signed)
+    await call(b"{}", 400, Authorization=f"Bearer {hook['token']}")
+    await call(b"x" * (1 << 20 | 1), 400, Authorization=f"Bearer {hook['token']}")
+    ping = await call(b"{}", X_GitHub_Event="ping", X_Gitlab_Token=hook["token"])
+    assert ping["due"] is None
+    status, renewed = await api("POST", f"schedules/{made['id']}/hook", {})
+    assert status == 201
+    await call(payload, 404, X_Gitlab_Token=hook["token"])
+    assert (await call(payload, X_Gitlab_Token=renewed["token"]))["due"] > first["due"]
+    change = {"trigger": {"call": {}}, "name": "renamed"}
+    await api("PATCH", f"schedules/{made['id']}", change)
+    assert (await api("GET", f"schedules/{made['id']}/hook"))[1] == renewed
+
+
+async def test_files_and_runs_trigger_while_the_server_is_up(
+    api: Any, jp_root_dir: Path, train: str
+) -> None:
+    on = {"file": {"pattern": "*.csv", "settle": 0}}
+    request = {"path": train, "parameters": {"day": "${{ schedule.file }}"}}
+    _, by_file = await api(
+        "POST", "schedules", {"request": request, "trigger": on, "name": "by file"}
+    )
+    _, by_run = await api(
+        "POST",
+        "schedules",
+        {"request": {"path": train}, "trigger": {"run": {"name": "from-file"}}, "name": "by run"},
+    )
+    assert (await api("GET", f"schedules/{by_run['id']}/hook"))[0] == 422
+    (jp_root_dir / "new.csv").write_text("1")
+
+    async def done(schedule: Any) -> Any:
+        found = await lines(api, schedule["id"])
+        return found if found and found[0]["state"] == "succeeded" else None
+
+    [line] = await eventually(lambda: done(by_file), "the file had its run")
+    assert line["happening"]["values"] == {"file": "new.csv"}
+    status, run = await api("POST", "runs", {"path": train, "name": "from-file"})
+    assert status == 201
+    [line] = await eventually(lambda: done(by_run), "the run that ended had its own")
+    assert line["happening"]["values"] == {"run": run["id"], "state": "succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("on", "status"),
+    [
+        ({"file": {"pattern": "../*"}}, 400),
+        ({"file": {}}, 400),
+        ({"run": {}}, 400),
+        ({"run": {"name": "x", "states": ["running"]}}, 400),
+        ({"mail": {}}, 400),
+        ({}, 400),
+    ],
+)
+async def test_a_bad_trigger_is_a_sentence(api: Any, train: str, on: Any, status: int) -> None:
+    found, error = await api("POST", "schedules", {"request": {"path": train}, "trigger": on})
+    assert found == status
+    assert error["message"]
+    assert (await api("GET", "schedules"))[1]["schedules"] == []

@@ -52,7 +52,7 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await expect(schedule).toContainText('Nothing was due so far.');
 
   await schedule.getByRole('button', { name: 'Edit…' }).click();
-  await dialog.getByLabel('Repeats').selectOption('every');
+  await dialog.getByLabel('Runs', { exact: true }).selectOption('every');
   await dialog.getByLabel('Every', { exact: true }).fill('2s');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
@@ -66,7 +66,7 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await expect(last).toContainText('Open what was run later');
 
   await schedule.getByRole('button', { name: 'Edit…' }).click();
-  await dialog.getByLabel('Repeats').selectOption('cron');
+  await dialog.getByLabel('Runs', { exact: true }).selectOption('cron');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await schedule.getByRole('button', { name: 'Backfill…' }).click();
@@ -79,4 +79,44 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
 
   await execute(page, 'convect:show-schedules', {});
   await expect(frontPage(page).locator('tbody tr')).toContainText('nightly');
+});
+
+test('a notebook runs when a file appears, and when a webhook calls', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/load.ipynb`;
+  await upload(page, path, SOURCE);
+  await openFile(page, path);
+  void execute(page, 'convect:schedule', { path });
+  const dialog = page.locator('.jp-Convect-dialog');
+  await dialog.getByLabel('Runs', { exact: true }).selectOption('file');
+  await dialog.getByLabel('Files', { exact: true }).fill(`${tmpPath}/in/*.csv`);
+  await dialog.getByLabel('Not changed for').fill('0s');
+  await dialog.getByLabel('day', { exact: true }).fill('${{ schedule.file }}');
+  await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+
+  const schedule = frontPage(page);
+  await expect(schedule).toContainText(`file ${tmpPath}/in/*.csv`);
+  await page.contents.createDirectory(`${tmpPath}/in`);
+  await upload(page, `${tmpPath}/in/one.csv`, '1');
+  const lines = schedule.locator('.jp-Convect-ledger tbody tr');
+  await expect(lines).toHaveCount(1);
+  await expect(lines).toContainText('Succeeded');
+  await expect(lines).toContainText('in/one.csv');
+
+  await schedule.getByRole('button', { name: 'Edit…' }).click();
+  await dialog.getByLabel('day', { exact: true }).fill('');
+  await dialog.getByLabel('Runs', { exact: true }).selectOption('call');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await schedule.getByRole('button', { name: /Show the address/ }).click();
+  const address = await schedule.locator('dd code').first().textContent();
+  const token = await schedule.locator('dd code').nth(1).textContent();
+  const headers = { 'X-Gitlab-Token': String(token) };
+  const answer = await page.request.post(String(address), { headers });
+  expect(answer.status()).toBe(202);
+  const called = lines.filter({ hasText: 'Called' });
+  await expect(called).toContainText('Succeeded');
 });

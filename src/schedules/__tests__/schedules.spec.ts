@@ -3,8 +3,9 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { until } from '../../__tests__/until';
 import type { IConvectApi } from '../../api';
 import { cellsOf } from '../calendar';
+import type { IScheduleValues } from '../form';
 import { ScheduleForm, secondsAt, valueOf } from '../form';
-import type { ISchedule, IScheduleBody } from '../types';
+import type { ISchedule, IScheduleBody, ITrigger } from '../types';
 import { clockLabel, durationText, parseDuration, timeIn } from '../words';
 
 const trans = nullTranslator.load('jupyterlab_convect');
@@ -94,6 +95,69 @@ describe('the form', () => {
       missed: 'all',
       deadline: 86400
     });
+    form.dispose();
+  });
+
+  it.each([
+    [
+      { kind: 'file', pattern: 'in/*.csv', settle: '1m', changed: false },
+      { file: { pattern: 'in/*.csv', settle: 60, changed: false } }
+    ],
+    [
+      { kind: 'run', after: 'prepare.ipynb', afterState: 'failed' },
+      { run: { path: 'prepare.ipynb', states: ['failed', 'lost'] } }
+    ],
+    [
+      { kind: 'run', after: 'nightly*' },
+      { run: { name: 'nightly*', states: ['succeeded', 'cached'] } }
+    ],
+    [{ kind: 'call' }, { call: {} }]
+  ] as [Partial<IScheduleValues>, ITrigger][])(
+    'sends the trigger of %j, and waits with what it brings',
+    async (values, trigger) => {
+      const sent: IScheduleBody[] = [];
+      const form = new ScheduleForm(server(sent), 'a.ipynb', trans);
+      form.set(values);
+      expect(form.complaints).toEqual({});
+      await form.submit();
+      expect(sent[0].trigger).toEqual(trigger);
+      expect(sent[0].overlap).toBe('queue');
+      expect(sent[0].clock).not.toHaveProperty('cron');
+      form.dispose();
+    }
+  );
+
+  it('keeps a trigger beside a clock, and gives up that of another kind', async () => {
+    const sent: IScheduleBody[] = [];
+    const api = {
+      ...server(),
+      updateSchedule: async (_: string, body: IScheduleBody) => {
+        sent.push(body);
+        return {} as ISchedule;
+      }
+    } as IConvectApi;
+    const view = {
+      id: 's',
+      name: 's',
+      clock: { cron: '@daily', zone: 'UTC' },
+      trigger: { file: { pattern: '*.csv' } },
+      request: {},
+      overlap: 'skip',
+      concurrency: 1,
+      missed: 'last',
+      deadline: 60,
+      pinned: false
+    } as unknown as ISchedule;
+    const both = new ScheduleForm(api, 'a.ipynb', trans, view);
+    await both.submit();
+    expect(sent[0].trigger).toEqual(view.trigger);
+    const alone = { ...view, clock: { zone: 'UTC' } };
+    const form = new ScheduleForm(api, 'a.ipynb', trans, alone);
+    expect(form.values).toMatchObject({ kind: 'file', pattern: '*.csv' });
+    form.set({ kind: 'cron' });
+    await form.submit();
+    expect(sent[1].trigger).toEqual({});
+    both.dispose();
     form.dispose();
   });
 
