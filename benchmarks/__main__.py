@@ -15,7 +15,16 @@ import traceback
 from . import report
 from .measure import Result, absent
 
-PARTS = ("notebooks", "engine", "storage", "documents", "weight", "browser", "kubernetes")
+PARTS = (
+    "notebooks",
+    "engine",
+    "storage",
+    "schedules",
+    "documents",
+    "weight",
+    "browser",
+    "kubernetes",
+)
 
 
 def main(wanted: list[str]) -> int:

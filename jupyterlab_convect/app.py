@@ -31,6 +31,7 @@ OTHERS_PAUSE = 1.0
 PRUNE_PAUSE = 3600.0
 CATALOG_PAUSE = 60.0
 SCHEDULES_PAUSE = 1.0
+NOTIFY_PAUSE = 2.0
 STOP_PATIENCE = 10.0
 """Seconds that a stopping server waits until the runs are released."""
 
@@ -72,6 +73,7 @@ class Convect(ExtensionApp, Settings):
 
     async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
         self._loop = asyncio.get_running_loop()
+        self.url = self.url or serverapp.public_url
         self._lasting = [
             asyncio.create_task(self._forever("Reporting activity", self._report_activity)),
             self.engine_thread.begin(self._forever("Looking for abandoned runs", self._resume)),
@@ -79,6 +81,7 @@ class Convect(ExtensionApp, Settings):
                 self._forever("Looking for runs of other processes", self._look_at_others)
             ),
             self.engine_thread.begin(self._forever("Keeping schedules", self._keep_schedules)),
+            self.engine_thread.begin(self._forever("Sending notifications", self._notify)),
             self.engine_thread.begin(self._forever("Deleting old runs", self._prune)),
             self.engine_thread.begin(self._forever("Refreshing catalogs", self._refresh_catalogs)),
         ]
@@ -157,6 +160,12 @@ class Convect(ExtensionApp, Settings):
             keeper = self.workspace.scheduling.keeper("server", self._hear_schedule)
             await keeper.look()
         await asyncio.sleep(SCHEDULES_PAUSE)
+
+    async def _notify(self) -> None:
+        """Tell people about runs and schedules, once somebody wants it."""
+        if self._hears and self.workspace.has_notifications:
+            await self.workspace.notifying.look()
+        await asyncio.sleep(NOTIFY_PAUSE)
 
     def _hear_schedule(self, schedule_id: str) -> None:
         self._loop.call_soon_threadsafe(self.tell_schedule, schedule_id)

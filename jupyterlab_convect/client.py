@@ -14,7 +14,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -41,6 +41,8 @@ __all__ = [
     "SweepHandle",
     "import_schedules",
     "metric",
+    "notifications",
+    "notify",
     "output",
     "run",
     "runs",
@@ -247,6 +249,39 @@ def import_schedules(
             runtime or workspace.settings.default_runtime,
         )
     )
+
+
+def notify(
+    kind: Literal["mail", "webhook", "slack", "teams", "feishu", "dingtalk", "wecom"],
+    *,
+    on: Sequence[Literal["success", "failure", "missed", "longer"]] = ("failure",),
+    to: Sequence[str] = (),
+    url: str | None = None,
+    secret: str | None = None,
+    sign: str | None = None,
+    longer: float | str | None = None,
+    schedule: str | None = None,
+    path: str | None = None,
+    run: str | None = None,
+    name: str | None = None,
+) -> dict[str, Json]:
+    """Be told about runs: all, those of a `schedule`, of a file at `path`, or one `run`.
+
+    `secret` and `sign` name secrets, as `name/key`. Messages are sent by a Jupyter server while
+    it is up, or by `convect schedule keep`.
+    """
+    from .pipeline.quantities import duration
+
+    notifying = _session().workspace.notifying
+    given = {"kind": kind, "events": list(on), "to": list(to), "url": url, "secret": secret}
+    given |= {"sign": sign, "schedule": schedule, "path": path, "run": run, "name": name}
+    made = notifying.add({**given, "longer": None if longer is None else duration(longer)})
+    return next(view for view in notifying.views() if view["id"] == made)
+
+
+def notifications() -> list[dict[str, Json]]:
+    """All notifications, the newest first, each with what was sent last."""
+    return _session().workspace.notifying.views()
 
 
 def runs(

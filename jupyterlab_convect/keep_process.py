@@ -50,6 +50,11 @@ async def keep(workspace: Workspace) -> None:
         await keeper.look()
         await asyncio.sleep(LOOK_PAUSE)
 
+    async def notify() -> None:
+        if workspace.has_notifications:
+            await workspace.notifying.look()
+        await asyncio.sleep(LOOK_PAUSE)
+
     async def resume() -> None:
         await workspace.resume()
         await asyncio.sleep(RESUME_PAUSE)
@@ -60,6 +65,7 @@ async def keep(workspace: Workspace) -> None:
 
     work = (
         ("Keeping schedules", look),
+        ("Sending notifications", notify),
         ("Looking for abandoned runs", resume),
         ("Renewing", renew),
     )

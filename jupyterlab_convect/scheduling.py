@@ -7,22 +7,21 @@ import contextlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import Conflict, ConvectError, Missing, Refused
 from .pipeline.discovery import discover
-from .pipeline.plan import Json, from_json, to_json
+from .pipeline.plan import Json, from_json
 from .runs.model import ENDED, GOOD, Request, Run, new_id
 from .runs.sweep_space import MOST, points_of
-from .runs.versions import changed_sources
+from .schedule_views import ScheduleViews
 from .schedules.hooks import delivery_of, hook_token, is_allowed
 from .schedules.job_definitions import LABEL, find_file, read_definitions
-from .schedules.keeper import Keeper, Kind, who_keeps
-from .schedules.ledger import Ledger, newest
+from .schedules.keeper import Keeper, Kind
+from .schedules.ledger import Ledger
 from .schedules.schedule import (
     BODY,
     LONGEST_NAME,
@@ -34,31 +33,17 @@ from .schedules.schedule import (
     space_over,
     values_of_body,
 )
-from .schedules.schedule_store import Schedules
 from .schedules.times import (
     Clock,
-    check,
-    count_between,
-    day_start,
     due_after,
     due_between,
     has_times,
-    just_before,
-    local_time,
-    shifts,
 )
-from .schedules.triggers import EndedRun, Happening, Noticed, Trigger, scan
+from .schedules.triggers import EndedRun, Happening, Noticed, Trigger, does_count, scan
 
 if TYPE_CHECKING:
     from .workspace import Workspace
 
-SHOWN = 5
-"""Due times that are shown ahead."""
-MOST_SHIFTS = 8
-DAYS_BEFORE, DAYS_AHEAD = 120, 30
-"""Days that a calendar shows."""
-MOST_STATES = 1000
-"""Runs whose states are looked up for a calendar, the newest."""
 MOST_CALLS = 1000
 """Calls that may wait to be decided on."""
 
@@ -67,12 +52,11 @@ Make = Callable[[Request], Run]
 Tell = Callable[[str], None]
 
 
-class Scheduling:
+class Scheduling(ScheduleViews):
     """Also what the keeper has runs started, stopped and looked up by."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.schedules = Schedules(workspace.store)
+        super().__init__(workspace)
         self._keeper: Keeper | None = None
 
     def keeper(self, kind: Kind, tell: Tell = lambda _: None) -> Keeper:
@@ -260,7 +244,7 @@ class Scheduling:
         line = ledger.lines.get(due)
         runs = [run for run, of in list(ledger.asked.items()) if of == due]
         runs += [line.run] if line is not None and line.run is not None else []
-        states = {self._state(ledger.schedule, run) for run in runs} - {"deleted"}
+        states = {self.state_of(ledger.schedule, run) for run in runs} - {"deleted"}
         return not states or (which == "failed" and not states - (ENDED - GOOD))
 
     def _note_backfill(
@@ -346,86 +330,17 @@ class Scheduling:
             await self._workspace.sweeps.stop(run_id)
 
     def is_over(self, schedule: Schedule, run_id: str) -> bool:
-        return self._state(schedule, run_id) in (*ENDED, "deleted")
+        return self.state_of(schedule, run_id) in (*ENDED, "deleted")
 
     def ended_runs(self, schedule: Schedule, since: float) -> list[EndedRun]:
-        store = self._workspace.store
+        store, wanted = self._workspace.store, (schedule.trigger or Trigger()).run
         return [
-            EndedRun(run_id, state, name, path)
-            for run_id, state, name, path in store.ended_runs(since)
-            if store.read(run_id).run.request.root == schedule.request.root
+            run
+            for run in (EndedRun(*each) for each in store.ended_runs(since))
+            if wanted is not None
+            and does_count(wanted, run)
+            and store.read(run.id).run.request.root == schedule.request.root
         ]
-
-    def view(self, schedule_id: str) -> dict[str, Json]:
-        """`ScheduleView`: all there is to know but the lines of the ledger."""
-        ledger = self.schedules.read(schedule_id)
-        schedule, now = ledger.schedule, time.time()
-        return {
-            **self._summary(ledger, now),
-            "request": to_json(schedule.request),
-            "sweep": None if schedule.sweep is None else dict(schedule.sweep),
-            "overlap": schedule.overlap,
-            "concurrency": schedule.concurrency,
-            "missed": schedule.missed,
-            "deadline": schedule.deadline,
-            "user": schedule.user,
-            "changed": self._changed(schedule),
-            "counts": ledger.counts(now),
-            **upcoming(schedule.clock, now, has_trigger=schedule.trigger is not None),
-        }
-
-    def all(self) -> list[dict[str, Json]]:
-        """`ScheduleSummary` of each, the newest first."""
-        now = time.time()
-        return [self._summary(ledger, now) for ledger in self.schedules.all()]
-
-    def lines(
-        self, schedule_id: str, limit: int = 50, before: float | None = None
-    ) -> list[dict[str, Json]]:
-        """A page of the ledger, the last first, with the states of the runs."""
-        ledger = self.schedules.read(schedule_id)
-        lines: list[dict[str, Json]] = newest(ledger, time.time(), limit, before)
-        return [self._with_states(ledger.schedule, line) for line in lines]
-
-    def days(self, schedule_id: str) -> list[dict[str, Json]]:
-        """The days of the last months and of the coming weeks on which something is due, with
-        how many due times came to what: `failed` are runs that ended without success."""
-        ledger, now = self.schedules.read(schedule_id), time.time()
-        clock = ledger.schedule.clock
-        failed = self._failed_dues(ledger)
-        today = local_time(clock, now).date()
-        found: list[dict[str, Json]] = []
-        for number in range(-DAYS_BEFORE, DAYS_AHEAD + 1):
-            day = today + timedelta(days=number)
-            begin, end = (just_before(day_start(clock, day + timedelta(days=n))) for n in (0, 1))
-            counts = ledger.counts(now, begin, end)
-            if bad := sum(1 for due in failed if begin < due <= end):
-                counts |= {"ran": counts["ran"] - bad, "failed": bad}
-            if (ahead := count_between(clock, max(begin, now), end)) and number >= 0:
-                counts["due"] = ahead
-            if counts:
-                found.append({"day": day.isoformat(), "counts": counts})
-        return found
-
-    def _failed_dues(self, ledger: Ledger) -> list[float]:
-        every = list(ledger.lines.values())
-        lines = (line for line in every if line.outcome == "ran" and line.run)
-        newest_first = sorted(lines, key=lambda line: -line.due)[:MOST_STATES]
-        bad = ENDED - GOOD
-        return [
-            line.due for line in newest_first if self._state(ledger.schedule, str(line.run)) in bad
-        ]
-
-    def who_keeps(self) -> dict[str, Json] | None:
-        """Who keeps the clocks now; None when nobody does."""
-        return who_keeps(self.schedules)
-
-    def live_snapshots(self) -> Iterator[str]:
-        """Those that pinned schedules are made from."""
-        for ledger in self.schedules.all():
-            sources = ledger.schedule.sources
-            if sources is not None and sources.snapshot is not None:
-                yield sources.snapshot
 
     async def _checked(self, schedule: Schedule, make: Make | None, *, pin: bool) -> Schedule:
         """The same, pinned if asked, when its first due time could be submitted."""
@@ -453,62 +368,12 @@ class Scheduling:
             return make(request)
         return self._workspace.make(request, schedule.user, sources=schedule.sources)
 
-    def _summary(self, ledger: Ledger, now: float) -> dict[str, Json]:
-        schedule = ledger.schedule
-        last = newest(ledger, now, 1)
-        following = next(due_after(schedule.clock, max(now, ledger.cursor)), None)
-        return {
-            "id": schedule.id,
-            "name": schedule.name,
-            "path": schedule.request.path,
-            "runtime": schedule.request.runtime,
-            "is_sweep": schedule.sweep is not None,
-            "created": schedule.created,
-            "clock": to_json(schedule.clock),
-            "trigger": None if schedule.trigger is None else to_json(schedule.trigger),
-            "pinned": schedule.sources is not None,
-            "paused": ledger.paused,
-            "due": None if ledger.paused is not None else following,
-            "last": self._with_states(schedule, last[0]) if last else None,
-        }
-
-    def _changed(self, schedule: Schedule) -> list[str]:
-        """The pinned files that are not what they were."""
-        if schedule.sources is None:
-            return []
-        with contextlib.suppress(ConvectError, KeyError):
-            snapshots = self._workspace.store.snapshots
-            return changed_sources(snapshots, schedule.request, schedule.sources)
-        return []
-
-    def _with_states(self, schedule: Schedule, line: dict[str, Json]) -> dict[str, Json]:
-        asked = [{"run": run, "state": self._state(schedule, run)} for run in line["asked"]]
-        state = None if line["run"] is None else self._state(schedule, line["run"])
-        return {**line, "state": state, "asked": asked}
-
-    def _state(self, schedule: Schedule, run_id: str) -> str:
-        try:
-            if schedule.sweep is not None:
-                return str(self._workspace.sweeps.view(run_id)["state"])
-            return self._workspace.store.read(run_id).state.state
-        except Missing:
-            return "deleted"
-
 
 class TooManyCalls(ConvectError):
     status = 429
 
     def __init__(self) -> None:
         super().__init__("Too many calls of this schedule are waiting.", code="too-many")
-
-
-def upcoming(clock: Clock, now: float, *, has_trigger: bool = False) -> dict[str, Json]:
-    """The next due times, and what becomes of those on nights when clocks change."""
-    check(clock, now, has_trigger=has_trigger)
-    return {
-        "next": list(itertools.islice(due_after(clock, now), SHOWN)),
-        "shifts": [to_json(each) for each in shifts(clock, now)[:MOST_SHIFTS]],
-    }
 
 
 def clock_of(given: Mapping[str, Json]) -> Clock:

@@ -60,6 +60,18 @@ class Settings(Configurable):
         its own: {"team-gpus": {"kind": "kubernetes", "context": "prod", "namespace": "team"}}.""",
     ).tag(config=True)
 
+    url = Unicode(
+        help="""The address of this Jupyter server as people reach it, for links in notifications.
+        The server finds out its own."""
+    ).tag(config=True)
+
+    smtp = Dict(
+        help="""The server that mails of notifications are sent by: {"host": "mail.example.org",
+        "port": 587, "security": "starttls" (or "tls", "none"), "user": "me", "password":
+        "mail/password", "sender": "me@example.org"}. The password is the name and the key of a
+        secret, in the keyring or in a variable CONVECT_SECRET_<name>_<key> of the server."""
+    ).tag(config=True)
+
     keep_days = Float(0, min=0, help="Delete ended runs after so many days; 0 keeps them.").tag(
         config=True
     )

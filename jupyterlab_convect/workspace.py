@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .catalog.store import CatalogStore
+    from .notifying import Notifying
     from .scheduling import Scheduling
 
 ALL_OF_IT = Selection()
@@ -105,6 +106,16 @@ class Workspace:
         from .scheduling import Scheduling  # Who has no schedules needs not wait for it.
 
         return Scheduling(self)
+
+    @functools.cached_property
+    def notifying(self) -> Notifying:
+        from .notifying import Notifying  # Who has no notifications needs not wait for it.
+
+        return Notifying(self)
+
+    @property
+    def has_notifications(self) -> bool:
+        return "notifying" in vars(self) or (self.store.folder / "notifications").is_dir()
 
     @property
     def has_schedules(self) -> bool:
@@ -267,6 +278,8 @@ class Workspace:
         made = vars(self)
         if "scheduling" in made:
             await self.scheduling.close()
+        if "notifying" in made:
+            await asyncio.to_thread(self.notifying.close)
         if "engine" in made:
             await self.engine.close()
         for runtime in self.runtimes.made():

@@ -27,6 +27,7 @@ VERBS = {
     "run": ("run", "run a notebook, script or pipeline"),
     "runs": ("runs", "list, show, follow, stop and clean up runs"),
     "schedule": ("schedule", "run something again and again, by the clock"),
+    "notify": ("notify", "be told about runs, by mail or in a chat"),
     "serve": ("serve", "make a notebook, script or pipeline callable"),
     "services": ("services", "list, start and stop what stays up: apps, TensorBoard, …"),
     "pipeline": ("pipeline", "make, check, describe, import and export pipelines"),

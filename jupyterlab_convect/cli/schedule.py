@@ -244,7 +244,7 @@ def _add(options: argparse.Namespace) -> int:
 
 def _edit(options: argparse.Namespace) -> int:
     workspace = open_workspace()
-    schedule_id = _find(workspace.scheduling, options.schedule)
+    schedule_id = find_schedule(workspace.scheduling, options.schedule)
     known = workspace.scheduling.schedules.read(schedule_id).schedule
     changes: dict[str, Any] = _rules(options)
     trigger = _trigger(options)
@@ -302,7 +302,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     scheduling = open_workspace().scheduling
-    schedule_id = _find(scheduling, options.schedule)
+    schedule_id = find_schedule(scheduling, options.schedule)
     view = scheduling.view(schedule_id)
     if options.limit < 0:
         raise ConvectError("--limit cannot be negative.")
@@ -333,7 +333,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _pause(options: argparse.Namespace) -> int:
     workspace = open_workspace()
-    schedule_id = _find(workspace.scheduling, options.schedule)
+    schedule_id = find_schedule(workspace.scheduling, options.schedule)
     change = {"paused": options.paused}
     asyncio.run(_closing(workspace, workspace.scheduling.edit(schedule_id, change)))
     if options.json:
@@ -343,13 +343,13 @@ def _pause(options: argparse.Namespace) -> int:
 
 def _remove(options: argparse.Namespace) -> int:
     scheduling = open_workspace().scheduling
-    scheduling.schedules.remove(_find(scheduling, options.schedule))
+    scheduling.schedules.remove(find_schedule(scheduling, options.schedule))
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
     scheduling = open_workspace().scheduling
-    schedule_id = _find(scheduling, options.schedule)
+    schedule_id = find_schedule(scheduling, options.schedule)
     zone = scheduling.view(schedule_id)["clock"].get("zone", "UTC")
     due = None if options.due is None else moment(options.due, zone)
     return _leave(options, "run_now", {"schedule_id": schedule_id, "due": due})
@@ -357,7 +357,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _backfill(options: argparse.Namespace) -> int:
     scheduling = open_workspace().scheduling
-    schedule_id = _find(scheduling, options.schedule)
+    schedule_id = find_schedule(scheduling, options.schedule)
     zone = scheduling.view(schedule_id)["clock"].get("zone", "UTC")
     arguments = {
         "schedule_id": schedule_id,
@@ -373,7 +373,7 @@ def _backfill(options: argparse.Namespace) -> int:
 
 def _hook(options: argparse.Namespace) -> int:
     scheduling = open_workspace().scheduling
-    schedule_id = _find(scheduling, options.schedule)
+    schedule_id = find_schedule(scheduling, options.schedule)
     if options.new_token:
         scheduling.renew_token(schedule_id)
     hook = scheduling.hook(schedule_id)
@@ -410,12 +410,14 @@ def _leave(options: argparse.Namespace, verb: str, arguments: dict[str, Any]) ->
 
 def _next(options: argparse.Namespace) -> int:
     from ..pipeline.plan import to_json
+    from ..schedule_views import upcoming
     from ..schedules.times import Clock
-    from ..scheduling import upcoming
 
     if options.schedule is not None:
         scheduling = open_workspace().scheduling
-        known = scheduling.schedules.read(_find(scheduling, options.schedule)).schedule.clock
+        known = scheduling.schedules.read(
+            find_schedule(scheduling, options.schedule)
+        ).schedule.clock
     else:
         known = Clock(zone=_zone(options), anchor=time.time())
     clock = _clock(options, known)
@@ -471,7 +473,7 @@ def _keep(options: argparse.Namespace) -> int:
     return 0
 
 
-def _find(scheduling: Scheduling, word: str) -> str:
+def find_schedule(scheduling: Scheduling, word: str) -> str:
     """The id that `word` means: an id, its beginning or end, or a name."""
     known = {ledger.schedule.id: ledger.schedule.name for ledger in scheduling.schedules.all()}
     if word in known:

@@ -7,9 +7,8 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from ..errors import ConvectError
 from ..json_text import loads
 from ..pipeline.plan import Json
-from ..schedules.hooks import LARGEST_BODY
 from .base import encode
-from .calls import CallHandler
+from .calls import LARGEST_CALL, CallHandler
 
 
 class HookHandler(CallHandler):
@@ -18,9 +17,9 @@ class HookHandler(CallHandler):
     @allow_unauthenticated
     async def post(self, schedule_id: str) -> None:
         body = self.request.body
-        if len(body) > LARGEST_BODY:
+        if len(body) > LARGEST_CALL:
             raise ConvectError(
-                f"The body of a call is larger than {LARGEST_BODY >> 20} MiB.", code="too-large"
+                f"The body of a call is larger than {LARGEST_CALL >> 20} MiB.", code="too-large"
             )
         scheduling = self.host.workspace.scheduling
         headers, due = self.request.headers, None

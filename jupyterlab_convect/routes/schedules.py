@@ -11,7 +11,6 @@ from tornado.web import authenticated
 
 from ..pipeline.plan import Json
 from ..runs.model import Request
-from ..schedules.times import Clock
 from . import PREFIX
 from .base import PolledHandler
 from .requests import request_of, resendable
@@ -58,8 +57,8 @@ class SchedulesHandler(ScheduleHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self) -> None:
-        given = await self.fields(self.body("ScheduleBody"))
-        request, clock = given.pop("request"), given.pop("clock", Clock())
+        given = await self.fields({"clock": {}, **self.body("ScheduleBody")})
+        request, clock = given.pop("request"), given.pop("clock")
         adding = self.workspace.scheduling.add(
             request, clock, user=self.user, make=self.make, **given
         )
@@ -72,7 +71,8 @@ class NextHandler(ScheduleHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def post(self) -> None:
-        from ..scheduling import clock_of, upcoming
+        from ..schedule_views import upcoming
+        from ..scheduling import clock_of
 
         clock = clock_of(self.body("ClockBody"))
         self.answer(await self.aside(upcoming, clock, time.time()))

@@ -18,7 +18,6 @@ from ..safe_files import read_regular
 from .triggers import CallTrigger
 
 KEY = "hooks.key"
-LARGEST_BODY = 1 << 20
 TOKEN_HEADERS = ("X-Gitlab-Token", "X-Gitee-Token")
 SIGNATURE_HEADERS = ("X-Hub-Signature-256", "X-Gitea-Signature", "X-Gogs-Signature")
 """HMAC-SHA256 of the body in hexadecimal digits, with or without `sha256=` before it."""

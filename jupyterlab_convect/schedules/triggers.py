@@ -167,6 +167,14 @@ class FileWatch:
                 yield Noticed(f"file {path} {version}", happening, version)
 
 
+def does_count(wanted: RunTrigger, run: EndedRun) -> bool:
+    return (
+        run.state in wanted.states
+        and wanted.path in (None, run.path)
+        and (not wanted.name or fnmatch.fnmatchcase(run.name, wanted.name))
+    )
+
+
 class RunWatch:
     """Notices runs that ended, also while nobody looked."""
 
@@ -178,11 +186,7 @@ class RunWatch:
     ) -> Iterator[Noticed]:
         """`ended` gives those that ended after a time; what was noticed before comes again."""
         for run in ended(self._since):
-            if (
-                run.state in wanted.states
-                and wanted.path in (None, run.path)
-                and (not wanted.name or fnmatch.fnmatchcase(run.name, wanted.name))
-            ):
+            if does_count(wanted, run):
                 happening = Happening("run", {"run": run.id, "state": run.state})
                 yield Noticed(f"run {run.id}", happening)
         self._since = max(self._since, now - LATE)

@@ -495,6 +495,54 @@ export type Components = {
                 generation?: number;
             } | null;
         };
+        NotificationBody: {
+            /** @enum {string} */
+            kind: "mail" | "webhook" | "slack" | "teams" | "feishu" | "dingtalk" | "wecom";
+            name?: string | null;
+            events?: ("success" | "failure" | "missed" | "longer")[];
+            /** @description The addresses of a mail. */
+            to?: string[];
+            /** @description Where it is sent, if that is no secret. */
+            url?: string | null;
+            /** @description The secret that holds the address, as `name/key`. */
+            secret?: string | null;
+            /** @description The secret that messages are signed with, as `name/key`. */
+            sign?: string | null;
+            /** @description Seconds after which a run that goes on is told about. */
+            longer?: number | null;
+            /** @description About this schedule alone, by its id. */
+            schedule?: string | null;
+            /** @description About runs of this file alone. */
+            path?: string | null;
+            /** @description About this run alone. */
+            run?: string | null;
+        };
+        TestNotificationBody: Record<string, never>;
+        NotificationView: {
+            id: string;
+            created: number;
+            /** @description What was sent last. */
+            last: {
+                title: string;
+                time: number;
+                sent: boolean;
+                tries: number;
+                /** @description Why it was not sent. */
+                reason: string | null;
+            } | null;
+            /** @enum {string} */
+            kind: "mail" | "webhook" | "slack" | "teams" | "feishu" | "dingtalk" | "wecom";
+            name: string;
+            events: ("success" | "failure" | "missed" | "longer")[];
+            to: string[];
+            url: string | null;
+            secret: string | null;
+            sign: string | null;
+            longer: number | null;
+            schedule: string | null;
+            path: string | null;
+            run: string | null;
+        };
         RenewTokenBody: Record<string, never>;
         ScheduleEditBody: {
             request?: Components["schemas"]["RequestBody"];
@@ -1285,6 +1333,7 @@ export type Components = {
         service: string;
         /** @description Seconds to wait for the end, up to 60. */
         wait: number;
+        notification: string;
         schedule: string;
         catalog: string;
         digest: string;
@@ -1622,6 +1671,22 @@ export interface IOperations {
     /** @description Its line of the ledger. */
     due: number | null;
 }>;
+    /** Whom to tell about runs and schedules, the newest first */
+    listNotifications(): Promise<{
+    notifications: Components["schemas"]["NotificationView"][];
+}>;
+    /** Make a notification */
+    addNotification(body: Components["schemas"]["NotificationBody"]): Promise<Components["schemas"]["NotificationView"]>;
+    /** Send a message of a notification that is not saved */
+    tryNotification(body: Components["schemas"]["NotificationBody"]): Promise<{
+    sent: boolean;
+}>;
+    /** Tell nobody any more */
+    deleteNotification(notification: Components["parameters"]["notification"]): Promise<void>;
+    /** Send a message now */
+    testNotification(notification: Components["parameters"]["notification"], body?: Components["schemas"]["TestNotificationBody"]): Promise<{
+    sent: boolean;
+}>;
     /** What can be called */
     endpoints(): Promise<{
     endpoints: Components["schemas"]["EndpointView"][];
@@ -1762,6 +1827,11 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     hook: 'GET schedules/{schedule}/hook',
     renewToken: 'POST schedules/{schedule}/hook',
     callSchedule: 'POST hooks/{schedule}',
+    listNotifications: 'GET notifications',
+    addNotification: 'POST notifications',
+    tryNotification: 'POST notifications/test',
+    deleteNotification: 'DELETE notifications/{notification}',
+    testNotification: 'POST notifications/{notification}/test',
     endpoints: 'GET endpoints',
     addEndpoint: 'POST endpoints',
     endpoint: 'GET endpoints/{endpoint}',

@@ -41,7 +41,7 @@ const EXAMPLES = [
 ];
 
 /** A dialog that stays open until the server has taken what it asks for. */
-class AskingDialog<T> extends FormDialog<unknown> {
+export class AskingDialog<T> extends FormDialog<unknown> {
   constructor(
     options: { title: string; accept: string; trans: TranslationBundle },
     body: ReactWidget,
@@ -85,7 +85,7 @@ class AskingDialog<T> extends FormDialog<unknown> {
   private _answer: T | null = null;
 }
 
-class Body extends ReactWidget {
+export class Body extends ReactWidget {
   constructor(
     private readonly trans: TranslationBundle,
     private readonly content: () => JSX.Element

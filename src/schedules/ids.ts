@@ -6,4 +6,6 @@ export namespace ScheduleCommands {
   export const edit = 'convect:edit-schedule';
   export const backfill = 'convect:backfill-schedule';
   export const remove = 'convect:remove-schedule';
+  export const notify = 'convect:notify';
+  export const notifications = 'convect:show-notifications';
 }

@@ -39,7 +39,7 @@ export class ScheduleNews {
 }
 
 /** Asks again when there is news and, slowly, in any case; only while it is looked at. */
-abstract class Watching extends PageModel {
+export abstract class Watching extends PageModel {
   constructor(
     readonly api: IConvectApi,
     private readonly news: ScheduleNews

@@ -95,6 +95,10 @@ function ScheduleList(props: {
             'To run a notebook, script or pipeline again and again, choose Schedule… in its context menu in the file browser, or in the Run menu.'
           )}
         </p>
+        <Action
+          label={trans.__('Notifications')}
+          onClick={() => props.execute(ScheduleCommands.notifications, {})}
+        />
       </div>
     );
   }
@@ -103,6 +107,12 @@ function ScheduleList(props: {
       <header className="jp-Convect-header">
         <div className="jp-Convect-title">
           <h2>{trans.__('Schedules')}</h2>
+          <div className="jp-Convect-actions">
+            <Action
+              label={trans.__('Notifications')}
+              onClick={() => props.execute(ScheduleCommands.notifications, {})}
+            />
+          </div>
         </div>
         <div className="jp-Convect-facts">{keeperSentence(trans, keeper)}</div>
       </header>
@@ -296,6 +306,11 @@ function Header(props: {
             title={trans.__('Run it for earlier due times, as a sweep')}
             disabled={view.is_sweep}
             onClick={() => execute(ScheduleCommands.backfill, { schedule: id })}
+          />
+          <Action
+            label={trans.__('Notify…')}
+            title={trans.__('Be told by mail or in a chat')}
+            onClick={() => execute(ScheduleCommands.notify, { schedule: id })}
           />
           <Action
             label={trans.__('Remove…')}

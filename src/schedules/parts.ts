@@ -10,11 +10,18 @@ import { askBackfill, askSchedule } from './dialog';
 import { ScheduleForm } from './form';
 import { ScheduleCommands } from './ids';
 import { ScheduleModel, ScheduleNews, SchedulesModel } from './model';
+import {
+  askNotification,
+  NotificationForm,
+  NotificationsModel,
+  NotificationsPage
+} from './notifications';
 import { SchedulePage, SchedulesPage } from './page';
 
 /** The id of the page of all schedules. */
 const LIST = 'all';
-type AnyPage = SchedulePage | SchedulesPage;
+const NOTIFICATIONS = 'notifications';
+type AnyPage = SchedulePage | SchedulesPage | NotificationsPage;
 
 /** Pages and dialogs of schedules, loaded when the first of them is needed. */
 export class Parts {
@@ -29,6 +36,10 @@ export class Parts {
   private page(id: string): AnyPage {
     const { api, app, trans } = this.context;
     const options = { commands: app.commands, trans };
+    if (id === NOTIFICATIONS) {
+      const model = new NotificationsModel(api, this._news);
+      return new NotificationsPage(model, options);
+    }
     return id === LIST
       ? new SchedulesPage(new SchedulesModel(api, this._news), options)
       : new SchedulePage(new ScheduleModel(api, this._news, id), options);
@@ -49,6 +60,10 @@ export class Parts {
         await this.edit(id);
       } else if (command === ScheduleCommands.backfill) {
         await this.backfill(id);
+      } else if (command === ScheduleCommands.notify) {
+        await this.notify(id || null);
+      } else if (command === ScheduleCommands.notifications) {
+        await this._pages.open(NOTIFICATIONS);
       } else if (command === ScheduleCommands.remove) {
         await this.remove(id);
       } else {
@@ -66,7 +81,9 @@ export class Parts {
       [ScheduleCommands.open]: trans.__('Open Schedule'),
       [ScheduleCommands.edit]: trans.__('Edit Schedule…'),
       [ScheduleCommands.backfill]: trans.__('Backfill…'),
-      [ScheduleCommands.remove]: trans.__('Remove Schedule…')
+      [ScheduleCommands.remove]: trans.__('Remove Schedule…'),
+      [ScheduleCommands.notify]: trans.__('Notify…'),
+      [ScheduleCommands.notifications]: trans.__('Show Notifications')
     };
     for (const [command, label] of Object.entries(labels)) {
       app.commands.addCommand(command, {
@@ -104,6 +121,14 @@ export class Parts {
     if (started?.sweep) {
       const { sweep } = started;
       await app.commands.execute(CommandIDs.openSweep, { sweep });
+    }
+  }
+
+  private async notify(schedule: string | null): Promise<void> {
+    const { api, trans } = this.context;
+    if (await askNotification(new NotificationForm(api, trans, schedule))) {
+      const page = await this._pages.open(NOTIFICATIONS);
+      page?.model.refresh();
     }
   }
 

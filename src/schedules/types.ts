@@ -6,6 +6,8 @@ type Schemas = Components['schemas'];
 
 export type IClock = Schemas['ClockBody'];
 export type ITrigger = Schemas['TriggerBody'];
+export type INotification = Schemas['NotificationView'];
+export type INotificationBody = Schemas['NotificationBody'];
 export type IUpcoming = Schemas['Upcoming'];
 export type IKeeper = Schemas['ScheduleKeeper'];
 export type ILine = Schemas['LedgerLine'];

@@ -120,3 +120,33 @@ test('a notebook runs when a file appears, and when a webhook calls', async ({
   const called = lines.filter({ hasText: 'Called' });
   await expect(called).toContainText('Succeeded');
 });
+
+test('a notification is made, tried and removed', async ({ page }) => {
+  await execute(page, 'convect:show-schedules', {});
+  const list = frontPage(page);
+  await list.getByRole('button', { name: 'Notifications' }).click();
+  const notifications = frontPage(page);
+  await expect(notifications).toContainText('No notifications yet');
+  await notifications.getByRole('button', { name: 'Add…' }).click();
+  const dialog = page.locator('.jp-Convect-dialog');
+  await expect(dialog.getByLabel('Name')).toBeFocused();
+  await page.keyboard.type('team');
+  await dialog.getByLabel('Addresses').pressSequentially('nobody');
+  await dialog.getByRole('button', { name: 'Test' }).click();
+  await expect(dialog).toContainText('“nobody” is not a mail address.');
+  await dialog.getByLabel('By', { exact: true }).selectOption('slack');
+  const secret = dialog.getByLabel('Secret with the address');
+  await secret.pressSequentially('team/url');
+  await dialog.getByLabel('Missed').check();
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+
+  const row = notifications.locator('tbody tr');
+  await expect(row).toContainText('team');
+  await expect(row).toContainText('Failed, Missed');
+  await row.getByRole('button', { name: 'Test' }).click();
+  await expect(row).toContainText('The secret team/url is not known');
+  await row.getByRole('button', { name: 'Remove…' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await expect(notifications).toContainText('No notifications yet');
+});

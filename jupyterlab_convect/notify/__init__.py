@@ -1,0 +1,1 @@
+"""Messages to people and programs about runs and schedules: to whom, about what, and how."""

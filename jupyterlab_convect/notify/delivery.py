@@ -1,0 +1,149 @@
+"""Sends a message, by mail or HTTP; what goes wrong is a sentence without secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import smtplib
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from http.client import HTTPException
+
+from ..errors import ConvectError, Refused
+from ..pipeline.plan import Json
+from ..secret_values import explain_missing, look_up
+from .notification import Message, Notification, check_url, secret_of
+from .shapes import body_of, plain_text, signed
+
+PATIENCE = 15.0
+LARGEST_ANSWER = 1 << 16
+SUBJECT = 150
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """`c.Convect.smtp`."""
+
+    host: str = ""
+    port: int = 0
+    security: str = "starttls"
+    """`starttls`, `tls` or `none`."""
+    user: str | None = None
+    password: str | None = None
+    """Which secret holds it, as `name/key`."""
+    sender: str | None = None
+
+
+def mail_server(given: Mapping[str, Json]) -> MailServer:
+    odd = given.keys() - {"host", "port", "security", "user", "password", "sender"}
+    if odd or given.get("security", "starttls") not in ("starttls", "tls", "none"):
+        what = next(iter(odd), "security")
+        raise ConvectError(f"`{what}` of the mail server is wrong.", code="bad-config")
+    return MailServer(**given)
+
+
+def deliver(notification: Notification, message: Message, server: MailServer) -> None:
+    """Refused when it was not taken."""
+    try:
+        if notification.kind == "mail":
+            _mail(notification, message, server)
+        else:
+            _post(notification, message)
+    except (OSError, HTTPException, smtplib.SMTPException) as error:
+        raise Refused(f"It could not be sent: {_words(error)}.", code="not-sent") from None
+
+
+def _mail(notification: Notification, message: Message, server: MailServer) -> None:
+    if not server.host:
+        raise Refused(
+            "No mail server is configured.",
+            code="no-mail-server",
+            hint='Set c.Convect.smtp = {"host": "mail.example.org"}.',
+        )
+    mail = EmailMessage()
+    sender = server.sender or server.user or f"convect@{server.host}"
+    mail["Subject"] = " ".join(message.title.split())[:SUBJECT]
+    mail["From"], mail["To"] = sender, ", ".join(notification.to)
+    mail["Date"], mail["Message-ID"] = formatdate(), make_msgid(domain="convect")
+    mail.set_content(plain_text(message))
+    ports = {"tls": 465, "starttls": 587, "none": 25}
+    port = server.port or ports[server.security]
+    context = ssl.create_default_context()
+    if server.security == "tls":
+        connection: smtplib.SMTP = smtplib.SMTP_SSL(
+            server.host, port, timeout=PATIENCE, context=context
+        )
+    else:
+        connection = smtplib.SMTP(server.host, port, timeout=PATIENCE)
+    with connection:
+        if server.security == "starttls":
+            connection.starttls(context=context)
+        if server.user and server.password:
+            connection.login(server.user, _secret(server.password))
+        refused = connection.send_message(mail)
+    if refused:
+        raise Refused(f"The mail server refused {', '.join(refused)}.", code="not-sent")
+
+
+def _post(notification: Notification, message: Message) -> None:
+    url = notification.url or _secret(notification.secret or "")
+    check_url(url)
+    body, headers = body_of(notification.kind, message), {"Content-Type": "application/json"}
+    key = None if notification.sign is None else _secret(notification.sign)
+    if key is not None:
+        url, body = signed(notification.kind, url, body, key, time.time())
+    data = json.dumps(body, ensure_ascii=False).encode()
+    if key is not None and notification.kind == "webhook":
+        digest = hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
+        headers["X-Hub-Signature-256"] = f"sha256={digest}"
+    request = urllib.request.Request(url, data, headers)  # noqa: S310  http and https only
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+        _refuse_error(answer.read(LARGEST_ANSWER))
+
+
+def _refuse_error(answer: bytes) -> None:
+    """Some chats answer 200 and an error."""
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        return
+    if isinstance(found, dict):
+        code = found.get("errcode") or found.get("code")
+        if isinstance(code, int) and code:
+            words = str(found.get("errmsg") or found.get("msg") or "")[:200]
+            raise Refused(
+                f"It was not accepted: error {code} {words}".rstrip() + ".", code="not-sent"
+            )
+
+
+def _secret(reference: str) -> str:
+    secret = secret_of(reference)
+    value = look_up(secret)
+    if value is None:
+        sentence, hint = explain_missing(secret)
+        raise Refused(sentence, code="missing-secret", hint=hint)
+    return value
+
+
+def _words(error: Exception) -> str:
+    """Without the address, which may be a secret."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the answer was {error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        error = error.reason if isinstance(error.reason, Exception) else error
+    if isinstance(error, smtplib.SMTPResponseException):
+        text = error.smtp_error
+        words = text.decode(errors="replace") if isinstance(text, bytes) else text
+        return f"the mail server answered {error.smtp_code} {words}".rstrip(".")
+    if isinstance(error, TimeoutError):
+        return "nobody answered in time"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return type(error).__name__
