@@ -1,3 +1,6 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+
 import {
   execute,
   expect,
@@ -29,10 +32,10 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await execute(page, 'convect:show-schedules', {});
   await expect(frontPage(page)).toContainText('No schedules yet');
 
-  const path = `${tmpPath}/report.ipynb`;
-  await upload(page, path, SOURCE);
-  await openFile(page, path);
-  void execute(page, 'convect:schedule', { path });
+  const file = `${tmpPath}/report.ipynb`;
+  await upload(page, file, SOURCE);
+  await openFile(page, file);
+  void execute(page, 'convect:schedule', { path: file });
   const dialog = page.locator('.jp-Convect-dialog');
   const cron = dialog.getByLabel('Cron');
   await cron.fill('61 * * * *');
@@ -70,12 +73,14 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await schedule.getByRole('button', { name: 'Backfill…' }).click();
-  await dialog.getByLabel('From').fill('2024-05-01');
-  await dialog.getByLabel('To', { exact: true }).fill('2024-05-03');
+  await dialog.getByLabel('From').fill('2026-05-01');
+  await dialog.getByLabel('To', { exact: true }).fill('2026-05-07');
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
   await expect(frontPage(page).locator('h2')).toHaveText('nightly: backfill');
-  await expect(frontPage(page)).toContainText('2024-05-02');
+  for (const day of ['2026-05-01', '2026-05-04', '2026-05-07']) {
+    await expect(frontPage(page)).toContainText(day);
+  }
 
   await execute(page, 'convect:show-schedules', {});
   await expect(frontPage(page).locator('tbody tr')).toContainText('nightly');
@@ -85,10 +90,10 @@ test('a notebook runs when a file appears, and when a webhook calls', async ({
   page,
   tmpPath
 }) => {
-  const path = `${tmpPath}/load.ipynb`;
-  await upload(page, path, SOURCE);
-  await openFile(page, path);
-  void execute(page, 'convect:schedule', { path });
+  const file = `${tmpPath}/load.ipynb`;
+  await upload(page, file, SOURCE);
+  await openFile(page, file);
+  void execute(page, 'convect:schedule', { path: file });
   const dialog = page.locator('.jp-Convect-dialog');
   await dialog.getByLabel('Runs', { exact: true }).selectOption('file');
   await dialog.getByLabel('Files', { exact: true }).fill(`${tmpPath}/in/*.csv`);
@@ -149,4 +154,46 @@ test('a notification is made, tried and removed', async ({ page }) => {
   await row.getByRole('button', { name: 'Remove…' }).click();
   await page.getByRole('button', { name: 'Remove', exact: true }).click();
   await expect(notifications).toContainText('No notifications yet');
+});
+
+/** Make a schedule look as if it had been made hours ago and nobody had kept the clock since. */
+function abandon(id: string, hours: number): void {
+  const home = path.join(process.env.CONVECT_UI_HOME!, 'data', 'convect');
+  const folder = path.join(home, 'runs', 'schedules');
+  const made = JSON.parse(
+    fs.readFileSync(path.join(folder, id, 'schedule.json'), 'utf-8')
+  );
+  const created = made.created - (hours + 0.75) * 3600;
+  const other = { ...made, id: `${id.slice(0, -6)}000000`, created };
+  other.name = 'while nobody was there';
+  other.clock = { ...made.clock, every: 3600, anchor: created };
+  fs.mkdirSync(path.join(folder, '.draft'));
+  const draft = path.join(folder, '.draft', 'schedule.json');
+  fs.writeFileSync(draft, JSON.stringify(other));
+  fs.renameSync(path.join(folder, '.draft'), path.join(folder, other.id));
+  fs.utimesSync(path.join(folder, 'changed'), new Date(), new Date());
+}
+
+test('due times that nobody was there for are listed, and run afterwards', async ({
+  page,
+  tmpPath
+}) => {
+  const file = `${tmpPath}/report.ipynb`;
+  await upload(page, file, SOURCE);
+  const data = { request: { path: file }, clock: { every: 1e6 }, name: 'now' };
+  const made = await (await page.request.post(SCHEDULES, { data })).json();
+  abandon(made.id, 5);
+
+  await execute(page, 'convect:show-schedules', {});
+  await frontPage(page)
+    .getByRole('button', { name: 'while nobody was there' })
+    .click();
+  const schedule = frontPage(page);
+  await expect(schedule.locator('h2')).toHaveText('while nobody was there');
+  const lines = schedule.locator('.jp-Convect-ledger tbody tr');
+  await expect(lines.filter({ hasText: 'Succeeded' })).toHaveCount(1);
+  const missed = lines.filter({ hasText: 'Missed' });
+  await expect(missed).toHaveCount(4);
+  await missed.first().getByRole('button', { name: 'Run now' }).click();
+  await expect(missed.first()).toContainText('Open what was run later');
 });
