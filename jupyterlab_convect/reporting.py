@@ -50,7 +50,7 @@ def as_json(value: Any) -> Any:
 
 def _report(kind: str, name: str, value: Any, step: int | None) -> None:
     if not isinstance(name, str) or not name:
-        raise TypeError(f"the name of an {kind} is a text that is not empty, not {name!r}")
+        raise TypeError(f"the name of an {kind} is a string that is not empty, not {name!r}")
     entry = {"kind": kind, "name": name, "value": value, "step": step, "time": time.time()}
     line = (dumps(entry, ascii_only=True) + "\n").encode()
     if len(line) > LARGEST_VALUE:

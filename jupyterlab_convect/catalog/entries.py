@@ -111,7 +111,7 @@ def catalog_from_json(value: Mapping[str, Json]) -> Catalog:
 def check_catalog(catalog: Catalog) -> None:
     texts = (catalog.id, catalog.name, catalog.kind, *catalog.urls, *catalog.categories)
     if not all(isinstance(item, str) for item in texts) or not catalog.name.strip():
-        raise ConvectError("A catalog needs a name, and its addresses and categories are texts.")
+        raise ConvectError("A catalog needs a name, and its addresses and categories are strings.")
     if catalog.refresh is not None and not LEAST_REFRESH <= catalog.refresh < float("inf"):
         raise ConvectError(
             f"A catalog can be read again every {LEAST_REFRESH} seconds at most, "

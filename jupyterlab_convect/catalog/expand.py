@@ -197,7 +197,7 @@ class _Expansion:
     def text(self, part: Json, names: Mapping[str, str], given: Mapping[str, Json]) -> str:
         value = self.resolve(part, names, given)
         if isinstance(value, Mapping) and "file" in value:
-            raise Refused("The content of a file cannot be put into a text here.")
+            raise Refused("The content of a file cannot be put into a string here.")
         return "" if value is _ABSENT or value is None else as_text(value)
 
 

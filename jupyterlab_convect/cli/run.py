@@ -44,7 +44,7 @@ def add(subparsers: Any) -> None:
         help="a parameter file of DLC instead",
     )
     add_parameters(
-        parser, "a parameter, read as its declared type; without one JSON, or else a text"
+        parser, "a parameter, read as its declared type; without one JSON, or else a string"
     )
     parser.add_argument("--runtime", help="where to run (local)")
     parser.add_argument("--name", help="what to call the run")

@@ -81,7 +81,7 @@ def _expression(name: str, text: str, path: Path) -> tuple[Expression | None, Pr
     hint = (
         "Remove the words around it." if "${{" in text else f"Write ${{{{ {text.strip()[:60]} }}}}."
     )
-    sentence = f"“{place}” must be one expression, but it is a text."
+    sentence = f"“{place}” must be one expression, but it is a string."
     return None, Problem("error", "not-an-expression", sentence, name, path, hint)
 
 
@@ -286,7 +286,7 @@ def _check_outputs(document: Mapping[str, Any], flow: Flow) -> Iterator[Problem]
             yield Problem("error", error.code, error.sentence, None, path, error.hint)
             continue
         if expression is None:
-            sentence = f"The output “{name}” must be one expression, but it is a text."
+            sentence = f"The output “{name}” must be one expression, but it is a string."
             hint = "Write ${{ nodes.ID.outputs.NAME }}."
             yield Problem("error", "not-an-expression", sentence, None, path, hint)
             continue

@@ -29,7 +29,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _WORDS = {
     "object": "an object",
     "array": "a list",
-    "string": "a text",
+    "string": "a string",
     "number": "a number",
     "integer": "a whole number",
     "boolean": "true or false",

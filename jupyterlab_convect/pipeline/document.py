@@ -129,7 +129,7 @@ def describe_type(value: Json) -> str:
         case int() | float():
             return "a number"
         case str():
-            return "a text"
+            return "a string"
         case list():
             return "a list"
         case _:

@@ -126,7 +126,7 @@ def _not_comparable(
         for side, kind in ((left, one), (right, other)):
             if kind not in (None, "string", *_NUMBERS):
                 what = write(side)[:60]
-                yield f"“{operator}” compares numbers or texts, but {what} is of type {kind}."
+                yield f"“{operator}” compares numbers or strings, but {what} is of type {kind}."
                 return
     if None in (one, other) or "null" in (one, other):
         return

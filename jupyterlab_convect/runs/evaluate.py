@@ -23,7 +23,9 @@ def evaluate_in(run: Run, state: RunState, text: str) -> dict[str, Json]:
     """The value of the expression `text`, and the values of what it refers to by short name."""
     expression = parse_one(text)
     if expression is None:
-        raise ConvectError("It must be one expression, but it is a text.", code="not-an-expression")
+        raise ConvectError(
+            "It must be one expression, but it is a string.", code="not-an-expression"
+        )
 
     values = Values(run, state, None, ())
 

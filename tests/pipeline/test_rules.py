@@ -112,7 +112,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"a": {**RUN, "when": "${{ 3 }}"}}, "not-a-condition", "is of type integer"),
     ({"a": {**RUN, "when": "${{ size(x) }}"}}, "bad-expression", "no function “size”"),
     ({"a": RUN, "b": {**RUN, "when": "${{ nodes.c.outputs.x }}"}}, "unknown-node", "names a node"),
-    ({"a": {**RUN, **each("eu")}}, "not-a-list", "“in” must be a list, but it is a text."),
+    ({"a": {**RUN, **each("eu")}}, "not-a-list", "“in” must be a list, but it is a string."),
     ({"a": {**RUN, **each("${{ run.id }}")}}, "not-a-list", "is of type string"),
     ({"a": {**RUN, **each([1], "1x")}}, "bad-name", "cannot be the name of an item"),
     (
@@ -212,7 +212,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "wrong-type-in-expression",
         '"x" is of type string and 1 of type integer, so they cannot be compared.',
     ),
-    ({"a": {**RUN, "when": "${{ true < 1 }}"}}, "wrong-type-in-expression", "numbers or texts"),
+    ({"a": {**RUN, "when": "${{ true < 1 }}"}}, "wrong-type-in-expression", "numbers or strings"),
     ({"a": {**RUN, "when": "${{ !1 }}"}}, "wrong-type-in-expression", "needs true or false"),
     ({"a": {**RUN, "when": "${{ 1 in 'ab' }}"}}, "wrong-type-in-expression", "needs a list"),
     ({"g": group("7", **each([1])), "7": RUN}, "bad-id", "numbers count the items"),

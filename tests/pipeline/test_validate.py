@@ -52,7 +52,7 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
         # shape
         (put("nodes", value=[]), "wrong-type", None, ("nodes",), "must be an object"),
         (put("nodes", "train", value=3), "wrong-type", "train", (), "must be an object"),
-        (train("timeout", value=[1]), "wrong-type", "train", ("timeout",), "a number or a text"),
+        (train("timeout", value=[1]), "wrong-type", "train", ("timeout",), "a number or a string"),
         (train("retries", value=1.5), "wrong-type", "train", ("retries",), "a whole number"),
         (train("retries", value=True), "wrong-type", "train", ("retries",), "a boolean"),
         (train("after", value=[1]), "wrong-type", "train", ("after", 0), "Item 1 of “after”"),

@@ -543,7 +543,7 @@ async def test_an_expression_is_evaluated_with_the_values_of_a_run(
         assert status == 422
         assert sentence in (None, answer["message"])
     status, answer = await api("GET", place, expression="auc")
-    assert (status, answer["message"]) == (400, "It must be one expression, but it is a text.")
+    assert (status, answer["message"]) == (400, "It must be one expression, but it is a string.")
 
 
 async def test_the_items_of_a_loop_are_given_by_page_and_state(api: Any, jp_root_dir: Path) -> None:

@@ -264,7 +264,7 @@ async def test_no_items_is_fine(finish, flow):
     assert state.steps["end"].outputs == {"xs": [], "ys": []}
 
 
-@pytest.mark.parametrize(("value", "what"), [("eu", "a text"), (3, "a number"), (None, "null")])
+@pytest.mark.parametrize(("value", "what"), [("eu", "a string"), (3, "a number"), (None, "null")])
 async def test_a_list_that_is_none_fails_the_loop(finish, flow, value, what):
     nodes = {
         "a": give(x=value),

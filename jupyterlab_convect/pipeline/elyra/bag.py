@@ -81,7 +81,7 @@ def is_empty(value: Json) -> bool:
 
 def as_text(value: Json) -> str:
     if not isinstance(value, str):
-        raise Unreadable(f"{shorten(value)} is not a text")
+        raise Unreadable(f"{shorten(value)} is not a string")
     return value
 
 

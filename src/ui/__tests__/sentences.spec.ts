@@ -84,8 +84,8 @@ describe('what the server says', () => {
       '节点“a list”必须是对象，而它是列表。'
     ],
     [
-      '“x” must be a number or a text, but it is [1, 2].',
-      '“x”必须是数字或文本，而它是[1, 2]。'
+      '“x” must be a number or a string, but it is [1, 2].',
+      '“x”必须是数字或字符串，而它是[1, 2]。'
     ],
     [
       'In “a.pipeline”: the run failed: a list and more.',
