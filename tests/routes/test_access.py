@@ -18,13 +18,13 @@ WRITING = ("POST", "PUT", "PATCH", "DELETE")
 
 
 def every_verb() -> list[tuple[str, str, type[RequestHandler]]]:
-    """Verb, path and handler of all that Jupyter's login opens: calls have tokens of their own."""
+    """Verb, path and handler of all that Jupyter's login opens; the rest has tokens of its own."""
     return [
         (verb, example(pattern).removeprefix(PREFIX), handler)
         for pattern, handler in all_routes()
         for verb in (*READING, *WRITING)
         if getattr(handler, verb.lower()) is not getattr(RequestHandler, verb.lower())
-        and not pattern.startswith(f"{PREFIX}call/")
+        and not pattern.startswith((f"{PREFIX}call/", f"{PREFIX}hooks/"))
     ]
 
 

@@ -35,7 +35,7 @@ async def test_a_look_that_fails_is_followed_by_others(
     monkeypatch.setattr(attempt, "reap_rest", lambda: None)  # Other tests have children too.
     work = Work()
     record = StepRecord(tmp_path, Mask([]), {}, 1 << 20)
-    looking = asyncio.create_task(attempt._tick(cast(Any, work), record))
+    looking = asyncio.create_task(attempt._tick(cast(Any, work), cast(Any, None), record, None))
     await eventually(lambda: work.ticks > 5)
     looking.cancel()
     assert capfd.readouterr().err.count("Traceback") == 1

@@ -1,5 +1,6 @@
 import { PathExt } from '@jupyterlab/coreutils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { Notebook } from '@jupyterlab/notebook';
 import { NotebookPanel } from '@jupyterlab/notebook';
 
 import type { IConvectApi, IAttemptKey } from '../../api';
@@ -36,6 +37,11 @@ export async function locate(
   };
 }
 
+/** Looks at most; in how many of them in a row a cell stays; milliseconds between them. */
+const LOOKS = 50;
+const SETTLED = 3;
+const PAUSE = 100;
+
 const followed = new WeakSet<NotebookPanel>();
 
 /** Open an executed notebook, at its failing cell unless another one is named. */
@@ -61,6 +67,30 @@ export async function openExecuted(
   const cell = wanted.cell ?? failedCell(widget);
   if (cell >= 0) {
     widget.content.activeCellIndex = cell;
-    await widget.content.scrollToItem(cell, 'smart');
+    await bringIntoView(widget.content, cell);
   }
+}
+
+/** Scroll to a cell, and again while what is drawn above it pushes it out of sight. */
+export async function bringIntoView(
+  notebook: Pick<Notebook, 'node' | 'widgets' | 'scrollToItem'>,
+  cell: number
+): Promise<void> {
+  for (let looks = 0, seen = 0; looks < LOOKS && seen < SETTLED; looks++) {
+    if (seen === 0) {
+      // It is given up when somebody wants to see something else, or may never end.
+      notebook.scrollToItem(cell, 'smart').catch(() => undefined);
+    }
+    await new Promise(resolve => setTimeout(resolve, PAUSE));
+    seen = isInSight(notebook, cell) ? seen + 1 : 0;
+  }
+}
+
+function isInSight(
+  { node, widgets }: Pick<Notebook, 'node' | 'widgets'>,
+  cell: number
+): boolean {
+  const frame = node.getBoundingClientRect();
+  const { top, bottom } = widgets[cell].node.getBoundingClientRect();
+  return top < bottom && top < frame.bottom && bottom > frame.top;
 }
