@@ -57,6 +57,9 @@ ELSEWHERE = {
     "test_replicas_work_together_in_the_same_view": "tests/runtimes/kfp/test_compile.py: refused",
     "test_a_replica_that_fails_ends_all_and_is_tried_again": "the same",
     "test_replicas_go_on_after_the_host_is_gone": "the same",
+    "test_replicas_on_several_nodes_work_together": "the same",
+    "test_the_rank_that_fails_first_ends_those_of_other_nodes": "the same",
+    "test_nodes_go_on_after_the_host_is_gone_and_stop_together": "the same",
 }
 
 
