@@ -106,8 +106,10 @@ class Notifying:
         """Tell what there is to tell, and send what is on its way; nothing while another does."""
         if not self.outbox.is_used or not await asyncio.to_thread(self._hold):
             return
-        await asyncio.to_thread(self._tell)
-        await asyncio.to_thread(self._send)
+        try:
+            await asyncio.to_thread(self._tell)
+        finally:
+            await asyncio.to_thread(self._send)
 
     def close(self) -> None:
         lease, self._lease = self._lease, None
@@ -141,9 +143,13 @@ class Notifying:
         ended = [run_id for run_id, *_ in store.ended_runs(self._since)]
         for run_id in ended:
             if run_id not in self._told:
-                with contextlib.suppress(Missing):
-                    self._tell_end(wanted, store.read(run_id))
-        self._told = dict.fromkeys(ended)
+                try:
+                    record = store.read(run_id)
+                except ConvectError:
+                    continue  # It is gone, or cannot be read now: others are told about.
+                self._tell_end(wanted, record)
+                self._told[run_id] = None
+        self._told = {run_id: None for run_id in ended if run_id in self._told}
         self._since = now - LATE
         if time.monotonic() - self._slow < SLOW:
             return
@@ -267,7 +273,7 @@ class Notifying:
         return mail_server(self._workspace.settings.smtp)
 
     def _send(self) -> None:
-        """What is due; one that does not answer holds up only what comes after it in this look."""
+        """What is due, as long as nobody else has begun to send; each message by itself."""
         now, count = time.time(), 0
         for path, posted in list(self.outbox.messages()):
             if posted.sent is not None or posted.given_up:
@@ -276,6 +282,8 @@ class Notifying:
                 continue
             if posted.next > now or count >= AT_ONCE:
                 continue
+            if count and not self._hold():
+                return
             count += 1
             failed = None
             try:
@@ -285,4 +293,6 @@ class Notifying:
                 continue
             except ConvectError as error:
                 failed = error.sentence
+            except Exception as error:  # Its words may hold the address, which may be a secret.
+                failed = f"It could not be sent: {type(error).__name__}."
             self.outbox.note(path, posted, failed, time.time())

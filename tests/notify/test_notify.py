@@ -356,3 +356,51 @@ async def test_a_run_that_takes_long_is_told_about_while_it_runs(
     await workspace.engine.stop(run.id)
     await workspace.engine.wait(run.id)
     await workspace.close()
+
+
+async def test_a_message_that_cannot_be_sent_holds_up_no_other(workspace: Workspace, web: Received):
+    workspace.settings.smtp = {"host": ["no name"]}
+    notifying = workspace.notifying
+    for given in ({"kind": "mail", "to": ["a@example.org"]}, {"kind": "webhook", "url": web.url}):
+        notifying.outbox.post(notifying.outbox.read(notifying.add(given)), "x", MESSAGE)
+    await notifying.look()
+    assert len(web.requests) == 1
+    reasons = {view["kind"]: view["last"]["reason"] for view in notifying.views()}
+    assert reasons["webhook"] is None
+    assert reasons["mail"].startswith("It could not be sent: ")
+    notifying.close()
+
+
+async def test_a_run_that_cannot_be_read_is_told_about_later_and_others_at_once(
+    workspace: Workspace,
+    tmp_path: Path,
+    write_notebook: Callable[..., Path],
+    web: Received,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    write_notebook(tmp_path / "bad.ipynb", "1 / 0")
+    notifying = workspace.notifying
+    notifying.add({"kind": "webhook", "url": web.url})
+    await workspace.open()
+    runs = [workspace.make(Request("bad.ipynb", str(tmp_path))) for _ in range(2)]
+    for run in runs:
+        await workspace.submit(run)
+        await workspace.engine.wait(run.id)
+    read, hidden = workspace.store.read, {runs[0].id}
+
+    def read_others(run_id: str) -> Any:
+        if run_id in hidden:
+            raise ConvectError("It is damaged.", code="damaged")
+        return read(run_id)
+
+    monkeypatch.setattr(workspace.store, "read", read_others)
+
+    async def told(*wanted: str) -> bool:
+        await notifying.look()
+        return {body["run"] for body in web.bodies()} == set(wanted)
+
+    await eventually(lambda: told(runs[1].id), "the other one was told about")
+    hidden.clear()
+    await eventually(lambda: told(*(run.id for run in runs)), "it was told about, too")
+    notifying.close()
+    await workspace.close()
