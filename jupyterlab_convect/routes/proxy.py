@@ -184,7 +184,9 @@ class ProxyHandler(JupyterHandler, WebSocketHandler):
         return before + mark, rest
 
     def _url(self, address: str, service_id: str) -> str:
-        query = f"?{self.request.query}" if self.request.query else ""
+        # A `token` is how somebody logs in to Jupyter, and nothing for a service to know.
+        parts = [part for part in self.request.query.split("&") if not part.startswith("token=")]
+        query = f"?{'&'.join(parts)}" if any(parts) else ""
         return f"{address}/{self._parts(service_id)[1]}{query}"
 
     def _forwarded(self, service_id: str) -> HTTPHeaders:

@@ -148,9 +148,9 @@ async def _attempt(
         report.scalars = EventFiles(time.time() - 1, _reporting(record), record.metrics)
     outcome = await _execute(step, record, settings, stop, spare, report)
     strict = outcome.state == "succeeded"
+    if report.scalars is not None:
+        report.scalars.finish(report.view.written or step.folder)
     if counts:
-        if report.scalars is not None:
-            report.scalars.finish(report.view.written or step.folder)
         try:
             _collect(step, record, report, strict=strict)
         except StepFailed as failure:

@@ -250,7 +250,9 @@ class Requests(BaseHTTPRequestHandler):
         status = 200
         try:
             given = self.headers.get(KEY_HEADER, "")
-            if self.path != "/v2/health/ready" and not hmac.compare_digest(given, self.key):
+            if self.path != "/v2/health/ready" and not hmac.compare_digest(
+                given.encode(), self.key.encode()
+            ):
                 raise RefusedCall(403, "This worker is for its endpoint alone.")
             kind, data = _encoded(work())
         except RefusedCall as refusal:

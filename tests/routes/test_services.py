@@ -64,6 +64,9 @@ async def test_a_service_is_reached_through_the_server(
     assert told["uri"] == "/a%2Fb/c?x=%20&y=1"
     assert "secret" not in json.dumps(told["headers"])
     assert jp_serverapp.identity_provider.token not in json.dumps(told["headers"])
+    token = jp_serverapp.identity_provider.token
+    in_address = await through(f"a?x=1&token={token}", token=False)
+    assert json.loads(in_address.body)["uri"] == "/a?x=1"
     assert told["headers"]["X-Forwarded-Prefix"] == service["path"].rstrip("/")
     assert f"Path={service['path']}" in answer.headers["Set-Cookie"]
     moved = await through("elsewhere")

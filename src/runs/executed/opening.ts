@@ -90,6 +90,9 @@ function isInSight(
   { node, widgets }: Pick<Notebook, 'node' | 'widgets'>,
   cell: number
 ): boolean {
+  if (widgets[cell] === undefined) {
+    return true; // It was closed meanwhile.
+  }
   const frame = node.getBoundingClientRect();
   const { top, bottom } = widgets[cell].node.getBoundingClientRect();
   return top < bottom && top < frame.bottom && bottom > frame.top;
