@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .attempt_files import LOG, files_of, log_end, read_log
 from .errors import ConvectError, Missing
 from .notify.delivery import deliver, mail_server
 from .notify.notification import (
@@ -22,6 +21,7 @@ from .notify.notification import (
 )
 from .notify.outbox import KEPT, Outbox
 from .pipeline.plan import Json, from_json, to_json
+from .runs.attempt_files import LOG, files_of, log_end, read_log
 from .runs.json_files import read_json, write_json
 from .runs.lease import RENEW, Lease
 from .runs.model import GOOD, new_id

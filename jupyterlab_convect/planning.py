@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ConvectError
-from .git import git_of, keep_difference
 from .pipeline.document import parse, read_file
 from .pipeline.files import FileCache, PinnedFiles
 from .pipeline.plan import Plan
@@ -23,6 +22,7 @@ from .pipeline.resolve import build_plan, document_of_file, plan_of_file, raise_
 from .pipeline.validate import validate, validate_settings
 from .pools import Threads
 from .runs.content_store import gone
+from .runs.git import git_of, keep_difference
 from .runs.model import Git, Request, Run, SweepSources, new_id
 from .runs.project import is_kept, take_snapshot
 from .runs.store import Store

@@ -224,7 +224,7 @@ class Workspace:
 
     def _remarks(self, request: Request, plan: Plan) -> list[Problem]:
         """What one may want to know before it runs."""
-        from .drift import drift  # Who only runs something needs not wait for it.
+        from .runs.drift import drift  # Who only runs something needs not wait for it.
 
         would_be = Run(new_id(), plan.name, time.time(), request.runtime, plan, request)
         return [*self._reused(would_be), *drift(self.store, would_be), *told_of_sharing(plan)]

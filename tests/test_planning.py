@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from jupyterlab_convect import planning
-from jupyterlab_convect.attempt_files import files_of
 from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.problems import Problem
+from jupyterlab_convect.runs.attempt_files import files_of
 from jupyterlab_convect.runs.model import Request
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from jupyterlab_convect.attempt_files import (
+from jupyterlab_convect.errors import ConvectError, Missing
+from jupyterlab_convect.pipeline.plan import Plan, Step
+from jupyterlab_convect.runs.attempt_files import (
     AttemptFiles,
     executed_notebook,
     list_files,
     read_events,
     read_log,
 )
-from jupyterlab_convect.errors import ConvectError, Missing
-from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runs.attempts import read_outcome
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.json_files import Journal

@@ -162,7 +162,7 @@ def _whereabouts(file: dict[str, Any], found: dict[str, Any]) -> str:
 
 
 def _download(options: argparse.Namespace) -> int:
-    from ..archive import archive
+    from ..runs.archive import archive
 
     store = open_workspace().store
     run_id = find_run(store, options.run)

@@ -11,17 +11,17 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..attempt_files import files_of, read_log
 from ..detached import hand_over
 from ..json_text import short, shown
 from ..pipeline.metrics import larger_is_better
 from ..pipeline.plan import Json
 from ..pipeline.problems import Problem
-from ..replicas import fold, log_of
 from ..runs import views
+from ..runs.attempt_files import files_of, read_log
 from ..runs.best import parse_select
 from ..runs.engine import Engine
 from ..runs.model import GOOD, Request, StepState
+from ..runs.replicas import fold, log_of
 from ..runs.store import Record, Store
 from ..text import elapsed_text, some_of
 from ..workspace import Workspace

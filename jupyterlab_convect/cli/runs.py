@@ -304,7 +304,7 @@ def _shell(options: argparse.Namespace) -> int:
 
 def running_attempt(store: Store, record: Record, step: str | None) -> Attempt:
     """The attempt to look at: of the step that is named, or the only one that runs."""
-    from ..attempt_files import files_of
+    from ..runs.attempt_files import files_of
 
     run, state = record
     if step is not None and step not in state.steps:

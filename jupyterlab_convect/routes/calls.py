@@ -17,11 +17,11 @@ from typing import Any, Protocol, TypeVar
 from jupyter_server.auth.decorator import allow_unauthenticated
 from tornado.web import RequestHandler
 
-from ..attempt_files import executed_notebook
 from ..errors import ConvectError, Missing
 from ..json_text import loads
 from ..pipeline.plan import Json
 from ..pools import LoopThread, run_in
+from ..runs.attempt_files import executed_notebook
 from ..runs.model import ENDED, GOOD
 from ..runs.store import Record
 from ..services.calls import (

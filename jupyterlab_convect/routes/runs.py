@@ -8,10 +8,10 @@ from typing import Any, cast, get_args
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
-from ..archive import archive
 from ..errors import ConvectError, Missing
 from ..pipeline.plan import Json
 from ..runs import environments, made, versions
+from ..runs.archive import archive
 from ..runs.evaluate import evaluate_in
 from ..runs.index import Query
 from ..runs.model import Selection, State, ids_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
-from .. import attempt_files, replicas
-from ..attempt_files import AttemptFiles
+from ..runs import attempt_files, replicas
+from ..runs.attempt_files import AttemptFiles
 from ..runs.store import Record
 from .base import PolledHandler
 from .requests import kept

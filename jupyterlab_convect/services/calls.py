@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..attempt_files import AttemptFiles, files_of, list_files
 from ..errors import ConvectError, Refused
 from ..pipeline.discovery import Discovery, discover, parameter_json
 from ..pipeline.plan import Json
@@ -15,6 +14,7 @@ from ..pipeline.problems import Problem
 from ..pipeline.python_code import Assignment
 from ..pipeline.resolve import raise_first_error
 from ..runs import views
+from ..runs.attempt_files import AttemptFiles, files_of, list_files
 from ..runs.index import Query
 from ..runs.model import ENDED, Request, State, StepState, step_of, steps_of
 from ..runs.store import Record, Store

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.attempt_files import AttemptFiles, read_log
 from jupyterlab_convect.errors import Missing
 from jupyterlab_convect.pipeline.plan import Plan, Step
-from jupyterlab_convect.replicas import fold, list_replicas, log_of, ranks_text
+from jupyterlab_convect.runs.attempt_files import AttemptFiles, read_log
+from jupyterlab_convect.runs.replicas import fold, list_replicas, log_of, ranks_text
 from jupyterlab_convect.runtimes.base import Attempt
 
 

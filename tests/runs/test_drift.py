@@ -12,11 +12,11 @@ from typing import Any
 import ipykernel
 import pytest
 
-from jupyterlab_convect.drift import drift
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runner import environment
 from jupyterlab_convect.runner.step import StepSpec
 from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs.drift import drift
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.model import Request, Run, new_id
 from jupyterlab_convect.runs.store import Store

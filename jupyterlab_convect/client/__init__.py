@@ -11,28 +11,22 @@ when the process ends continues in a process of its own.
 
 from __future__ import annotations
 
-import atexit
 import os
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from .client_runs import RunHandle, RunList, SweepHandle
-from .detached import hand_over
-from .errors import ConvectError, Missing
-from .pipeline.plan import Json
-from .pools import LoopThread
-from .reporting import metric, output
-from .runs.index import Query
-from .runs.model import ENDED, Request, Selection, State
-from .runs.versions import Version
-from .settings import load_settings
-from .workspace import Workspace
+from ..errors import ConvectError
+from ..pipeline.plan import Json
+from ..reporting import metric, output
+from ..runs.index import Query
+from ..runs.model import Request, State
+from .run_handles import RunHandle, RunList, SweepHandle
+from .session import current_session
 
 if TYPE_CHECKING:
-    from .client_schedules import ScheduleHandle
-    from .client_services import ServiceHandle
+    from .schedule_handle import ScheduleHandle
+    from .service_handle import ServiceHandle
 
 __all__ = [
     "ConvectError",
@@ -52,8 +46,6 @@ __all__ = [
     "start_service",
     "sweep",
 ]
-
-T = TypeVar("T")
 
 
 class RunFailed(ConvectError):
@@ -87,7 +79,7 @@ def run(
     leaves: by default the working folder, or the file's own when it lies elsewhere.
     """
     request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
-    session = _session()
+    session = current_session()
     handle = session.submit(request)
     if wait:
         _wait(handle, timeout)
@@ -122,7 +114,7 @@ def sweep(
     it, that is told by itself where the declared metrics make it plain.
     """
     request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
-    session = _session()
+    session = current_session()
     sweep_id = session.do(
         session.workspace.create_sweep(
             request,
@@ -176,22 +168,29 @@ def schedule(
     a `space`, and what else `sweep` takes. Times are seconds since 1970, durations seconds or
     such as `15m`. Without `zone`, the clocks of this machine count.
     """
-    from .client_schedules import make_clock, make_schedule
+    from .schedule_handle import make_clock, make_schedule
 
     request = _request(what, parameters, runtime, None, labels, settings, options, use_cache, root)
     clock = make_clock(cron, every, zone, anchor, start, end, jitter)
     how: dict[str, Any] = {"concurrency": concurrency, "missed": missed, "trigger": trigger}
     how |= {} if overlap is None else {"overlap": overlap}
     return make_schedule(
-        _session(), request, clock, name=name, sweep=sweep, pinned=pinned, deadline=deadline, **how
+        current_session(),
+        request,
+        clock,
+        name=name,
+        sweep=sweep,
+        pinned=pinned,
+        deadline=deadline,
+        **how,
     )
 
 
 def schedules() -> list[ScheduleHandle]:
     """All schedules, the newest first."""
-    from .client_schedules import ScheduleHandle
+    from .schedule_handle import ScheduleHandle
 
-    session = _session()
+    session = current_session()
     found = session.workspace.scheduling.schedules.ids()
     return [ScheduleHandle(session, schedule_id) for schedule_id in found]
 
@@ -209,11 +208,11 @@ def start_service(
     If one with the same options is up, that one is meant. When nobody has used it for `idle`, it
     is stopped. Paths in the options start from `root`. It outlives this process.
     """
-    from .client_services import ServiceHandle
-    from .pipeline.quantities import duration
-    from .services.store import ServiceStore
+    from ..pipeline.quantities import duration
+    from ..services.store import ServiceStore
+    from .service_handle import ServiceHandle
 
-    session = _session()
+    session = current_session()
     record = ServiceStore(session.workspace.store).start(
         kind, options, _normal(root), name=name, idle=None if idle is None else duration(idle)
     )
@@ -222,10 +221,10 @@ def start_service(
 
 def services() -> list[ServiceHandle]:
     """All services, also those that have ended."""
-    from .client_services import ServiceHandle
-    from .services.store import ServiceStore
+    from ..services.store import ServiceStore
+    from .service_handle import ServiceHandle
 
-    session = _session()
+    session = current_session()
     found = ServiceStore(session.workspace.store).all()
     return [ServiceHandle(session, record.service.id) for record in found]
 
@@ -240,7 +239,7 @@ def import_schedules(
     """
     from jupyter_core.paths import jupyter_data_dir
 
-    session = _session()
+    session = current_session()
     workspace = session.workspace
     return session.do(
         workspace.scheduling.import_definitions(
@@ -270,9 +269,9 @@ def notify(
     `secret` and `sign` name secrets, as `name/key`. Messages are sent by a Jupyter server while
     it is up, or by `convect schedule keep`.
     """
-    from .pipeline.quantities import duration
+    from ..pipeline.quantities import duration
 
-    notifying = _session().workspace.notifying
+    notifying = current_session().workspace.notifying
     given = {"kind": kind, "events": list(on), "to": list(to), "url": url, "secret": secret}
     given |= {"sign": sign, "schedule": schedule, "path": path, "run": run, "name": name}
     made = notifying.add({**given, "longer": None if longer is None else duration(longer)})
@@ -281,7 +280,7 @@ def notify(
 
 def notifications() -> list[dict[str, Json]]:
     """All notifications, the newest first, each with what was sent last."""
-    return _session().workspace.notifying.views()
+    return current_session().workspace.notifying.views()
 
 
 def runs(
@@ -300,7 +299,7 @@ def runs(
     offset: int = 0,
 ) -> RunList:
     """Runs that were made here, in JupyterLab or on the command line; the newest first."""
-    session = _session()
+    session = current_session()
     page = session.workspace.store.find(
         Query(
             states=(state,) if isinstance(state, str) else tuple(state),
@@ -329,81 +328,6 @@ def _wait(handle: RunHandle | SweepHandle, timeout: float | None) -> None:
         raise
 
 
-class ClientSession:
-    """A workspace whose engine lives on an event loop in a thread of its own.
-
-    A notebook has a running event loop already, and a script has none: this suits both.
-    """
-
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-        self.submitted: set[str] = set()
-        self.sweeps: set[str] = set()
-        self._thread = LoopThread("convect")
-
-    def do(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Wait for work on the session's loop."""
-        return self._thread.wait(work, timeout)
-
-    def submit(self, request: Request) -> RunHandle:
-        made = self.workspace.make(request)
-        self.do(self.workspace.submit(made))
-        self.submitted.add(made.id)
-        return RunHandle(self, made.id)
-
-    def again(self, run_id: str, selection: Selection, version: Version) -> RunHandle:
-        return self.submit(self.workspace.again(run_id, selection, version=version))
-
-    def close(self) -> None:
-        """Let go of everything; what runs continues, and the next process picks it up."""
-        self.do(self.workspace.close())
-        self._thread.close()
-
-    def is_busy(self) -> bool:
-        """Whether something that was started here has not ended."""
-        store, sweeps = self.workspace.store, self.workspace.sweeps
-        try:
-            return any(
-                store.read(run_id).state.state not in ENDED for run_id in self.submitted
-            ) or any(sweeps.view(sweep_id)["state"] not in ENDED for sweep_id in self.sweeps)
-        except Missing:
-            return True
-
-
-_sessions: dict[int, ClientSession] = {}
-_lock = threading.Lock()
-
-
-def _session() -> ClientSession:
-    """The session of this process; a forked child makes its own."""
-    with _lock:
-        process = os.getpid()
-        if process not in _sessions:
-            _sessions[process] = ClientSession(Workspace(load_settings()))
-            _before_threads_end(_leave)
-        return _sessions[process]
-
-
-def _before_threads_end(work: Callable[[], None]) -> None:
-    """`atexit` comes too late: by then the pools of threads that the engine needs are closed.
-
-    What is registered last is called first, so the pools have to be registered by now.
-    """
-    import concurrent.futures.thread  # noqa: F401
-
-    getattr(threading, "_register_atexit", atexit.register)(work)
-
-
-def _leave() -> None:
-    session = _sessions.pop(os.getpid(), None)
-    if session is None:
-        return
-    busy = session.is_busy()
-    session.close()
-    if busy:
-        hand_over(session.workspace.settings)
-
-
 def _request(
     what: str | Path | Mapping[str, Json],
     parameters: Mapping[str, Json] | None,
@@ -429,7 +353,7 @@ def _request(
         path=path,
         root=str(base),
         document=document,
-        runtime=runtime or _session().workspace.settings.default_runtime,
+        runtime=runtime or current_session().workspace.settings.default_runtime,
         options=options or {},
         name=name,
         parameters=parameters or {},

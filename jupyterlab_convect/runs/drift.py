@@ -6,18 +6,18 @@ import contextlib
 import json
 from pathlib import Path
 
-from .errors import ConvectError
-from .pipeline.plan import Step
-from .pipeline.problems import Problem
-from .pipeline.python_code import imports
-from .runner.environment import Environment
-from .runner.outcome import StepFailed
-from .runs import environments
-from .runs.environments import EnvironmentChange
-from .runs.index import Query
-from .runs.model import Request, Run
-from .runs.run_file import pipeline_name
-from .runs.store import Store
+from ..errors import ConvectError
+from ..pipeline.plan import Step
+from ..pipeline.problems import Problem
+from ..pipeline.python_code import imports
+from ..runner.environment import Environment
+from ..runner.outcome import StepFailed
+from . import environments
+from .environments import EnvironmentChange
+from .index import Query
+from .model import Request, Run
+from .run_file import pipeline_name
+from .store import Store
 
 MOST_STEPS, MOST_RUNS = 50, 20
 """How far it is looked."""

@@ -8,7 +8,7 @@ import socket
 import zipfile
 from pathlib import Path
 
-from jupyterlab_convect.archive import CHUNK, archive
+from jupyterlab_convect.runs.archive import CHUNK, archive
 from jupyterlab_convect.runs.lease import Lease
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect import git as module
 from jupyterlab_convect import planning
-from jupyterlab_convect.git import git_of, keep_difference
 from jupyterlab_convect.pipeline.plan import Plan
 from jupyterlab_convect.runner.environment import FOLDER
+from jupyterlab_convect.runs import git as module
+from jupyterlab_convect.runs.git import git_of, keep_difference
 from jupyterlab_convect.runs.model import Request
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .client_runs import RunHandle, SweepHandle
-from .pipeline.plan import Json
-from .pipeline.quantities import duration
-from .runs.model import Request
-from .schedules.times import Clock, local_zone
-from .scheduling import Which, trigger_of
+from ..pipeline.plan import Json
+from ..pipeline.quantities import duration
+from ..runs.model import Request
+from ..schedules.times import Clock, local_zone
+from ..scheduling import Which, trigger_of
+from .run_handles import RunHandle, SweepHandle
 
 if TYPE_CHECKING:
-    from .client import ClientSession
+    from .session import ClientSession
 
 
 class ScheduleHandle:

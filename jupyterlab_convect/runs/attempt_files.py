@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from .errors import ConvectError, Missing, words_of
-from .json_text import dumps, loads
-from .pipeline.plan import Json
-from .runs.attempts import read_outcome
-from .runs.model import ENDED, step_of
-from .runs.step_file import SOURCE
-from .runs.store import Record, Store
-from .runtimes.base import Attempt
-from .safe_files import open_regular, read_regular, size_of_regular
+from ..errors import ConvectError, Missing, words_of
+from ..json_text import dumps, loads
+from ..pipeline.plan import Json
+from ..runtimes.base import Attempt
+from ..safe_files import open_regular, read_regular, size_of_regular
+from .attempts import read_outcome
+from .model import ENDED, step_of
+from .step_file import SOURCE
+from .store import Record, Store
 
 LIMIT = 1 << 20
 NESTED = 200

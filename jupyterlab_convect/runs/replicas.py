@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ..errors import ConvectError, Missing
+from ..json_text import is_number
+from ..pipeline.plan import Json
+from ..runner.step import REPLICA_LOGS, REPLICA_STATES
+from ..safe_files import open_regular
 from .attempt_files import AttemptFiles
-from .errors import ConvectError, Missing
-from .json_text import is_number
-from .pipeline.plan import Json
-from .runner.step import REPLICA_LOGS, REPLICA_STATES
-from .runs.json_files import read_json
-from .runs.model import ENDED
-from .safe_files import open_regular
+from .json_files import read_json
+from .model import ENDED
 
 TAIL = 2048
 """Bytes at the end of a log in which the last line is looked for."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from jupyterlab_convect.attempt_files import AttemptFiles, list_files, read_events, read_log
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.routes.base import encode
+from jupyterlab_convect.runs.attempt_files import AttemptFiles, list_files, read_events, read_log
 from jupyterlab_convect.runtimes.base import Attempt
 
 

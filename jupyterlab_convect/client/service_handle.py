@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .pipeline.plan import Json
-from .services.base import ServiceState
-from .services.store import ServiceRecord, ServiceStore, shown
+from ..pipeline.plan import Json
+from ..services.base import ServiceState
+from ..services.store import ServiceRecord, ServiceStore, shown
 
 if TYPE_CHECKING:
-    from .client import ClientSession
+    from .session import ClientSession
 
 
 class ServiceHandle:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from .safe_files import open_regular
+from ..safe_files import open_regular
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

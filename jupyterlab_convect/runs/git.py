@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .runner.environment import FOLDER, make, path_of, touch
-from .runs.model import Git
-from .safe_files import write_whole
+from ..runner.environment import FOLDER, make, path_of, touch
+from ..safe_files import write_whole
+from .model import Git
 
 PATIENCE = 3.0
 """Seconds; a repository that takes longer to answer is left out of the record."""

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .attempt_files import AttemptFiles, files_of, list_files, read_log
-from .errors import Missing
-from .json_text import shown
-from .pipeline.plan import Json
-from .replicas import list_replicas, log_of
-from .runs import environments, made, views
-from .runs.model import ENDED, GOOD, Selection, State, StepState, step_of, steps_of
-from .runs.store import Record
-from .runs.versions import Version
+from ..errors import Missing
+from ..json_text import shown
+from ..pipeline.plan import Json
+from ..runs import environments, made, views
+from ..runs.attempt_files import AttemptFiles, files_of, list_files, read_log
+from ..runs.model import ENDED, GOOD, Selection, State, StepState, step_of, steps_of
+from ..runs.replicas import list_replicas, log_of
+from ..runs.store import Record
+from ..runs.versions import Version
 
 if TYPE_CHECKING:
-    from .client import ClientSession
+    from .session import ClientSession
 
 
 class RunHandle:
