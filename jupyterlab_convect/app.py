@@ -19,8 +19,8 @@ from .errors import ConvectError
 from .events import RUN, SCHEDULE, SCHEMAS, SWEEP, Coalesced
 from .pools import LoopThread, run_in
 from .routes import all_routes
+from .runs.change_feed import OtherProcesses
 from .runs.model import ENDED, Run, State
-from .runs.notifications import OtherProcesses
 from .services.endpoints import CallRate
 from .settings import Settings
 from .workspace import Workspace
@@ -164,7 +164,7 @@ class Convect(ExtensionApp, Settings):
     async def _notify(self) -> None:
         """Tell people about runs and schedules, once somebody wants it."""
         if self._hears and self.workspace.has_notifications:
-            await self.workspace.notifying.look()
+            await self.workspace.notifier.look()
         await asyncio.sleep(NOTIFY_PAUSE)
 
     def _hear_schedule(self, schedule_id: str) -> None:

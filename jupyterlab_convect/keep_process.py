@@ -52,7 +52,7 @@ async def keep(workspace: Workspace) -> None:
 
     async def notify() -> None:
         if workspace.has_notifications:
-            await workspace.notifying.look()
+            await workspace.notifier.look()
         await asyncio.sleep(LOOK_PAUSE)
 
     async def resume() -> None:

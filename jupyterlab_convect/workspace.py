@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .catalog.store import CatalogStore
-    from .notifying import Notifying
+    from .notify.notifier import Notifier
     from .scheduling import Scheduling
 
 ALL_OF_IT = Selection()
@@ -108,14 +108,14 @@ class Workspace:
         return Scheduling(self)
 
     @functools.cached_property
-    def notifying(self) -> Notifying:
-        from .notifying import Notifying  # Who has no notifications needs not wait for it.
+    def notifier(self) -> Notifier:
+        from .notify.notifier import Notifier  # Who has no notifications needs not wait for it.
 
-        return Notifying(self)
+        return Notifier(self)
 
     @property
     def has_notifications(self) -> bool:
-        return "notifying" in vars(self) or (self.store.folder / "notifications").is_dir()
+        return "notifier" in vars(self) or (self.store.folder / "notifications").is_dir()
 
     @property
     def has_schedules(self) -> bool:
@@ -278,8 +278,8 @@ class Workspace:
         made = vars(self)
         if "scheduling" in made:
             await self.scheduling.close()
-        if "notifying" in made:
-            await asyncio.to_thread(self.notifying.close)
+        if "notifier" in made:
+            await asyncio.to_thread(self.notifier.close)
         if "engine" in made:
             await self.engine.close()
         for runtime in self.runtimes.made():

@@ -26,11 +26,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    client._sessions.clear()
+    client.session._sessions.clear()
     yield work
-    for session in client._sessions.values():
+    for session in client.session._sessions.values():
         session.close()
-    client._sessions.clear()
+    client.session._sessions.clear()
 
 
 @pytest.fixture

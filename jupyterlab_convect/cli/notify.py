@@ -76,9 +76,9 @@ def _add(options: argparse.Namespace) -> int:
         "path": options.file,
         "run": options.run,
     }
-    made = workspace.notifying.add(given)
+    made = workspace.notifier.add(given)
     if options.json:
-        views = workspace.notifying.views()
+        views = workspace.notifier.views()
         output.say_json(next(view for view in views if view["id"] == made))
     else:
         output.say(made)
@@ -87,7 +87,7 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    found = open_workspace().notifying.views()
+    found = open_workspace().notifier.views()
     if options.json:
         output.say_json({"notifications": found})
     elif not found:
@@ -115,19 +115,19 @@ def _last(last: dict[str, Any] | None) -> str:
 
 
 def _test(options: argparse.Namespace) -> int:
-    notifying = open_workspace().notifying
-    notifying.test(notifying.outbox.read(_meant(options.notification)))
+    notifier = open_workspace().notifier
+    notifier.test(notifier.outbox.read(_meant(options.notification)))
     output.note("Sent.")
     return 0
 
 
 def _remove(options: argparse.Namespace) -> int:
-    open_workspace().notifying.outbox.remove(_meant(options.notification))
+    open_workspace().notifier.outbox.remove(_meant(options.notification))
     return 0
 
 
 def _meant(word: str) -> str:
-    known = open_workspace().notifying.outbox.all()
+    known = open_workspace().notifier.outbox.all()
     found = [each.id for each in known if word in (each.id, each.name)]
     found = found or [each.id for each in known if each.id.endswith(word)]
     if not found:

@@ -271,16 +271,16 @@ def notify(
     """
     from ..pipeline.quantities import duration
 
-    notifying = current_session().workspace.notifying
+    notifier = current_session().workspace.notifier
     given = {"kind": kind, "events": list(on), "to": list(to), "url": url, "secret": secret}
     given |= {"sign": sign, "schedule": schedule, "path": path, "run": run, "name": name}
-    made = notifying.add({**given, "longer": None if longer is None else duration(longer)})
-    return next(view for view in notifying.views() if view["id"] == made)
+    made = notifier.add({**given, "longer": None if longer is None else duration(longer)})
+    return next(view for view in notifier.views() if view["id"] == made)
 
 
 def notifications() -> list[dict[str, Json]]:
     """All notifications, the newest first, each with what was sent last."""
-    return current_session().workspace.notifying.views()
+    return current_session().workspace.notifier.views()
 
 
 def runs(

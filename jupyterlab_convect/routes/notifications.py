@@ -14,13 +14,13 @@ class NotificationsHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
-        self.answer({"notifications": await self.aside(self.workspace.notifying.views)})
+        self.answer({"notifications": await self.aside(self.workspace.notifier.views)})
 
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self) -> None:
-        made = await self.aside(self.workspace.notifying.add, self.body("NotificationBody"))
-        views = await self.aside(self.workspace.notifying.views)
+        made = await self.aside(self.workspace.notifier.add, self.body("NotificationBody"))
+        views = await self.aside(self.workspace.notifier.views)
         self.answer(next(view for view in views if view["id"] == made), 201)
 
 
@@ -30,9 +30,9 @@ class UnsavedNotificationHandler(StoreHandler):
     @authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self) -> None:
-        notifying = self.workspace.notifying
-        wanted = await self.aside(notifying.notification_of, self.body("NotificationBody"))
-        await self.aside(notifying.test, wanted)
+        notifier = self.workspace.notifier
+        wanted = await self.aside(notifier.notification_of, self.body("NotificationBody"))
+        await self.aside(notifier.test, wanted)
         self.answer({"sent": True})
 
 
@@ -40,7 +40,7 @@ class OneNotificationHandler(StoreHandler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def delete(self, notification_id: str) -> None:
-        await self.aside(self.workspace.notifying.outbox.remove, notification_id)
+        await self.aside(self.workspace.notifier.outbox.remove, notification_id)
         self.set_status(204)
         self.finish()
 
@@ -50,9 +50,9 @@ class SavedNotificationHandler(StoreHandler):
     @authorized("execute", resource=RESOURCE)
     async def post(self, notification_id: str) -> None:
         self.body("TestNotificationBody")
-        notifying = self.workspace.notifying
-        known = await self.aside(notifying.outbox.read, notification_id)
-        await self.aside(notifying.test, known)
+        notifier = self.workspace.notifier
+        known = await self.aside(notifier.outbox.read, notification_id)
+        await self.aside(notifier.test, known)
         self.answer({"sent": True})
 
 

@@ -12,9 +12,9 @@ from ..errors import ConvectError, Missing
 from ..pipeline.plan import Json
 from ..runs import environments, made, versions
 from ..runs.archive import archive
-from ..runs.evaluate import evaluate_in
 from ..runs.index import Query
 from ..runs.model import Selection, State, ids_of
+from ..runs.values import evaluate_in
 from ..runs.views import items_view
 from .base import PolledHandler, StoreHandler
 from .requests import request_of, shown

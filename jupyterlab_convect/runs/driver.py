@@ -23,7 +23,8 @@ from ..pipeline.expressions import Unavailable
 from ..pipeline.plan import Json, Plan, Step
 from ..runner.shared_folder import end_turn, turn_mark
 from ..runtimes.base import Attempt, GraphRuntime, StepStatus
-from .active_attempt import ActiveAttempt
+from .active_attempt import ActiveAttempt, Poller
+from .admission import owner_of
 from .attempts import Outcome, Verdict, judge
 from .events import (
     AttemptEnd,
@@ -41,13 +42,10 @@ from .lease import Lease
 from .made import remove_unfinished, see_to_files
 from .model import ENDED, AttemptState, Run, State, StepState
 from .order import NOTHING_RAN, End, UnitState, conclusion, skips, survives_stop
-from .poller import Poller
 from .project import turns_folder, working_folder
 from .put_back import PutBack
-from .rest import rest_of
 from .reuse import EarlierRuns, RunResults, restore
-from .run_limits import owner_of
-from .selection import Choice, top_of, upstream_of
+from .selection import Choice, rest_of, top_of, upstream_of
 from .snapshots import Snapshot
 from .step_file import write_step
 from .store import Store

@@ -14,17 +14,16 @@ from ..background import Health, explain, forever
 from ..errors import Conflict, ConvectError, Missing, Refused, words_of
 from ..pools import run_in
 from ..runtimes.base import GraphRuntime, Runtime, StepRuntime
-from .admission import AdmissionQueue
+from .active_attempt import Poller
+from .admission import AdmissionQueue, RunLimits, owner_of
+from .change_feed import ChangeFeed, Listener
 from .driver import Driver, Ready
 from .events import RunWait
 from .graph import Graph
 from .index import Query
 from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
-from .notifications import Listener, Notifications
-from .poller import Poller
 from .run_file import pipeline_name
-from .run_limits import RunLimits, owner_of
 from .selection import Choice, choose, choose_all, choose_from
 from .store import Store
 
@@ -60,7 +59,7 @@ class Engine:
         self._queue: AdmissionQueue[Ready] = AdmissionQueue()
         self._newly_queued: list[Ready] = []
         self._admitting = False
-        self._notifications = Notifications(store, self.log)
+        self._feed = ChangeFeed(store, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._beating: asyncio.Task[None] | None = None
@@ -120,7 +119,7 @@ class Engine:
 
         Changes that follow each other closely are told once.
         """
-        return self._notifications.listen(listener)
+        return self._feed.listen(listener)
 
     async def close(self) -> None:
         """Let go of the runs; their steps go on, and whoever resumes next takes over."""
@@ -144,7 +143,7 @@ class Engine:
                 lease.give_back()
         self._drivers.clear()
         self.limits.close()
-        self._notifications.tell()
+        self._feed.tell()
         self.store.flush()
 
     def enqueue(self, ready: Ready) -> None:
@@ -182,7 +181,7 @@ class Engine:
         self._timers.add(timer)
 
     def changed(self, run_id: str) -> None:
-        self._notifications.add(run_id)
+        self._feed.add(run_id)
 
     def finished(self, driver: Driver) -> None:
         del self._drivers[driver.run.id]
@@ -190,7 +189,7 @@ class Engine:
         driver.ended.set_result(None)
         with contextlib.suppress(OSError):
             driver.lease.end()
-        asyncio.get_running_loop().call_soon(self._notifications.flush)
+        asyncio.get_running_loop().call_soon(self._feed.flush)
         self._leave_limit(driver.run)
 
     def complain(self, message: str, error: BaseException) -> None:

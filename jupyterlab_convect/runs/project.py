@@ -13,7 +13,7 @@ from ..pipeline.plan import Json, Plan, Step, digest_of
 from ..pipeline.problems import Problem
 from ..runner.layers import Layer, Made
 from .model import Run
-from .outside import holds_projects
+from .scan import holds_projects
 from .snapshots import Snapshot, Snapshots
 
 MARKERS = (".git", ".convect", "pyproject.toml")

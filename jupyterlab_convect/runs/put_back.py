@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..errors import words_of
 from ..runner.layers import FileKey, Made, copy, is_ignored, part_of, same_content
-from .outside import target_of
+from .scan import target_of
 from .snapshots import Snapshot
 
 EXCHANGE = 2

@@ -32,8 +32,7 @@ from ..safe_files import (
     write_whole,
 )
 from .content_store import UNUSED, ContentStore, changed, gone, touch
-from .outside import name_around
-from .scan import Scan, scan_folder
+from .scan import Scan, name_around, scan_folder
 
 SMALL = 1 << 20
 """Bytes up to which a file is copied."""

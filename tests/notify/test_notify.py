@@ -20,16 +20,15 @@ from aiosmtpd.smtp import SMTP
 from waiting import eventually
 
 from jupyterlab_convect.errors import ConvectError, Refused
-from jupyterlab_convect.notify.delivery import MailServer, deliver, mail_server
+from jupyterlab_convect.notify.delivery import MailServer, body_of, deliver, mail_server, signed
 from jupyterlab_convect.notify.notification import (
     KINDS,
     Message,
     Notification,
     check_notification,
 )
+from jupyterlab_convect.notify.notifier import Notifier
 from jupyterlab_convect.notify.outbox import GIVE_UP, Outbox
-from jupyterlab_convect.notify.shapes import body_of, signed
-from jupyterlab_convect.notifying import Notifying
 from jupyterlab_convect.runs.model import Request, new_id
 from jupyterlab_convect.schedules.schedule import Schedule
 from jupyterlab_convect.schedules.times import Clock
@@ -235,9 +234,9 @@ async def test_runs_that_end_are_told_about_by_what_they_are(
     project.mkdir()
     write_notebook(project / "good.ipynb", "print(1)")
     write_notebook(project / "bad.ipynb", "print('before')", "1 / 0")
-    notifying = workspace.notifying
-    notifying.add({"kind": "webhook", "url": web.url, "name": "all"})
-    notifying.add({"kind": "webhook", "url": web.url, "events": ["success"], "path": "good.ipynb"})
+    notifier = workspace.notifier
+    notifier.add({"kind": "webhook", "url": web.url, "name": "all"})
+    notifier.add({"kind": "webhook", "url": web.url, "events": ["success"], "path": "good.ipynb"})
     await workspace.open()
     runs = {}
     for name in ("good.ipynb", "bad.ipynb"):
@@ -247,11 +246,11 @@ async def test_runs_that_end_are_told_about_by_what_they_are(
         runs[name] = run.id
 
     async def told() -> bool:
-        await notifying.look()
+        await notifier.look()
         return len(web.requests) >= 2
 
     await eventually(told, "both runs were told about")
-    await notifying.look()
+    await notifier.look()
     bodies = {body["run"]: body for body in web.bodies()}
     assert len(web.requests) == 2
     bad = bodies[runs["bad.ipynb"]]
@@ -260,7 +259,7 @@ async def test_runs_that_end_are_told_about_by_what_they_are(
     assert any("before" in line or "ZeroDivisionError" in line for line in bad["lines"])
     assert bad["link"] == f"http://lab/lab?convect-run={runs['bad.ipynb']}"
     assert bodies[runs["good.ipynb"]]["event"] == "success"
-    assert [view["last"]["sent"] for view in notifying.views()] == [True, True]
+    assert [view["last"]["sent"] for view in notifier.views()] == [True, True]
     await workspace.close()
 
 
@@ -269,27 +268,27 @@ async def test_a_server_that_does_not_answer_loses_nothing(
 ):
     write_notebook(tmp_path / "bad.ipynb", "1 / 0")
     web.answer = (503, b"")
-    notifying = workspace.notifying
-    notifying.add({"kind": "webhook", "url": web.url})
+    notifier = workspace.notifier
+    notifier.add({"kind": "webhook", "url": web.url})
     await workspace.open()
     run = workspace.make(Request("bad.ipynb", str(tmp_path)))
     await workspace.submit(run)
     await workspace.engine.wait(run.id)
 
     async def tried() -> bool:
-        await notifying.look()
+        await notifier.look()
         return bool(web.requests)
 
     await eventually(tried, "it was tried")
-    [view] = notifying.views()
+    [view] = notifier.views()
     assert view["last"]["reason"] == (
         "It could not be sent: the answer was 503 Service Unavailable."
     )
-    notifying.close()
+    notifier.close()
     web.answer = (200, b"")
-    [(path, posted)] = notifying.outbox.messages()
-    notifying.outbox.note(path, replace(posted, tries=-20), "again", time.time() - 60)
-    other = Notifying(workspace)  # As after a restart.
+    [(path, posted)] = notifier.outbox.messages()
+    notifier.outbox.note(path, replace(posted, tries=-20), "again", time.time() - 60)
+    other = Notifier(workspace)  # As after a restart.
     await other.look()
     assert len(web.requests) == 2
     await other.look()
@@ -305,8 +304,8 @@ async def test_missed_and_refused_due_times_are_told_about(workspace: Workspace,
     now = time.time()
     schedule = Schedule(new_id(), "nightly", now - 90000, Request("a.ipynb"), clock)
     schedules.add(schedule)
-    notifying = workspace.notifying
-    notifying.add(
+    notifier = workspace.notifier
+    notifier.add(
         {
             "kind": "webhook",
             "url": web.url,
@@ -322,7 +321,7 @@ async def test_missed_and_refused_due_times_are_told_about(workspace: Workspace,
     )
 
     async def told() -> bool:
-        await notifying.look()
+        await notifier.look()
         return len(web.requests) == 2
 
     await eventually(told, "both were told about")
@@ -340,14 +339,14 @@ async def test_a_run_that_takes_long_is_told_about_while_it_runs(
     await workspace.open()
     run = workspace.make(Request("long.ipynb", str(tmp_path)))
     await workspace.submit(run)
-    notifying = workspace.notifying
-    notifying.add(
+    notifier = workspace.notifier
+    notifier.add(
         {"kind": "webhook", "url": web.url, "events": ["longer"], "longer": 0.1, "run": run.id}
     )
 
     async def told() -> bool:
-        notifying._slow = 0.0
-        await notifying.look()
+        notifier._slow = 0.0
+        await notifier.look()
         return bool(web.requests)
 
     await eventually(told, "it was told about")
@@ -360,15 +359,15 @@ async def test_a_run_that_takes_long_is_told_about_while_it_runs(
 
 async def test_a_message_that_cannot_be_sent_holds_up_no_other(workspace: Workspace, web: Received):
     workspace.settings.smtp = {"host": ["no name"]}
-    notifying = workspace.notifying
+    notifier = workspace.notifier
     for given in ({"kind": "mail", "to": ["a@example.org"]}, {"kind": "webhook", "url": web.url}):
-        notifying.outbox.post(notifying.outbox.read(notifying.add(given)), "x", MESSAGE)
-    await notifying.look()
+        notifier.outbox.post(notifier.outbox.read(notifier.add(given)), "x", MESSAGE)
+    await notifier.look()
     assert len(web.requests) == 1
-    reasons = {view["kind"]: view["last"]["reason"] for view in notifying.views()}
+    reasons = {view["kind"]: view["last"]["reason"] for view in notifier.views()}
     assert reasons["webhook"] is None
     assert reasons["mail"].startswith("It could not be sent: ")
-    notifying.close()
+    notifier.close()
 
 
 async def test_a_run_that_cannot_be_read_is_told_about_later_and_others_at_once(
@@ -379,8 +378,8 @@ async def test_a_run_that_cannot_be_read_is_told_about_later_and_others_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ):
     write_notebook(tmp_path / "bad.ipynb", "1 / 0")
-    notifying = workspace.notifying
-    notifying.add({"kind": "webhook", "url": web.url})
+    notifier = workspace.notifier
+    notifier.add({"kind": "webhook", "url": web.url})
     await workspace.open()
     runs = [workspace.make(Request("bad.ipynb", str(tmp_path))) for _ in range(2)]
     for run in runs:
@@ -396,11 +395,11 @@ async def test_a_run_that_cannot_be_read_is_told_about_later_and_others_at_once(
     monkeypatch.setattr(workspace.store, "read", read_others)
 
     async def told(*wanted: str) -> bool:
-        await notifying.look()
+        await notifier.look()
         return {body["run"] for body in web.bodies()} == set(wanted)
 
     await eventually(lambda: told(runs[1].id), "the other one was told about")
     hidden.clear()
     await eventually(lambda: told(*(run.id for run in runs)), "it was told about, too")
-    notifying.close()
+    notifier.close()
     await workspace.close()

@@ -12,11 +12,11 @@ import pytest
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Step
 from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs.change_feed import OtherProcesses
 from jupyterlab_convect.runs.content_store import UNUSED
 from jupyterlab_convect.runs.index import Index, Query
 from jupyterlab_convect.runs.json_files import Changes, Journal
 from jupyterlab_convect.runs.model import new_id
-from jupyterlab_convect.runs.notifications import OtherProcesses
 from jupyterlab_convect.runs.retention import outlived
 from jupyterlab_convect.runs.snapshots import Snapshots
 from jupyterlab_convect.runs.store import Store

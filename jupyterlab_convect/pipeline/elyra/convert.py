@@ -16,11 +16,10 @@ from ..document import parse_json, shorten
 from ..plan import Json
 from ..problems import Problem
 from ..types import Document
-from .bag import Bag, Unreadable, as_flag, as_object, as_text
+from .bag import Bag, Report, Unreadable, as_flag, as_object, as_text
 from .canvas import Box, Note, Raw, label_of, number_or_zero, raw_object, read_canvas
 from .node_settings import read_settings, without_empty
 from .nodes import Context, read_group, read_node, wished_id
-from .report import Report
 
 PARAMETER_TYPES = {
     "String": "string",

@@ -1,4 +1,4 @@
-"""That runs change: telling who wants to know, and noticing what other processes do."""
+"""Tells listeners that runs changed, and notices what other processes changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECENT = 60.0
 """Seconds by which the clock of another machine may be behind when it makes a run."""
 
 
-class Notifications:
+class ChangeFeed:
     """Gathers changes, so that many of them at once cost as much as one."""
 
     def __init__(self, store: Store, log: logging.Logger) -> None:

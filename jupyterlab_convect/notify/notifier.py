@@ -12,26 +12,22 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import ConvectError, Missing
-from .notify.delivery import deliver, mail_server
-from .notify.notification import (
-    Message,
-    Notification,
-    check_notification,
-)
-from .notify.outbox import KEPT, Outbox
-from .pipeline.plan import Json, from_json, to_json
-from .runs.attempt_files import LOG, files_of, log_end, read_log
-from .runs.json_files import read_json, write_json
-from .runs.lease import RENEW, Lease
-from .runs.model import GOOD, new_id
-from .runs.store import Record
-from .schedules.ledger import Ledger
-from .schedules.times import count_between, local_time
-from .text import duration_text
+from ..errors import ConvectError, Missing
+from ..pipeline.plan import Json, from_json, to_json
+from ..runs.attempt_files import LOG, files_of, log_end, read_log
+from ..runs.json_files import read_json, write_json
+from ..runs.lease import RENEW, Lease
+from ..runs.model import GOOD, new_id
+from ..runs.store import Record
+from ..schedules.ledger import Ledger
+from ..schedules.times import count_between, local_time
+from ..text import duration_text
+from .delivery import deliver, mail_server
+from .notification import Message, Notification, check_notification
+from .outbox import KEPT, Outbox
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ..workspace import Workspace
 
 SLOW = 10.0
 """Seconds between two looks at schedules and at runs that go on."""
@@ -44,7 +40,7 @@ STATE = "looked.json"
 OPTIONAL = ("url", "secret", "sign", "longer", "schedule", "path", "run")
 
 
-class Notifying:
+class Notifier:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.outbox = Outbox(workspace.store)
