@@ -73,7 +73,7 @@ class Workspace:
             make_runs_folder(folder, shared=shared)
         except OSError as error:
             raise ConvectError(
-                f"The runs folder {folder} cannot be made: {error.strerror}.",
+                f"The runs folder {folder} cannot be created: {error.strerror}.",
                 hint="Choose another with CONVECT_RUNS_DIR or c.Convect.runs_dir.",
             ) from None
         name = hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]

@@ -26,13 +26,13 @@ COMPOSED = {
     said.replace("{}", "X"): [said.replace("{}", word) for word in words]
     for said, *words in (
         ("A {} of this Elyra pipeline has no id.", "node", "pipeline"),
-        ("A kernel means nothing for a {}.", "script", "command", "component", "group", "pipeline"),
+        ("A kernel has no effect on a {}.", "script", "command", "component", "group", "pipeline"),
         ("Skipped because X {}.", "failed", "was stopped", "was skipped", "was lost"),
         ("The namespace allows a {} of X X for a X.", "maximum", "minimum"),
         ("The run X is {}.", *LIVE),
         ("The run X is still {}.", *LIVE),
         ("The sweep X is still {}.", *LIVE),
-        ("This is not an Elyra pipeline: {}.", "it is one of ours already", "it has no X"),
+        ("This is not an Elyra pipeline: {}.", "it is already a Convect pipeline", "it has no X"),
         ("Two {}s are called “X”.", "input", "output"),
         ("{} X is outside the working folder.", "Input", "Declared output"),
         ("“X” cannot be the name of a {}.", *NAMED),

@@ -114,7 +114,7 @@ def check_catalog(catalog: Catalog) -> None:
         raise ConvectError("A catalog needs a name, and its addresses and categories are strings.")
     if catalog.refresh is not None and not LEAST_REFRESH <= catalog.refresh < float("inf"):
         raise ConvectError(
-            f"A catalog can be read again every {LEAST_REFRESH} seconds at most, "
+            f"A catalog can be refreshed every {LEAST_REFRESH} seconds at most, "
             f"not every {catalog.refresh}."
         )
     if len(catalog.urls) > MAX_FILES:

@@ -110,7 +110,7 @@ class _Expansion:
                 hint=_ELSEWHERE,
             )
         if len(self.steps) >= MAX_STEPS:
-            raise Refused(f"The pipeline unfolds to more than {MAX_STEPS} steps.")
+            raise Refused(f"The pipeline expands to more than {MAX_STEPS} steps.")
         definition = to_json(component)
         key = component.digest or digest_of(definition)
         self.components[key] = definition

@@ -250,7 +250,7 @@ def check_url(url: str) -> SplitResult:
         raise ConvectError(f"{shorten(url)} is not a web address.")
     if parts.username or parts.password:
         raise Refused(
-            f"The address of {parts.hostname} holds a user name or a password.",
+            f"The address of {parts.hostname} contains a user name or a password.",
             hint="Put them into a secret and name the secret.",
         )
     return parts

@@ -145,7 +145,7 @@ class _Spec:
             inner = component.graph.components if component.graph else {}
             size = 1 + sum(self.done[key][1] for key in inner)
             if size > MAX_COMPONENTS:
-                raise item.fail(f"It unfolds to more than {MAX_COMPONENTS} components.")
+                raise item.fail(f"It expands to more than {MAX_COMPONENTS} components.")
             self.done[name] = (component, size)
         return self.done[name][0]
 
@@ -301,7 +301,7 @@ def _unsupported(key: str, task: At) -> str | None:
     if trigger and trigger.mapping("“triggerPolicy”").get("condition"):
         return f"The task “{key}” has a condition."
     if trigger and trigger.value.get("strategy") not in (None, "ALL_UPSTREAM_TASKS_SUCCEEDED"):
-        return f"The task “{key}” runs when others have ended, whatever became of them."
+        return f"The task “{key}” runs when others have ended, whatever their outcome."
     if task.get("parameterIterator") or task.get("artifactIterator"):
         return f"The task “{key}” is a loop."
     return None

@@ -82,7 +82,7 @@ class _Reader:
         platforms = next((item for item, _ in found if is_platforms(item)), None)
         found = [item for item in found if not is_platforms(item[0])]
         if not found:
-            return Reading(errors=(UnreadableComponent(source, 0, "There is no component in it."),))
+            return Reading(errors=(UnreadableComponent(source, 0, "It contains no component."),))
         components: list[Component] = []
         errors: list[UnreadableComponent] = []
         texts: list[bytes] = []
@@ -142,7 +142,7 @@ class _Reader:
         inner = {item.digest for item in found.values()}
         self.sizes[digest] = 1 + sum(self.sizes.get(item, 1) for item in inner)
         if self.sizes[digest] > MAX_COMPONENTS:
-            raise graph.fail(f"It unfolds to more than {MAX_COMPONENTS} components.")
+            raise graph.fail(f"It expands to more than {MAX_COMPONENTS} components.")
         return replace(
             read_graph(document, graph, name, found), digest=digest, source=document.file
         )
@@ -199,7 +199,7 @@ class _Reader:
             if reading.errors:
                 raise reading.errors[0]
             if len(reading.components) != 1:
-                raise UnreadableComponent(address, 0, "There is more than one component in it.")
+                raise UnreadableComponent(address, 0, "It contains more than one component.")
             self.texts[address] = digest_of_bytes(data)
             self.followed[address] = reading.components[0]
         if reference.url not in self.replacements:

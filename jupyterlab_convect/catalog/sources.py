@@ -128,13 +128,13 @@ def check_options(catalog: Catalog) -> None:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise ConvectError(
-            f"The source “{catalog.kind}” has a wrong schema: {error.message}."
+            f"The source “{catalog.kind}” has an invalid schema: {error.message}."
         ) from error
     problem = best_match(Draft202012Validator(schema).iter_errors(dict(catalog.options)))
     if problem is not None:
         where = " › ".join(map(str, problem.absolute_path))
         raise ConvectError(
-            f"The options of “{catalog.name}” do not fit"
+            f"The options of “{catalog.name}” are not valid"
             f"{f' at “{where}”' if where else ''}: {problem.message}."
         )
 
@@ -309,7 +309,7 @@ def _from_archive(folder: Folder, fetcher: Fetcher) -> list[Text]:
         if _COMPONENT.search(data):
             found.append(Text(folder.files + name, data))
         if len(found) > MAX_FILES:
-            raise ConvectError(f"It holds more than {MAX_FILES} components.")
+            raise ConvectError(f"It contains more than {MAX_FILES} components.")
     return found
 
 
@@ -365,7 +365,7 @@ def authorization(auth: Auth) -> str:
     """The header's value. It is never stored, logged or part of an error."""
     secret = _from_environment(auth) if auth.env else _from_keyring(auth)
     if "\n" in secret or "\r" in secret:
-        raise ConvectError("The secret of the catalog holds a line break.")
+        raise ConvectError("The secret of the catalog contains a line break.")
     return f"{auth.scheme} {secret}" if auth.scheme else secret
 
 

@@ -266,7 +266,9 @@ class CatalogStore:
         try:
             return self._content("texts", digest).read_text("utf-8", "replace")
         except OSError:
-            raise Missing(f"There is no text of {digest[:19]}.", code="no-such-component") from None
+            raise Missing(
+                f"The text of {digest[:19]} is not stored.", code="no-such-component"
+            ) from None
 
     def keep(self, component: Component, data: bytes) -> None:
         """Store a definition and its text under the digest of the component."""
@@ -306,7 +308,8 @@ class CatalogStore:
             self.policy.opens(host) for host in hosts
         ):
             raise ConvectError(
-                f"The catalog “{catalog.name}” would send its secret over an open connection.",
+                f"The catalog “{catalog.name}” would send its secret over an unencrypted "
+                "connection.",
                 hint="Use https.",
             )
         return Fetcher(self.policy, authorization(catalog.auth), hosts, until)

@@ -260,7 +260,7 @@ def read_graph(document: At, graph: At, name: str, found: Mapping[str, Component
         outputs[key] = reader.argument(item)
     for output in component.outputs:
         if output.name not in outputs:
-            raise graph.fail(f"Nothing gives the output “{output.name}” its value.")
+            raise graph.fail(f"Nothing sets the output “{output.name}” its value.")
     passed = _passed_as_file(tasks, components)
     return replace(
         component,

@@ -132,7 +132,7 @@ def documents(data: bytes, file: str) -> list[tuple[At, str]]:
                 found.append((document, text[builder.start : builder.end]))
             if len(found) > MAX_DOCUMENTS:
                 raise UnreadableComponent(
-                    file, 0, f"There are more than {MAX_DOCUMENTS} documents in it."
+                    file, 0, f"It contains more than {MAX_DOCUMENTS} documents."
                 )
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -142,7 +142,7 @@ def documents(data: bytes, file: str) -> list[tuple[At, str]]:
         ) from None
     except (yaml.YAMLError, UnicodeError):
         raise UnreadableComponent(
-            file, 0, "Not YAML: it holds characters that text cannot have."
+            file, 0, "Not YAML: it contains characters that are not allowed in text."
         ) from None
     return found
 
@@ -185,7 +185,7 @@ class _Builder:
         self.nodes += number
         if self.nodes > MAX_NODES:
             raise UnreadableComponent(
-                self.file, line, "It unfolds to more values than a component can have."
+                self.file, line, "It expands to more values than a component can have."
             )
         if len(self.stack) + height > MAX_DEPTH:
             raise UnreadableComponent(

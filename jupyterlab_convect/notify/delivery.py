@@ -47,7 +47,7 @@ def mail_server(given: Mapping[str, Json]) -> MailServer:
     odd = given.keys() - {"host", "port", "security", "user", "password", "sender"}
     if odd or given.get("security", "starttls") not in ("starttls", "tls", "none"):
         what = next(iter(odd), "security")
-        raise ConvectError(f"`{what}` of the mail server is wrong.", code="bad-config")
+        raise ConvectError(f"`{what}` of the mail server is invalid.", code="bad-config")
     return MailServer(**given)
 
 

@@ -62,13 +62,16 @@ class Message:
 def check_notification(given: Notification) -> None:
     """ConvectError for the first thing that is wrong with it."""
     if not given.name.strip() or len(given.name) > LONGEST_NAME:
-        raise _wrong(f"The name of a notification has 1 to {LONGEST_NAME} characters.")
+        raise _wrong(f"The name of a notification must have 1 to {LONGEST_NAME} characters.")
     if given.kind not in KINDS:
         raise _wrong(f"{given.kind!r} is not a kind of notification.", ", ".join(KINDS))
     if not given.events or any(event not in EVENTS for event in given.events):
-        raise _wrong("Say what to tell about.", f"It is any of {', '.join(EVENTS)}.")
+        raise _wrong(
+            "Choose at least one event to send messages about.",
+            f"It is one of {', '.join(EVENTS)}.",
+        )
     if "longer" in given.events and not (given.longer and given.longer > 0):
-        raise _wrong("Say how long a run may take before it is told about.")
+        raise _wrong("Specify how long a run may take before a message is sent.")
     if sum(each is not None for each in (given.schedule, given.path, given.run)) > 1:
         raise _wrong("A notification is about a schedule, a file, a run, or all runs.")
     if given.kind == "mail":
@@ -93,7 +96,7 @@ def _check_mail(given: Notification) -> None:
 def _check_address(given: Notification) -> None:
     if (given.url is None) == (given.secret is None):
         raise _wrong(
-            "Say where to send it: an address, or the secret that holds it.",
+            "Specify where to send it: a URL, or the secret that contains it.",
             "The address of a chat is a secret itself: whoever knows it can write there.",
         )
     if given.url is not None:

@@ -71,7 +71,7 @@ class Notifier:
 
     def test(self, notification: Notification) -> None:
         """Send a message now; Refused when it was not taken."""
-        text = f"“{notification.name}” works. This was sent to try it."
+        text = f"“{notification.name}” works. This is a test message."
         facts: dict[str, Json] = {"notification": notification.name}
         message = Message("test", "Test of a notification", text, link=self._link(), facts=facts)
         deliver(notification, message, self._server())

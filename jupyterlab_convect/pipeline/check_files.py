@@ -106,7 +106,10 @@ def input_files(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _check_suffix(path: str, name: str, kind: str) -> Iterator[Problem]:
     if kind == "pipeline":
         if not path.endswith(".pipeline"):
-            sentence, hint = f"“{path[:80]}” is not a pipeline.", "Its name ends in “.pipeline”."
+            sentence, hint = (
+                f"“{path[:80]}” is not a pipeline.",
+                "Its name must end in “.pipeline”.",
+            )
             yield Problem("error", "unknown-file-type", sentence, name, ("path",), hint)
         return
     try:
@@ -148,7 +151,7 @@ def _check_parameters(
                     name,
                     ("parameters", key),
                     did_you_mean(key, declared)
-                    or "Assign it in the cell tagged “parameters”; it is set all the same.",
+                    or "Assign it in the cell tagged “parameters”; it is set anyway.",
                 )
             continue
         kind = expression_type(value, document.get("parameters", {}), types)
@@ -218,7 +221,7 @@ def _check_outputs(
         yield Problem(
             "warning",
             "unknown-output",
-            f"Node “{reference.node}” does not seem to give an output “{reference.name}”.",
+            f"Node “{reference.node}” does not seem to produce an output “{reference.name}”.",
             name,
             path,
             did_you_mean(reference.name, found.outputs)

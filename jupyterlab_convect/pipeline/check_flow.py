@@ -94,7 +94,7 @@ def _check_loop(name: str, loop: Mapping[str, Any], flow: Flow, types: Types) ->
             f"“{variable[:60]}” cannot be the name of an item.",
             name,
             ("for_each", "name"),
-            "A name is letters, digits and “_”, and does not start with a digit.",
+            "A name consists of letters, digits and “_”, and does not start with a digit.",
         )
     for outer in flow.around(name):
         if variable is not None and _variable(flow.nodes[outer]) == variable:
@@ -159,7 +159,7 @@ def _check_run_if(name: str, node: Mapping[str, Any], flow: Flow) -> Iterator[Pr
         else f"Node “{name}” waits for nothing that could fail, so it never runs.",
         name,
         ("run_if",),
-        "Say in “after” what it comes after.",
+        "List in “after” what it comes after.",
     )
 
 
@@ -179,12 +179,14 @@ def _check_state(name: str, path: Path, reference: Reference, flow: Flow) -> Ite
     """The state of a node is used after its end, and where it can be more than one."""
     other = reference.node or ""
     if flow.is_plain(other):
-        sentence = f"{reference} names a group without a rule, which has no state."
-        hint = "Name the member that is meant, or give the group a rule."
+        sentence = f"{reference} refers to a group without a rule, which has no state."
+        hint = "Name the member you mean, or give the group a rule."
         yield Problem("error", "link-to-group", sentence, name, path, hint)
     elif other in (name, *flow.around(name)) or name in flow.around(other):
-        sentence = f"{reference} has no value here, because “{other}” has not ended by then."
-        hint = "Use it in a node that comes after."
+        sentence = (
+            f"{reference} has no value here, because “{other}” has not finished at that point."
+        )
+        hint = "Use it in a node that comes after it."
         yield Problem("error", "misplaced-state", sentence, name, path, hint)
     elif not _runs_anyway(name, flow):
         yield Problem(
@@ -223,7 +225,7 @@ def _check_each(name: str, path: Path, reference: Reference, flow: Flow) -> Iter
     yield Problem(
         "error",
         "each-outside-loop",
-        f"{reference} stands outside of a loop over “{reference.name}”.",
+        f"{reference} is outside the loop over “{reference.name}”.",
         name,
         path,
         did_you_mean(reference.name, known)
@@ -299,7 +301,7 @@ def _check_output(expression: Expression, path: Path, flow: Flow) -> Iterator[Pr
             sentence = f"{reference} has no meaning in an output of the pipeline."
             yield Problem("error", "misplaced-expression", sentence, None, path)
         elif reference.node is not None and reference.node not in flow.nodes:
-            sentence = f"{reference} names a node that is not there."
+            sentence = f"{reference} refers to a node that does not exist."
             hint = did_you_mean(reference.node, flow.nodes)
             yield Problem("error", "unknown-node", sentence, None, path, hint)
         elif reference.node is not None and not is_weak:

@@ -107,7 +107,7 @@ def _check_ids(document: Mapping[str, Any], known: set[str]) -> Iterator[Problem
                 f"“{name[:60]}” cannot be the id of a node.",
                 name,
                 (),
-                f"{_suggestion(name)}An id is up to 63 letters, digits, “_” and “-”, and does not "
+                f"{_suggestion(name)}An id has up to 63 letters, digits, “_” and “-”, and does not "
                 "start with “-”.",
             )
     for name in document.get("comments", {}):
@@ -142,7 +142,7 @@ def _check_groups(
                     f"Node “{member}” is a member of “{home[member]}” and of “{name}”.",
                     name,
                     ("members", index),
-                    "A node is in one group at most.",
+                    "A node can be in only one group.",
                 )
             else:
                 home[member] = name

@@ -164,7 +164,9 @@ def _check_parameters(
         except ConvectError:
             continue
         if expression is None:
-            sentence = f"The parameter “{key}” of a pipeline is a value or one expression."
+            sentence = (
+                f"The parameter “{key}” of a pipeline must be a value or a single expression."
+            )
             hint = "Give it the expression alone, without words or a list around it."
             yield Problem("error", "mixed-parameter", sentence, name, where, hint)
         elif not kinds_fit(type_of_expression(expression, types), kind):

@@ -132,7 +132,7 @@ def check_distributed(
         yield Problem(
             "error",
             "no-gpu-asked",
-            "There is to be one process per GPU, but no GPU is asked for.",
+            "It runs one process per GPU, but no GPU is requested.",
             node,
             (*path, "distributed", "processes"),
             "Ask for GPUs in “resources”, or write a number of processes.",

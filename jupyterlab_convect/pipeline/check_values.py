@@ -98,7 +98,7 @@ def check_given(declared: Mapping[str, Any], given: Mapping[str, Json]) -> Itera
             yield Problem(
                 "error",
                 "misplaced-expression",
-                f"The value of “{name}” holds an expression, but a run needs a plain value.",
+                f"The value of “{name}” contains an expression, but a run needs a plain value.",
                 None,
                 path,
             )
@@ -157,7 +157,7 @@ def check_expressions(document: Mapping[str, Any], known: set[str]) -> Iterator[
                 yield Problem(
                     "error",
                     "misplaced-expression",
-                    f"“{key}” cannot hold an expression.",
+                    f"“{key}” cannot contain an expression.",
                     name,
                     (key,),
                     "Expressions belong in parameters, inputs, env, command, when and for_each.",
@@ -217,7 +217,7 @@ def _check_reference(
         yield Problem(
             "error",
             "unknown-parameter",
-            f"{reference} names a parameter that the pipeline does not have.",
+            f"{reference} refers to a parameter that the pipeline does not have.",
             node,
             path,
             did_you_mean(reference.name, parameters) or "Add it to the pipeline's parameters.",
@@ -226,7 +226,7 @@ def _check_reference(
         yield Problem(
             "error",
             "unknown-node",
-            f"{reference} names a node that is not there.",
+            f"{reference} refers to a node that does not exist.",
             node,
             path,
             did_you_mean(reference.node, known),
@@ -239,8 +239,8 @@ def _check_reference(
         yield Problem(
             "error",
             "link-to-group",
-            f"{reference} names a group, which has no outputs.",
+            f"{reference} refers to a group, which has no outputs.",
             node,
             path,
-            "Name the member that gives the output.",
+            "Name the member that produces the output.",
         )

@@ -79,10 +79,10 @@ def check_version(value: Json) -> None:
     if isinstance(version, int) and not isinstance(version, bool) and version >= 1:
         if version > VERSION:
             raise Refused(
-                f"This pipeline has format version {version}, and this program knows versions "
-                f"up to {VERSION}.",
+                f"This pipeline has format version {version}, but only versions up to "
+                f"{VERSION} are supported.",
                 code="newer-version",
-                hint="Update jupyterlab-convect. The file is left as it is.",
+                hint="Update jupyterlab-convect. The file was not changed.",
             )
         return
     if "convect" in value:
@@ -92,7 +92,7 @@ def check_version(value: Json) -> None:
         )
     if "pipelines" in value or "doc_type" in value:
         raise ConvectError(
-            "This is an Elyra pipeline, not one of ours.",
+            "This is an Elyra pipeline, not a Convect pipeline.",
             code="foreign-format",
             hint="Convert it with “convect pipeline import”.",
         )
@@ -163,7 +163,7 @@ def _decode(text: str | bytes) -> str:
     if "\0" in text:
         line, column = _position(text, text.index("\0"))
         raise ConvectError(
-            f"Line {line}, column {column} holds a NUL byte, so this is not a text file.",
+            f"Line {line}, column {column} contains a NUL byte, so this is not a text file.",
             code="nul-byte",
         )
     if not text.strip():
@@ -183,11 +183,11 @@ def _json_hint(text: str, position: int) -> str | None:
     # Newer versions of Python point at the comma itself.
     before, rest = text[:position].rstrip(), text[position:].lstrip(", \t\r\n")
     if not rest:
-        return "The file may be cut off."
+        return "The file may be truncated."
     if rest.startswith(("<<<<<<<", "=======", ">>>>>>>")):
-        return "It is half merged: choose one of the two versions."
+        return "It contains merge conflict markers: choose one of the two versions."
     if rest[0] in "}]" and (before.endswith(",") or text[position] == ","):
-        return "There is no comma after the last item."
+        return "JSON does not allow a comma after the last item."
     if rest[0] in "/#":
         return "JSON has no comments; “comments” of the pipeline are shown on the canvas."
     return "Strings are written in double quotes." if rest[0] == "'" else None
@@ -250,7 +250,9 @@ def _check_content(value: Json) -> None:
 def _check_text(text: str) -> None:
     if text.isascii():
         if "\0" in text:
-            raise ConvectError(f"The text {shorten(text)} holds a NUL character.", code="nul-byte")
+            raise ConvectError(
+                f"The text {shorten(text)} contains a NUL character.", code="nul-byte"
+            )
         return
     try:
         text.encode()
@@ -261,7 +263,7 @@ def _check_text(text: str) -> None:
             hint="UTF-8 cannot encode it.",
         ) from None
     if "\0" in text:
-        raise ConvectError(f"The text {shorten(text)} holds a NUL character.", code="nul-byte")
+        raise ConvectError(f"The text {shorten(text)} contains a NUL character.", code="nul-byte")
 
 
 def _write(value: Json, shape: Schema, newline: str) -> Iterator[str]:

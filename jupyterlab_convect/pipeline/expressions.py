@@ -75,7 +75,7 @@ def output(reference: Reference, given: Mapping[str, Json]) -> Json:
     """The output that a reference names, among those that its node gave."""
     if reference.name not in given:
         raise Refused(
-            f"Node “{reference.node}” gave no output “{reference.name}”.",
+            f"Node “{reference.node}” produced no output “{reference.name}”.",
             code="missing-output",
             hint="Assign it in the cell tagged “outputs”, or call jupyterlab_convect.output().",
         )

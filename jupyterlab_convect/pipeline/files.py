@@ -128,7 +128,7 @@ class FileCache:
         found = list(itertools.islice(matches, MAX_MATCHES + 1))
         if len(found) > MAX_MATCHES:
             raise ConvectError(
-                f"“{pattern}” stands for more than {MAX_MATCHES} files.",
+                f"“{pattern}” matches more than {MAX_MATCHES} files.",
                 code="too-many-files",
                 hint="Name fewer files, or keep data on a volume.",
             )

@@ -146,7 +146,7 @@ def _check_use(name: str, node: Mapping[str, Any]) -> Iterator[Problem]:
             "Move the values to “inputs”.",
         )
     if kind != "notebook" and "kernel" in node:
-        sentence = f"A kernel means nothing for a {kind}."
+        sentence = f"A kernel has no effect on a {kind}."
         yield Problem("warning", "unused-setting", sentence, name, ("kernel",), "Remove it.")
     if kind not in DISTRIBUTABLE and "distributed" in node:
         yield _cannot_distribute(name, ("distributed",))

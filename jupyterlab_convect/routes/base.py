@@ -172,7 +172,7 @@ class Handler(APIHandler):
         message = responses.get(status_code, "Unknown error")
         if isinstance(error, HTTPError) and error.log_message:
             message = error.log_message
-        hint = "The log of the server says more." if status_code >= 500 else None
+        hint = "See the server log for details." if status_code >= 500 else None
         code = CODES.get(status_code, "internal")
         self.answer({"code": code, "message": message, "hint": hint}, status_code)
 

@@ -108,7 +108,9 @@ def check_body(value: Json, kind: str) -> None:
         return
     where = ".".join(str(part) for part in error.absolute_path)
     sentence = error.message if len(error.message) < 300 else error.message[:300] + "…"
-    raise ConvectError(f"`{where}`: {sentence}." if where else f"The request is wrong: {sentence}.")
+    raise ConvectError(
+        f"`{where}`: {sentence}." if where else f"The request is invalid: {sentence}."
+    )
 
 
 @functools.cache

@@ -314,7 +314,7 @@ def _make_ready(step: StepSpec) -> None:
         step.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StepFailed(
-            f"The working folder {step.folder} cannot be made: {error.strerror}."
+            f"The working folder {step.folder} cannot be created: {error.strerror}."
         ) from error
     declared_files.place(step.inputs, step.folder)
     check_source(step)

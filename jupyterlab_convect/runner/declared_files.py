@@ -147,7 +147,7 @@ def _take(name: str, source: Path, into: Path) -> dict[str, Any]:
         make_folder(target.parent)
         count, digest = copy_regular(source, target)
     except OSError as error:
-        raise StepFailed(f"Declared output {name} could not be kept: {error.strerror}.") from error
+        raise StepFailed(f"Declared output {name} could not be saved: {error.strerror}.") from error
     return {"path": Path(name).as_posix(), "size": count, "digest": digest}
 
 

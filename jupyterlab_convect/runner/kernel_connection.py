@@ -95,7 +95,7 @@ def read_message(session: Any, parts: Sequence[bytes]) -> Message:
     if not str(header.get("version")).startswith("5."):
         return dict(session.deserialize(parts))  # translated from an older protocol
     if not hmac.compare_digest(session.sign(packed[:4]), signature):
-        raise ValueError("A message that claims to come from the kernel has a wrong signature.")
+        raise ValueError("A message that claims to come from the kernel has an invalid signature.")
     parent, metadata, content = map(session.unpack, packed[1:4])
     return {
         "header": header,

@@ -152,7 +152,7 @@ def _tensor(given: Mapping[str, Any]) -> Any:
             return importlib.import_module("numpy").array(data, dtype=dtype).reshape(shape)
         return _shaped(_flat(data), shape)
     except (ValueError, TypeError) as error:
-        raise RefusedCall(400, f"The data do not fit the shape and the type: {error}.") from None
+        raise RefusedCall(400, f"The data do not match the shape and the type: {error}.") from None
 
 
 def _output(name: str, value: Any) -> dict[str, Any]:

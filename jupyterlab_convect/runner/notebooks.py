@@ -49,7 +49,7 @@ def read(path: Path, name: str = "") -> dict[str, Any]:
         raise StepFailed(f"{name} is not a notebook: it has no nbformat number.")
     if major > 4:
         raise StepFailed(
-            f"{name} has notebook format {major}, which is newer than 4, the newest known."
+            f"{name} has notebook format {major}, but the newest supported format is 4."
         )
     return data
 

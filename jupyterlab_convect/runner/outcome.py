@@ -60,9 +60,7 @@ class MemoryWatch:
     def explain_kill(self) -> str | None:
         """Why, as the rest of a sentence."""
         if count_kills(*map(Path, self._limits.groups)):
-            return (
-                f"because the step went beyond its memory limit of {size_text(self._limits.memory)}"
-            )
+            return f"because the step exceeded its memory limit of {size_text(self._limits.memory)}"
         return "by the system because memory ran out" if count_all_kills() > self._before else None
 
 

@@ -71,7 +71,7 @@ def _outcome(value: dict[str, Json]) -> Outcome:
         raise ValueError(f"{state!r} is no way to end")
     reason = value.get("reason")
     if state == "succeeded" and value.get("error"):
-        state, reason = "failed", reason or "It left an error behind."
+        state, reason = "failed", reason or "It reported an error."
     metrics = dict(value.get("metrics") or {})
     files = [dict(fact) for fact in value.get("files") or ()]
     for fact in files:

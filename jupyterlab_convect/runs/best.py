@@ -21,7 +21,7 @@ def parse_select(select: str) -> tuple[bool, str]:
     match = re.fullmatch(r"(max|min):(.+)", select.strip())
     if match is None:
         raise ConvectError(
-            f"{select!r} does not say which run is the best.",
+            f"{select!r} does not say which run is best.",
             hint="For example max:accuracy, min:loss, or none.",
         )
     return match[1] == "max", match[2].strip()

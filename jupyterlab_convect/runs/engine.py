@@ -92,7 +92,7 @@ class Engine:
         if step is not None:
             runtime = self._runtime(self.store.read(run_id).run.runtime)
             if isinstance(runtime, GraphRuntime):
-                raise Refused(f"{runtime.display_name} can stop only a run as a whole.")
+                raise Refused(f"{runtime.display_name} can only stop a whole run.")
         state = self.store.ask_stop(run_id, step)
         if driver := self._drivers.get(run_id):
             with self.guarded(driver):

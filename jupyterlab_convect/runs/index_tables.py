@@ -293,7 +293,7 @@ def _check(query: Query) -> None:
     """Refuse what no person asks for, and what would cost too much or is more than SQLite takes."""
     words = query.text.split() if query.text else []
     if len(query.ids) > MOST_IDS:
-        raise ConvectError(f"At most {MOST_IDS} runs can be asked for by id.", code="too-large")
+        raise ConvectError(f"At most {MOST_IDS} runs can be requested by id.", code="too-large")
     if len(words) > MOST_TERMS or len(query.labels) > MOST_TERMS:
         raise ConvectError(
             f"A search has at most {MOST_TERMS} words and {MOST_TERMS} labels.", code="too-large"
@@ -302,7 +302,7 @@ def _check(query: Query) -> None:
     texts = (query.text, query.name, query.runtime, query.path, query.sweep, *labels)
     if any(text is not None and len(text) > MOST_LETTERS for text in texts):
         raise ConvectError(
-            f"What is searched for has at most {MOST_LETTERS} characters.", code="too-large"
+            f"The search text can have at most {MOST_LETTERS} characters.", code="too-large"
         )
 
 

@@ -70,7 +70,7 @@ def _draw(name: str, given: Json) -> Callable[[random.Random], Json]:
             return lambda chance: chance.randint(math.ceil(low), math.floor(high))
         return lambda chance: _tidy(chance.uniform(low, high))
     if low <= 0:
-        raise ConvectError(f"A logarithmic {name} has to be above 0.")
+        raise ConvectError(f"A logarithmic {name} must be greater than 0.")
 
     def draw(chance: random.Random) -> Json:
         value = math.exp(chance.uniform(math.log(low), math.log(high)))

@@ -134,11 +134,17 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
 
         For runtimes with `Feature.OTHERS_RUNS`; `after` is what the page before called `next`.
         """
-        raise Refused(f"{self.display_name} lists no runs made elsewhere.", code="no-others-runs")
+        raise Refused(
+            f"{self.display_name} cannot list runs that were created elsewhere.",
+            code="no-others-runs",
+        )
 
     async def others_run(self, run_id: str) -> dict[str, Json]:
         """One of them, with its graph."""
-        raise Refused(f"{self.display_name} lists no runs made elsewhere.", code="no-others-runs")
+        raise Refused(
+            f"{self.display_name} cannot list runs that were created elsewhere.",
+            code="no-others-runs",
+        )
 
     async def close(self) -> None:
         """Let go of connections and helpers; running steps continue."""

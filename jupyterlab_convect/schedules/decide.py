@@ -19,7 +19,7 @@ MOST_QUEUED = 1000
 
 OVERLAP = "An earlier run had not ended."
 FULL = "Too many due times were waiting already."
-SUPERSEDED = "A later one was due before it could begin."
+SUPERSEDED = "A later one was due before it could start."
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def check_schedule(schedule: Schedule, now: float) -> None:
         check_trigger(schedule.trigger, schedule.request.root)
     if not schedule.name.strip() or len(schedule.name) > LONGEST_NAME:
         raise ConvectError(
-            f"The name of a schedule has 1 to {LONGEST_NAME} characters.", code="bad-schedule"
+            f"The name of a schedule must have 1 to {LONGEST_NAME} characters.", code="bad-schedule"
         )
     if not 1 <= schedule.concurrency <= MOST_AT_ONCE:
         raise ConvectError(
@@ -187,6 +187,6 @@ def _value_of(name: str, values: Mapping[str, Json]) -> Json:
         raise ConvectError(
             f"There is no “schedule.{name}”.",
             code="no-such-value",
-            hint=f"There is schedule.{', schedule.'.join(values)}.",
+            hint=f"Available: schedule.{', schedule.'.join(values)}.",
         )
     return values[name]

@@ -79,7 +79,9 @@ def check(clock: Clock, now: float, *, has_trigger: bool = False) -> None:
     if clock.cron is not None and clock.every is not None:
         raise ConvectError("A schedule has either a cron expression or an interval.")
     if not has_times(clock) and not has_trigger:
-        raise ConvectError("Say when it is due: with a cron expression, an interval or a trigger.")
+        raise ConvectError(
+            "Specify when it is due: with a cron expression, an interval or a trigger."
+        )
     zone_of(clock.zone)
     times = (clock.every, clock.anchor, clock.start, clock.end, clock.jitter)
     if any(each is not None and not -FURTHEST < each < FURTHEST for each in times):

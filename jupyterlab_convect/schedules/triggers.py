@@ -94,7 +94,7 @@ def check_trigger(trigger: Trigger, root: str) -> None:
     if trigger.run is not None:
         if not (trigger.run.path or trigger.run.name):
             raise ConvectError(
-                "Say whose runs count: by their file or by their name.", code="bad-trigger"
+                "Specify which runs count, by their file or by their name.", code="bad-trigger"
             )
         odd = [state for state in trigger.run.states if state not in ENDED]
         if odd or not trigger.run.states:

@@ -26,7 +26,7 @@ class App(ServiceKind):
             raise ConvectError("An app has a `command`, a list of words.", code="bad-service")
         if not any(PORT in word for word in words):
             raise ConvectError(
-                f"The command of an app has to say where {PORT} goes.",
+                f"The command of an app must say where {PORT} goes.",
                 code="bad-service",
                 hint=f"As in: streamlit run app.py --server.headless true --server.port {PORT}",
             )

@@ -55,7 +55,10 @@ def request_of_call(endpoint: Endpoint, found: Discovery, body: Json) -> Request
         )
     fixed = endpoint.request.parameters
     if name := next((name for name in body if name in fixed), None):
-        raise Refused(f"The parameter {name!r} of this endpoint cannot be chosen.", code="bad-call")
+        raise Refused(
+            f"The parameter {name!r} of this endpoint cannot be set by its callers.",
+            code="bad-call",
+        )
     if found.parameters is not None:
         known = [each.name for each in found.parameters if each.name not in fixed]
         if unknown := next((name for name in body if name not in known), None):

@@ -73,7 +73,8 @@ def check_endpoint(endpoint: Endpoint) -> None:
     require_id(endpoint.id, "bad-endpoint")
     if not endpoint.name.strip() or len(endpoint.name) > LONGEST_NAME:
         raise ConvectError(
-            f"The name of an endpoint has 1 to {LONGEST_NAME} characters.", code="bad-endpoint"
+            f"The name of an endpoint must have 1 to {LONGEST_NAME} characters.",
+            code="bad-endpoint",
         )
     for name, least, most in (
         ("concurrency", 1, MOST_AT_ONCE),
@@ -162,7 +163,8 @@ class EndpointStore:
         endpoint = self.read(endpoint_id)
         if not name.strip() or len(name) > LONGEST_NAME:
             raise ConvectError(
-                f"The name of a token has 1 to {LONGEST_NAME} characters.", code="bad-endpoint"
+                f"The name of a token must have 1 to {LONGEST_NAME} characters.",
+                code="bad-endpoint",
             )
         if any(each.name == name for each in endpoint.tokens):
             raise Conflict(f"The endpoint {endpoint_id} already has a token {name!r}.")

@@ -27,8 +27,7 @@ def require_id(wanted: str, code: str) -> str:
         raise ConvectError(
             f"{wanted[:80]!r} cannot be an id.",
             code=code,
-            hint=f"It is a part of an address: up to {LONGEST_ID} small letters, digits and "
-            "hyphens.",
+            hint=f"It is part of a URL: up to {LONGEST_ID} lowercase letters, digits and hyphens.",
         )
     return wanted
 

@@ -68,7 +68,7 @@ class ServiceStore:
         try:
             status = from_json(ServiceStatus, read_json(folder / STATUS))
         except (ConvectError, ValueError, TypeError):
-            status = ServiceStatus("lost", "What became of it is not known.")
+            status = ServiceStatus("lost", "Its outcome is unknown.")
         if status.state in UP and owner_of(folder) is None:
             status = self._settle(folder, status)
         return ServiceRecord(service, status, used(folder))

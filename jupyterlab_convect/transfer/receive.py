@@ -154,7 +154,7 @@ class LogReceiver:
             outcome["files"] = [fact for fact in facts if fact["path"] not in missing]
             if outcome["state"] == "succeeded":
                 outcome["state"] = "failed"
-                outcome["reason"] = f"{missing[0]} was not copied back: the log was cut."
+                outcome["reason"] = f"{missing[0]} was not copied back: the log was truncated."
         spec = json.loads(read_regular(self.folder / "step.json"))
         home = Path(spec["folder"])
         if home != self.folder / "work" and not spec.get("view"):

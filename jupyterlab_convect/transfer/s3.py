@@ -415,7 +415,7 @@ def explain(error: Exception, store: ObjectStore) -> ConvectError:
         return ConvectError(
             f"The certificate of the object store at {host} is not trusted: {_words(error)}.",
             code="object-store-tls",
-            hint="Name the certificate of its authority in c.ObjectStore.ca_file.",
+            hint="Set c.ObjectStore.ca_file to the certificate of its authority.",
         )
     if not isinstance(error, StoreError):
         return ConvectError(
@@ -450,7 +450,7 @@ def explain(error: Exception, store: ObjectStore) -> ConvectError:
             hint="They need s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject.",
         )
     return ConvectError(
-        f"The object store refuses the request: {_words(error)}.", code="object-store"
+        f"The object store rejected the request: {_words(error)}.", code="object-store"
     )
 
 

@@ -239,7 +239,7 @@ export function nameOf(document: IDocument, id: string): string {
 
 const parentsIn = new WeakMap<object, ReadonlyMap<string, string>>();
 
-/** The group that each node is in. A node is in one group at most. */
+/** The group that each node is in. A node can be in only one group. */
 export function parentsOf(document: IDocument): ReadonlyMap<string, string> {
   const known = parentsIn.get(document.nodes);
   if (known) {

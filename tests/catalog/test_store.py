@@ -319,7 +319,7 @@ def test_a_secret_is_named_and_never_stored(
 def test_a_secret_is_not_sent_over_an_open_connection(store: CatalogStore) -> None:
     shelf = add_urls(store, "http://example.org/a.yaml", auth=Auth(env="HOME"))
     assert shelf.error is not None
-    assert "open connection" in shelf.error["message"]
+    assert "unencrypted connection" in shelf.error["message"]
 
 
 def test_a_dead_reference_can_be_replaced(

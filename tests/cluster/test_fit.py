@@ -108,7 +108,7 @@ async def test_quotas_are_counted(bed: Any, make_lab: Any) -> None:
             return said if "quota" in said else None
 
         said = await eventually(told, "the quota is known")
-        assert said["quota"] == ("error", "It needs 3 GPUs, but the quota two allows 2 in all.")
+        assert said["quota"] == ("error", "It needs 3 GPUs, but the quota two allows 2 in total.")
     finally:
         bed.admin.delete(bed.admin.path("resourcequotas", "two"))
 

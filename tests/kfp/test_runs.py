@@ -310,7 +310,7 @@ def test_two_versions_of_a_pipeline_are_published(
 @pytest.mark.parametrize(
     ("traits", "words"),
     [
-        ({"endpoint": "http://127.0.0.1:9"}, "refuses the connection"),
+        ({"endpoint": "http://127.0.0.1:9"}, "refused the connection"),
         ({"endpoint": "http://no-such-host.invalid"}, "There is no host"),
     ],
 )

@@ -185,13 +185,13 @@ def test_secrets_are_looked_up_and_never_told(web: Received, monkeypatch: pytest
         ({"kind": "pigeon"}, "is not a kind of notification"),
         ({"kind": "mail"}, "A mail goes to"),
         ({"kind": "mail", "to": ("x",)}, "is not a mail address"),
-        ({"kind": "slack"}, "Say where to send it"),
-        ({"kind": "slack", "url": "u", "secret": "a/b"}, "Say where to send it"),
+        ({"kind": "slack"}, "Specify where to send it"),
+        ({"kind": "slack", "url": "u", "secret": "a/b"}, "Specify where to send it"),
         ({"kind": "slack", "url": "ftp://x"}, "begins with https://"),
         ({"kind": "slack", "url": "http://[x"}, "begins with https://"),
         ({"kind": "slack", "secret": "x"}, "does not name a secret"),
-        ({"kind": "slack", "secret": "a/b", "events": ()}, "Say what to tell about"),
-        ({"kind": "slack", "secret": "a/b", "events": ("longer",)}, "Say how long a run may take"),
+        ({"kind": "slack", "secret": "a/b", "events": ()}, "Choose at least one event"),
+        ({"kind": "slack", "secret": "a/b", "events": ("longer",)}, "Specify how long a run may"),
         (
             {"kind": "slack", "secret": "a/b", "path": "a", "run": "b"},
             "is about a schedule, a file",
@@ -201,7 +201,7 @@ def test_secrets_are_looked_up_and_never_told(web: Received, monkeypatch: pytest
 def test_bad_input_is_one_sentence(fields: Any, sentence: str):
     with pytest.raises(ConvectError, match=sentence):
         check_notification(made(**fields))
-    with pytest.raises(ConvectError, match="of the mail server is wrong"):
+    with pytest.raises(ConvectError, match="of the mail server is invalid"):
         mail_server({"hots": "x"})
 
 

@@ -114,12 +114,12 @@ def test_bad_input_is_refused_in_one_sentence(content: str | bytes, code: str, w
 @pytest.mark.parametrize(
     ("content", "hint"),
     [
-        ('{"convect": 1', "cut off"),
-        ('{"convect": 1,\n}', "no comma"),
-        ('{"convect": [1, ]}', "no comma"),
+        ('{"convect": 1', "may be truncated"),
+        ('{"convect": 1,\n}', "does not allow a comma"),
+        ('{"convect": [1, ]}', "does not allow a comma"),
         ('{\n// mine\n"convect": 1}', "no comments"),
         ("{'convect': 1}", "double quotes"),
-        ('{"convect": 1,\n<<<<<<< HEAD\n', "half merged"),
+        ('{"convect": 1,\n<<<<<<< HEAD\n', "merge conflict markers"),
     ],
 )
 def test_the_usual_mistakes_in_json_get_a_hint(content: str, hint: str) -> None:

@@ -42,7 +42,7 @@ def test_a_bound_value_is_not_looked_into_again() -> None:
 
 
 def test_a_missing_output_is_named() -> None:
-    with pytest.raises(Refused, match="“prepare” gave no output “cols”"):
+    with pytest.raises(Refused, match="“prepare” produced no output “cols”"):
         bind("${{ nodes.prepare.outputs.cols }}", OUTPUTS, RUN)
 
 

@@ -111,7 +111,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"a": {**RUN, "when": "yes"}}, "not-an-expression", "“when” must be one expression"),
     ({"a": {**RUN, "when": "${{ 3 }}"}}, "not-a-condition", "is of type integer"),
     ({"a": {**RUN, "when": "${{ size(x) }}"}}, "bad-expression", "no function “size”"),
-    ({"a": RUN, "b": {**RUN, "when": "${{ nodes.c.outputs.x }}"}}, "unknown-node", "names a node"),
+    ({"a": RUN, "b": {**RUN, "when": "${{ nodes.c.outputs.x }}"}}, "unknown-node", "refers to a node"),
     ({"a": {**RUN, **each("eu")}}, "not-a-list", "“in” must be a list, but it is a string."),
     ({"a": {**RUN, **each("${{ run.id }}")}}, "not-a-list", "is of type string"),
     ({"a": {**RUN, **each([1], "1x")}}, "bad-name", "cannot be the name of an item"),
@@ -191,7 +191,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         {"g": group("a", when="${{ nodes.a.state == 'failed' }}", run_if="always"), "a": RUN},
         "misplaced-state",
-        "${{ nodes.a.state }} has no value here, because “a” has not ended by then.",
+        "${{ nodes.a.state }} has no value here, because “a” has not finished at that point.",
     ),
     (
         {
@@ -200,12 +200,12 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
             "b": {**RUN, **use("${{ nodes.g.state }}"), "run_if": "failed"},
         },
         "link-to-group",
-        "${{ nodes.g.state }} names a group without a rule, which has no state.",
+        "${{ nodes.g.state }} refers to a group without a rule, which has no state.",
     ),
     (
         {"g": group("a", run_if="always"), "a": {**RUN, **use("${{ nodes.g.state }}")}},
         "misplaced-state",
-        "${{ nodes.g.state }} has no value here, because “g” has not ended by then.",
+        "${{ nodes.g.state }} has no value here, because “g” has not finished at that point.",
     ),
     (
         {"a": {**RUN, "when": "${{ 'x' == 1 }}"}},
@@ -224,7 +224,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         {"a": RUN, "b": {**RUN, **use("${{ nodes.g.outputs.x }}")}, "g": group("a")},
         "link-to-group",
-        "names a group",
+        "refers to a group",
     ),
 ]
 

@@ -535,7 +535,7 @@ async def test_an_expression_is_evaluated_with_the_values_of_a_run(
     )
     for text, sentence in (
         ("nodes.b.outputs.auc > 1", "The run had no node “b”."),
-        ("nodes.a.outputs.loss > 1", "Node “a” gave no output “loss”."),
+        ("nodes.a.outputs.loss > 1", "Node “a” produced no output “loss”."),
         ("each.region == 'eu'", "The items of the loop around it are not known beforehand."),
         ("nodes.a.outputs.auc > 'x'", None),
     ):

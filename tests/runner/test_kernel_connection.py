@@ -35,7 +35,7 @@ def test_a_message_is_what_jupyter_client_reads(key: bytes) -> None:
 
 def test_a_message_of_somebody_else_is_refused(session: Session) -> None:
     parts = parts_of(Session(key=b"other"), session.msg("status", {"execution_state": "idle"}))
-    with pytest.raises(ValueError, match="wrong signature"):
+    with pytest.raises(ValueError, match="invalid signature"):
         read_message(session, parts)
 
 

@@ -38,7 +38,7 @@ def test_all_processes_of_a_step_together_stay_below_its_memory_limit(bench, mon
         ended = bench.run(kind="command", command=[sys.executable, "-c", code])
     # Whom the system kills is its choice: one that the step started, or the step itself.
     said = ended.log + ended.outputs.get("reason", "")
-    assert "ended -9" in said or "went beyond its memory limit of 314.6 MB" in said
+    assert "ended -9" in said or "exceeded its memory limit of 314.6 MB" in said
     assert groups() == before
 
 
@@ -51,7 +51,7 @@ def test_a_step_that_is_killed_for_its_memory_says_so(bench, monkeypatch):
     )
     ended = bench.run(kind="command", command=[sys.executable, "-c", code])
     assert ended.state == "failed"
-    assert "was killed because the step went beyond its memory limit of 104.9 MB" in ended.reason
+    assert "was killed because the step exceeded its memory limit of 104.9 MB" in ended.reason
 
 
 @needs("cpu")

@@ -138,7 +138,7 @@ async def test_a_condition_that_cannot_be_evaluated_fails_the_node(finish, flow)
     assert state.steps["b"].reason == '"text" and 3 cannot be compared.'
     nodes = {"a": give(x=1), "b": do("noop", when="${{ nodes.a.outputs.y > 3 }}")}
     state = await finish(flow(nodes))
-    assert state.steps["b"].reason == "Node “a” gave no output “y”."
+    assert state.steps["b"].reason == "Node “a” produced no output “y”."
 
 
 async def test_a_group_is_skipped_as_a_whole(finish, flow):

@@ -102,7 +102,7 @@ async def test_nothing_is_reused_in_the_middle_of_a_graph(runtime, finish, make_
 async def test_one_step_cannot_be_stopped_alone(runtime, engine, make_run):
     run = make_run(make_step("a", "wait"))
     await engine.submit(run)
-    with pytest.raises(Refused, match="only a run as a whole"):
+    with pytest.raises(Refused, match="only stop a whole run"):
         await engine.stop(run.id, "a")
     await engine.stop(run.id)
     assert (await engine.wait(run.id, 60)).state == "cancelled"

@@ -145,7 +145,7 @@ def test_jitter_is_the_same_for_whoever_asks_and_spreads_schedules():
 @pytest.mark.parametrize(
     ("clock", "sentence"),
     [
-        (Clock(), "Say when it is due"),
+        (Clock(), "Specify when it is due"),
         (Clock(cron="0 0 30 2 *"), "“0 0 30 2 *” is not a cron expression: day-of-month is wrong."),
         (Clock(cron="0 0 29 2 MON#6"), "day-of-week is wrong"),
         (Clock(cron="* * * *"), "“* * * *” is not a cron expression of five fields."),

@@ -350,7 +350,7 @@ def test_parameters_see_what_happened(tmp_path: Path):
         (Trigger(file=FileTrigger("a/../../*")), {}, "not a pattern of files inside"),
         (Trigger(file=FileTrigger("")), {}, "not a pattern of files inside"),
         (Trigger(file=FileTrigger("*", settle=-1)), {}, "between 0 seconds and a day"),
-        (Trigger(run=RunTrigger()), {}, "Say whose runs count"),
+        (Trigger(run=RunTrigger()), {}, "Specify which runs count"),
         (Trigger(run=RunTrigger("a", states=("running",))), {}, "is not a state in which"),
         (Trigger(run=RunTrigger("a", states=())), {}, "is not a state in which"),
         (CSV, {"x": "${{ schedule.run }}"}, "There is no “schedule.run”."),

@@ -182,8 +182,8 @@ class Report:
                 Problem(
                     "info",
                     "elyra-kept",
-                    f"{names} {'has' if len(plain) == 1 else 'have'} no meaning here and "
-                    f"{'is' if len(plain) == 1 else 'are'} kept aside.",
+                    f"{names} {'has' if len(plain) == 1 else 'have'} no equivalent here "
+                    f"and {'is' if len(plain) == 1 else 'are'} set aside.",
                     node=node,
                     path=(*path, *KEPT),
                 )
@@ -197,7 +197,7 @@ class Report:
                 Problem(
                     reason.severity,
                     "elyra-unreadable" if reason.severity == "warning" else "elyra-kept",
-                    f"“{name}” is kept aside, because {reason}.",
+                    f"“{name}” is set aside because {reason}.",
                     node=node,
                     path=(*path, *KEPT, name),
                 )

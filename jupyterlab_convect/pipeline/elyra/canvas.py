@@ -61,7 +61,7 @@ def read_canvas(value: Json) -> Canvas:
     """The canvas of an Elyra pipeline, or a ConvectError that says why it cannot be read."""
     if not isinstance(value, dict) or not {"pipelines", "doc_type"} & value.keys():
         ours = isinstance(value, dict) and "convect" in value
-        reason = "it is one of ours already" if ours else "it has no “pipelines”"
+        reason = "it is already a Convect pipeline" if ours else "it has no “pipelines”"
         raise ConvectError(f"This is not an Elyra pipeline: {reason}.", code="not-elyra")
     flows, primary = _flows(value)
     app_data = raw_object(primary.get("app_data"), "“app_data” of the pipeline")
@@ -142,8 +142,8 @@ class _Graph:
                     pass
                 case other:
                     raise Refused(
-                        f"The node {shorten(label_of(node))} is of a type that Elyra never had: "
-                        f"{shorten(other)}.",
+                        f"The node {shorten(label_of(node))} has a type that no version of Elyra "
+                        f"had: {shorten(other)}.",
                         code="bad-elyra",
                     )
         for note in notes:
@@ -230,7 +230,7 @@ def _flows(value: Raw) -> tuple[list[Raw], Raw]:
         raise ConvectError(
             "This Elyra pipeline has nothing in “pipelines”.",
             code="bad-elyra",
-            hint="The file may have been cut; take it from a backup or from git.",
+            hint="The file may be truncated; restore it from a backup or from git.",
         )
     wanted = value.get("primary_pipeline", flows[0].get("id"))
     for flow in flows:

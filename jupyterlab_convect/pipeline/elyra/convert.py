@@ -71,7 +71,8 @@ def import_elyra(text: str | bytes, *, path: str | None = None) -> tuple[Documen
         Problem(
             "warning",
             "elyra-dropped-link",
-            f"A link into “{label_of(box.raw)}” is left out, because what it led to is gone.",
+            f"A link into “{label_of(box.raw)}” is left out because its other end no longer "
+            "exists.",
             node=group_ids[box.id],
         )
         for box in canvas.lost

@@ -197,7 +197,7 @@ def checked_endpoint(endpoint: str) -> str:
         )
     if parts.username or parts.password:
         raise ConvectError(
-            "The address of the Kubeflow Pipelines server must not hold a password.",
+            "The address of the Kubeflow Pipelines server must not contain a password.",
             code="bad-address",
             hint="Put it into the keyring.",
         )
@@ -213,7 +213,7 @@ def unreachable(endpoint: str, error: Exception) -> Unreachable:
         return Unreachable(f"There is no host {host}.", code="unknown-host")
     if "CERTIFICATE_VERIFY_FAILED" in str(reason):
         return Unreachable(
-            f"The certificate of {host} is not one that is trusted here.",
+            f"The certificate of {host} is not trusted here.",
             code="bad-certificate",
             hint="Name the file of its authority: --ca, or KF_PIPELINES_SSL_SA_CERTS.",
         )
@@ -222,7 +222,7 @@ def unreachable(endpoint: str, error: Exception) -> Unreachable:
             f"{host} does not speak HTTPS.", code="no-https", hint="Try http:// instead."
         )
     if isinstance(reason, urllib3.exceptions.NewConnectionError):
-        return Unreachable(f"{host} refuses the connection.", code="unreachable")
+        return Unreachable(f"{host} refused the connection.", code="unreachable")
     return Unreachable(f"{host} does not answer.", code="timeout")
 
 
@@ -247,17 +247,17 @@ def read_answer(answer: urllib3.BaseHTTPResponse, endpoint: str, namespace: str)
             code="not-allowed",
         )
     if answer.status >= 500 and not isinstance(told, dict):
-        raise Unreachable(f"{host} answers with the error {answer.status}.", code="server-error")
+        raise Unreachable(f"{host} returned the error {answer.status}.", code="server-error")
     if not isinstance(told, dict):
         raise NoJson(
-            f"{host} answers with a page instead of data.",
+            f"{host} returned a web page instead of data.",
             code="no-json",
             hint="The address of Kubeflow behind its dashboard ends with /pipeline.",
         )
     if answer.status == 404:
         raise Missing(f"Kubeflow Pipelines has no such thing: {_words(told)}.", code="missing")
     if answer.status >= 400:
-        raise Refused(f"Kubeflow Pipelines refuses it: {_words(told)}.", code="refused")
+        raise Refused(f"Kubeflow Pipelines rejected it: {_words(told)}.", code="refused")
     return told
 
 

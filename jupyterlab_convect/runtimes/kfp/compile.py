@@ -106,7 +106,7 @@ def examine(
             f"The pipeline is too large for Kubeflow Pipelines: {size / 1e6:.1f} MB of at most "
             f"{LARGEST / 1e6:g} MB."
         )
-        hint = "Split it into several pipelines, or let its loops have fewer items."
+        hint = "Split it into several pipelines, or give its loops fewer items."
         return None, [Problem("error", "too-large", sentence, hint=hint), *problems]
     return compiled, problems
 
@@ -549,7 +549,7 @@ class _Compiler:
             name: {
                 "kind": _reading(channel),
                 "lists": channel.lists,
-                "words": f"Node “{key.node}” gave no output “{key.name}”.",
+                "words": f"Node “{key.node}” produced no output “{key.name}”.",
             }
             for key, (name, channel) in task.taken.items()
         }

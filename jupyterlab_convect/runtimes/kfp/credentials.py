@@ -233,7 +233,9 @@ def cluster_secret(reference: str, namespace: str) -> str:
             hint="A secret is named as name/key.",
         ) from None
     except ValueError:
-        raise Refused(f"The key {key} of the Secret {name} is no text.", code="no-secret") from None
+        raise Refused(
+            f"The key {key} of the Secret {name} is not text.", code="no-secret"
+        ) from None
 
 
 def origin(url: str) -> tuple[str, str | None, int | None]:

@@ -159,7 +159,7 @@ class Dag(Task):
         child = self.holding(key.node) if key.node else None
         if child is None:
             if self.parent is None:
-                raise Refused(f"Nothing gives “{key.name}”.", code="not-on-kfp")
+                raise Refused(f"Nothing produces “{key.name}”.", code="not-on-kfp")
             name, channel = self.take(key)
             place = "Parameter" if key.kind == "parameters" else "Artifact"
             return replace(channel, source={f"componentInput{place}": name})

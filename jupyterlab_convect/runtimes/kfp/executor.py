@@ -48,7 +48,7 @@ def refusals(step: Step, defaults: TaskDefaults) -> Iterator[Problem]:
     if gpu is not None and gpu.count and gpu.type and not _type_label(gpu, defaults):
         yield no(
             ("resources", "gpu", "type"),
-            f"Nothing says which label of a node holds the type of its {gpu.resource}.",
+            f"No setting names the node label that holds the type of its {gpu.resource}.",
         )
     for index, volume in enumerate(step.volumes):
         if volume.sub_path:

@@ -333,7 +333,7 @@ def encode(output: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     if name not in values:
         if kind == "json":
             return ""
-        raise SystemExit(f"The step gave no output “{name}”.")
+        raise SystemExit(f"The step produced no output “{name}”.")
     value = values[name]
     if kind == "json":
         return json.dumps(value)

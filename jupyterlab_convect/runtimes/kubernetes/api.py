@@ -315,7 +315,7 @@ def _worth(error: ApiError | ClusterUnreachable, seconds: float) -> float:
 def as_convect_error(
     error: ApiError | ClusterUnreachable, doing: str, namespace: str
 ) -> ConvectError:
-    """The same as a sentence for the user; `doing` completes “The cluster refuses to …”."""
+    """The same as a sentence for the user; `doing` completes “The cluster refused to …”."""
     if isinstance(error, ClusterUnreachable):
         return ConvectError(f"The cluster cannot be reached: {error}.", code="unreachable")
     if error.status == 401:
@@ -332,11 +332,11 @@ def as_convect_error(
         return Refused(
             f"You are not allowed to {doing} in namespace {namespace}: {error.message}.",
             code="not-allowed",
-            hint="Ask for the rights in deploy/role.yaml.",
+            hint="Ask your administrator for the permissions in deploy/role.yaml.",
         )
     if error.status == 404 and "namespaces" in error.message:
         return Refused(f"There is no namespace {namespace}.", code="no-namespace")
-    return Refused(f"The cluster refuses to {doing}: {error.message}.", code="refused")
+    return Refused(f"The cluster refused to {doing}: {error.message}.", code="refused")
 
 
 def _keep_alive() -> list[tuple[int, int, int]]:

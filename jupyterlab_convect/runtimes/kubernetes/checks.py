@@ -140,7 +140,10 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
                 "info", "would-wait", f"It would wait: {_lower(verdict.sentence)}", None, where
             )
         elif verdict.now is None:
-            text = "When it would start is unknown: you are not allowed to list the pods of others."
+            text = (
+                "When it would start is unknown: you are not allowed to list the pods of other "
+                "users."
+            )
             yield Problem("info", "unknown", text, None, where)
     else:
         text = "Whether it fits is unknown: you are not allowed to list the cluster's nodes."
@@ -190,7 +193,7 @@ def _rights(cluster: Cluster, needed: Iterable[str]) -> Iterator[Problem]:
                 "error",
                 "not-allowed",
                 f"You are not allowed to {right} in namespace {cluster.api.namespace}.",
-                hint="Ask for the rights in deploy/role.yaml.",
+                hint="Ask your administrator for the permissions in deploy/role.yaml.",
             )
 
 
@@ -203,7 +206,7 @@ def _dry_run(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
             return  # Said already, in better words.
         prefix = f'{manifest["kind"]}.batch "{manifest["metadata"]["name"]}" is invalid: '
         words = error.message.replace(prefix, "").replace("spec.template.", "")
-        yield Problem("error", "refused", f"The cluster refuses it: {words}.")
+        yield Problem("error", "refused", f"The cluster rejected it: {words}.")
     secrets = [
         entry["valueFrom"]["secretKeyRef"]
         for entry in step_container(manifest["spec"]["template"]["spec"])["env"]

@@ -311,7 +311,7 @@ def _failed_mount(words: str) -> Diagnosis:
     if found := re.search(r'secret "([^"]+)" not found', words):
         return Diagnosis("starting", missing_secret(found[1]), words, True)
     if found := re.search(r'configmap "([^"]+)" not found', words):
-        return Diagnosis("starting", f"There is no configmap {found[1]}.", words, True)
+        return Diagnosis("starting", f"There is no ConfigMap {found[1]}.", words, True)
     return Diagnosis("starting", "A volume cannot be mounted yet.", words)
 
 

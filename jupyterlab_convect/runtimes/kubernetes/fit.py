@@ -190,7 +190,9 @@ def _over_quota(
     need = amount(key, wanted, kind)
     if wanted > hard:
         return Fit(
-            False, False, f"It needs {need}, but the quota {name} allows {bare(key, hard)} in all."
+            False,
+            False,
+            f"It needs {need}, but the quota {name} allows {bare(key, hard)} in total.",
         )
     return Fit(
         False,

@@ -402,8 +402,8 @@ def _affinity(
         label = defaults.profile(gpu).type_label
         if not label:
             raise Refused(
-                f"{step.name} asks for a GPU of type {gpu.type}, but nothing says which label "
-                f"of a node holds the type of its {gpu.resource}.",
+                f"{step.name} asks for a GPU of type {gpu.type}, but no setting names the "
+                f"node label that holds the type of its {gpu.resource}.",
                 code="no-gpu-types",
                 hint="Set `type_label` in c.KubernetesRuntime.gpu_profiles.",
             )

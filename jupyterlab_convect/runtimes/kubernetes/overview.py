@@ -34,7 +34,7 @@ def overview(
         unknown.append("You are not allowed to list the cluster's nodes.")
     if capacity.pods is None:
         unknown.append(
-            "You are not allowed to list the pods of others, so what is free is unknown."
+            "You are not allowed to list the pods of other users, so what is free is unknown."
         )
     if capacity.queues is None:
         unknown.append(f"You are not allowed to list the queues of namespace {namespace}.")

@@ -222,7 +222,7 @@ def volume_from_config(entry: Mapping[str, Json]) -> SharedVolume:
         or bool(claim) == bool(volume)
     ):
         raise Refused(
-            f"An entry of c.KubernetesRuntime.volumes is wrong: {dict(entry)}.",
+            f"An entry of c.KubernetesRuntime.volumes is invalid: {dict(entry)}.",
             code="bad-configuration",
             hint="It has an absolute `path`, a `claim` (or a `volume`), and perhaps `sub_path` "
             "and `read_only`.",

@@ -98,7 +98,7 @@ def _resources(
         yield Problem(
             "warning",
             "no-gpu",
-            f"{step.name} asks for a GPU; this machine has none, so it runs without.",
+            f"{step.name} asks for a GPU; this machine has none, so it runs without one.",
             node=step.id,
             path=("resources", "gpu"),
         )
@@ -137,7 +137,7 @@ def _distributed(step: Step) -> Iterator[Problem]:
         yield Problem(
             "error",
             "one-node",
-            f"{step.name} asks for {how.nodes} nodes, but this machine is only one.",
+            f"{step.name} asks for {how.nodes} nodes, but there is only this machine.",
             node=step.id,
             path=("distributed", "nodes"),
             hint="Ask for one node with more processes.",
@@ -168,6 +168,6 @@ def _ignored(step: Step) -> Iterator[Problem]:
             "info",
             "ignored-locally",
             f"{step.name} runs on this machine as it is; {', '.join(names)} "
-            f"{'is' if len(names) == 1 else 'are'} for clusters and not used.",
+            f"{'is' if len(names) == 1 else 'are'} only for clusters and ignored here.",
             node=step.id,
         )

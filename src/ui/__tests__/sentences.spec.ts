@@ -51,7 +51,7 @@ describe('what the server says', () => {
       'data/x.parquet 在此运行提交之后发生了变化。'
     ],
     [
-      'm.pkl was made by b and by a, which do not wait for each other; that of a is used.',
+      'm.pkl was created by b and by a, which do not wait for each other; the one from a is used.',
       'm.pkl 由 b 和 a 生成，二者互不等待；使用 a 生成的文件。'
     ],
     [

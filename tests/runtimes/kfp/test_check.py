@@ -274,7 +274,7 @@ def test_a_sign_in_page_at_no_address_is_refused(
         ("ftp://kubeflow.example", "is not the address"),
         ("http://[", "is not the address"),
         ("http://ada:secret@kubeflow.example", "must not hold a password"),
-        ("http://127.0.0.1:1", "refuses the connection"),
+        ("http://127.0.0.1:1", "refused the connection"),
         ("http://no-such-host.invalid", "There is no host"),
     ],
 )
@@ -321,7 +321,7 @@ def test_what_a_server_refuses_is_one_sentence(serve: Callable[..., Server]) -> 
         client.run("r1")
     with pytest.raises(Refused) as refused:
         client.create_run("name", {})
-    assert refused.value.sentence == "Kubeflow Pipelines refuses it: pipeline spec is invalid."
+    assert refused.value.sentence == "Kubeflow Pipelines rejected it: pipeline spec is invalid."
     server.is_away = True
     with pytest.raises(Unreachable, match="the error 503"):
         client.runs()

@@ -563,7 +563,7 @@ def test_an_output_that_was_not_given_fails_whoever_needs_it(
     assert launcher.execute("one").returncode == 0
     done = launcher.execute("two")
     assert done.returncode != 0
-    assert "Node “one” gave no output “y”." in done.stderr
+    assert "Node “one” produced no output “y”." in done.stderr
 
 
 @pytest.mark.slow

@@ -210,7 +210,7 @@ async def test_a_run_that_is_not_there_and_a_server_that_is_away(api: Any, kubef
     kubeflow.server_close()
     status, told = await api("GET", "runtimes/kfp/runs")
     assert status == 503
-    assert "refuses the connection" in told["message"]
+    assert "refused the connection" in told["message"]
 
 
 def test_the_command_lists_and_shows_them(

@@ -90,7 +90,7 @@ def test_what_was_known_stays_while_nobody_can_be_asked(
     for answer, words in (
         ((401, {"error": "who are you"}), "asks to sign in. This is the last known state."),
         ((403, {"message": "no"}), "You are not allowed to use this Kubeflow Pipelines. This is"),
-        ((200, "<!doctype html>"), "answers with a page instead of data. This is"),
+        ((200, "<!doctype html>"), "returned a web page instead of data. This is"),
         ((503, "away"), "Kubeflow Pipelines has been unreachable since"),
     ):
         server.answers["/runs/r1"] = answer

@@ -130,7 +130,7 @@ def test_quotas() -> None:
         (False, "The quota team requires every pod to set a memory limit."),
     ]
     more = judge_quotas(needs(gpu=5), quotas_of([quota]))[0]
-    assert more.sentence == "It needs 5 GPUs, but the quota team allows 4 in all."
+    assert more.sentence == "It needs 5 GPUs, but the quota team allows 4 in total."
 
 
 def test_names_of_gpus() -> None:
@@ -161,5 +161,5 @@ def test_a_quota_counts_all_pods_of_a_gang() -> None:
     quota = {"metadata": {"name": "team"}, "spec": {"hard": {"pods": "3", "requests.cpu": "4"}}}
     found = judge_quotas(needs(cpu=1).times(4), quotas_of([quota]))
     assert [each.sentence for each in found] == [
-        "It needs 4 pods, but the quota team allows 3 in all."
+        "It needs 4 pods, but the quota team allows 3 in total."
     ]

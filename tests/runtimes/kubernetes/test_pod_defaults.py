@@ -88,7 +88,7 @@ def test_what_is_covered() -> None:
     "entry", [{}, {"path": "home", "claim": "x"}, {"path": "/home"}, {"path": "/a", "clame": "x"}]
 )
 def test_a_wrong_mapping_is_refused(entry: Any) -> None:
-    with pytest.raises(Refused, match="is wrong"):
+    with pytest.raises(Refused, match="is invalid"):
         volume_from_config(entry)
 
 

@@ -60,7 +60,7 @@ async def test_this_machine_is_one_node(check):
     assert await check(distributed=Distributed(processes=3), **how) == []
     (problem,) = await check(distributed=Distributed(nodes=2), **how)
     assert problem.severity == "error"
-    assert problem.message == "Train asks for 2 nodes, but this machine is only one."
+    assert problem.message == "Train asks for 2 nodes, but there is only this machine."
 
 
 async def test_each_process_counts_as_a_cpu(check):
