@@ -26,8 +26,8 @@ from . import output
 VERBS = {
     "run": ("run", "run a notebook, script or pipeline"),
     "runs": ("runs", "list, show, follow, stop and clean up runs"),
-    "schedule": ("schedule", "run something again and again, by the clock"),
-    "notify": ("notify", "be told about runs, by mail or in a chat"),
+    "schedule": ("schedule", "run something on a schedule"),
+    "notify": ("notify", "get messages about runs, by mail or in a chat"),
     "serve": ("serve", "make a notebook, script or pipeline callable"),
     "services": ("services", "list, start and stop what stays up: apps, TensorBoard, …"),
     "pipeline": ("pipeline", "make, check, describe, import and export pipelines"),

@@ -31,15 +31,17 @@ def add_artifacts(verbs: Any) -> None:
     files = verbs.add_parser("files", help="list the files that a run made, or put them in place")
     files.add_argument("run", help=RUN)
     files.add_argument(
-        "--put", action="store_true", help="put them into the project, where it did not change"
+        "--put", action="store_true", help="put them into the project where it has not changed"
     )
     files.add_argument(
-        "--replace", action="store_true", help="put them also over files that changed since"
+        "--replace", action="store_true", help="also replace files that have changed since"
     )
     add_json(files)
     files.set_defaults(handler=_files)
 
-    download = verbs.add_parser("download", help="save all that a run left as a zip")
+    download = verbs.add_parser(
+        "download", help="save everything that a run left behind as a zip file"
+    )
     download.add_argument("run", help=RUN)
     download.add_argument("-o", "--output", type=Path, help="the file to write (<run id>.zip)")
     download.add_argument("--force", action="store_true", help="overwrite an existing file")

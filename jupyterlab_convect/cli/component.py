@@ -52,7 +52,7 @@ def _add_import(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="URL=URL",
-        help="read another address instead of a reference of a graph that is dead (repeatable)",
+        help="read another address instead of a dead reference in a graph (repeatable)",
     )
     new.add_argument(
         "--refresh",
@@ -78,7 +78,7 @@ def _add_looking(verbs: Any) -> None:
     add_json(show)
     show.set_defaults(handler=_show)
 
-    check = verbs.add_parser("check", help="say what is wrong with components; nothing is kept")
+    check = verbs.add_parser("check", help="check components without importing them")
     check.add_argument("source", nargs="+", metavar="URL|FILE|FOLDER", help="what to check")
     add_json(check)
     check.set_defaults(handler=_check)
@@ -101,7 +101,7 @@ def _add_changing(verbs: Any) -> None:
     )
     approve.add_argument("name", help="a name, a digest or the beginning of one")
     approve.add_argument("--yes", action="store_true", help="do not ask")
-    approve.add_argument("--withdraw", action="store_true", help="take the approval back")
+    approve.add_argument("--withdraw", action="store_true", help="withdraw the approval")
     add_json(approve)
     approve.set_defaults(handler=_approve)
 

@@ -49,7 +49,7 @@ def add(subparsers: Any) -> None:
     )
     publish.add_argument("path", type=Path, help="a pipeline, notebook or script")
     publish.add_argument("--endpoint", help="the server's address (KF_PIPELINES_ENDPOINT)")
-    publish.add_argument("--name", help="of the pipeline there (as here)")
+    publish.add_argument("--name", help="what the pipeline is called there (as here)")
     publish.add_argument("--version", help="the version's name (the time)")
     add_export_options(publish)
     _add_way(publish)
@@ -58,15 +58,17 @@ def add(subparsers: Any) -> None:
 
 
 def _add_way(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--namespace", default="", help="of an installation with several users")
+    parser.add_argument(
+        "--namespace", default="", help="the namespace, where there are several users"
+    )
     parser.add_argument(
         "--sign-in",
         default="auto",
         choices=["auto", "none", "token-file", "token", "password", "cookie", "kubeconfig"],
-        help="how (whatever works)",
+        help="how to sign in (whatever works)",
     )
-    parser.add_argument("--user", default="", help="the name that belongs to the password")
-    parser.add_argument("--ca", default="", help="a file with the authority of its certificate")
+    parser.add_argument("--user", default="", help="the user name for the password")
+    parser.add_argument("--ca", default="", help="a file with its CA certificate")
     parser.add_argument("--secret", default="", help="a Kubernetes Secret, as name/key")
     parser.add_argument("--token-file", default="", help="where the cluster keeps a token")
     parser.add_argument(

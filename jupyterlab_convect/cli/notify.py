@@ -14,21 +14,27 @@ EVENTS = ("success", "failure", "missed", "longer")
 
 
 def add(subparsers: Any) -> None:
-    parser = subparsers.add_parser("notify", help="be told about runs, by mail or in a chat")
+    parser = subparsers.add_parser("notify", help="get messages about runs, by mail or in a chat")
     verbs = parser.add_subparsers(dest="notify_verb", metavar="verb", required=True)
 
     adding = verbs.add_parser("add", help="make a notification")
     adding.add_argument("kind", choices=KINDS, help="mail, webhook, or the chat to write to")
     adding.add_argument("--name", help="what to call it")
-    adding.add_argument("--to", action="append", default=[], metavar="ADDRESS", help="of a mail")
-    adding.add_argument("--url", help="where to send it, if that is no secret")
+    adding.add_argument(
+        "--to", action="append", default=[], metavar="ADDRESS", help="recipient of a mail"
+    )
+    adding.add_argument("--url", help="where to send it, if that is not a secret")
     adding.add_argument("--secret", metavar="NAME/KEY", help="the secret that holds the address")
     adding.add_argument("--sign", metavar="NAME/KEY", help="the secret to sign messages with")
     adding.add_argument(
-        "--on", action="append", default=[], choices=EVENTS, help="what to tell about (failure)"
+        "--on",
+        action="append",
+        default=[],
+        choices=EVENTS,
+        help="what to send messages about (failure)",
     )
     adding.add_argument(
-        "--longer-than", metavar="DURATION", help="tell about runs that take longer"
+        "--longer-than", metavar="DURATION", help="send messages about runs that take longer"
     )
     about = adding.add_mutually_exclusive_group()
     about.add_argument("--schedule", help="about a schedule: its id or its name")

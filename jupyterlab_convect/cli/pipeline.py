@@ -42,7 +42,7 @@ def add(subparsers: Any) -> None:
 
     validate = verbs.add_parser(
         "validate",
-        help="say what is wrong",
+        help="report what is wrong",
         epilog="Exit codes: 0 no errors, 1 only what lies around it is wrong, 2 the pipeline is.",
     )
     validate.add_argument("path", type=Path, nargs="+", help="pipelines")
@@ -59,7 +59,7 @@ def add(subparsers: Any) -> None:
     describe.set_defaults(handler=_describe)
 
     convert = verbs.add_parser("import", help="convert an Elyra pipeline of any version")
-    convert.add_argument("path", type=Path, help="the Elyra pipeline, which is left as it is")
+    convert.add_argument("path", type=Path, help="the Elyra pipeline, which is not changed")
     convert.add_argument("-o", "--output", type=Path, help="where to write (standard output)")
     convert.add_argument("--force", action="store_true", help="overwrite an existing file")
     add_root(convert)

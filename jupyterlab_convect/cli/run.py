@@ -63,16 +63,18 @@ def add(subparsers: Any) -> None:
     )
     sweep.add_argument("--mode", choices=("grid", "random", "list"), help="how to combine (grid)")
     sweep.add_argument("--samples", type=int, metavar="N", help="how many, when random")
-    sweep.add_argument("--seed", type=int, metavar="N", help="for the same choice again (0)")
+    sweep.add_argument(
+        "--seed", type=int, metavar="N", help="a number that makes the choice repeatable (0)"
+    )
     sweep.add_argument("--concurrency", type=int, metavar="N", help="how many at once")
     sweep.add_argument(
         "--select",
         metavar="max:METRIC",
-        help="which run is the best, or `none`; by itself where the metrics make it plain",
+        help="which run is best, or `none`; chosen automatically where the metrics make it clear",
     )
     part = parser.add_argument_group("a part of a pipeline")
     one = part.add_mutually_exclusive_group()
-    one.add_argument("--only", metavar="NODE", help="this node alone")
+    one.add_argument("--only", metavar="NODE", help="only this node")
     one.add_argument("--from", metavar="NODE", dest="from_node", help="this node and all after it")
     one.add_argument("--upto", metavar="NODE", help="this node and all before it")
     part.add_argument("--of", metavar="RUN", help="the run whose results are reused (latest)")
@@ -96,7 +98,10 @@ def add_distributed(parser: argparse.ArgumentParser) -> None:
         "--restarts", metavar="N", type=int, help="how often all start again after a failure (0)"
     )
     group.add_argument(
-        "--outputs-from", metavar="RANK", type=int, help="whose values and metrics count (0)"
+        "--outputs-from",
+        metavar="RANK",
+        type=int,
+        help="the rank whose values and metrics count (0)",
     )
 
 

@@ -45,13 +45,13 @@ def add(subparsers: Any) -> None:
 
     logs = verbs.add_parser("logs", help="print what the steps printed")
     logs.add_argument("run", help=RUN)
-    logs.add_argument("step", nargs="?", help="one step alone")
+    logs.add_argument("step", nargs="?", help="only this step")
     logs.add_argument(
         "-f", "--follow", action="store_true", help="keep printing until the run ends"
     )
-    logs.add_argument("--attempt", type=int, metavar="N", help="one attempt alone")
+    logs.add_argument("--attempt", type=int, metavar="N", help="only this attempt")
     logs.add_argument(
-        "--replica", type=int, metavar="RANK", help="one replica of a distributed step alone"
+        "--replica", type=int, metavar="RANK", help="only this replica of a distributed step"
     )
     logs.set_defaults(handler=_logs)
 
@@ -59,7 +59,7 @@ def add(subparsers: Any) -> None:
 
     stop = verbs.add_parser("stop", help="stop a run or one step of it")
     stop.add_argument("run", help=RUN)
-    stop.add_argument("step", nargs="?", help="one step alone")
+    stop.add_argument("step", nargs="?", help="only this step")
     add_json(stop)
     stop.set_defaults(handler=_stop)
 
@@ -67,7 +67,7 @@ def add(subparsers: Any) -> None:
     rerun.add_argument("run", help=RUN)
     part = rerun.add_mutually_exclusive_group()
     part.add_argument("--failed", action="store_true", help="only what did not succeed")
-    part.add_argument("--only", metavar="NODE", help="this node alone")
+    part.add_argument("--only", metavar="NODE", help="only this node")
     part.add_argument("--from", metavar="NODE", dest="from_node", help="this node and all after it")
     part.add_argument("--upto", metavar="NODE", help="this node and all before it")
     rerun.add_argument("--no-cache", action="store_true", help="also run what has not changed")
@@ -80,7 +80,7 @@ def add(subparsers: Any) -> None:
     add_json(rerun)
     rerun.set_defaults(handler=_rerun)
 
-    best = verbs.add_parser("best", help="show a sweep, and choose which of its runs is the best")
+    best = verbs.add_parser("best", help="show a sweep, and choose which of its runs is best")
     best.add_argument("sweep", help="the id of a sweep, a beginning or end of it, or `latest`")
     best.add_argument("select", nargs="?", metavar="max:METRIC", help="or min:METRIC, or none")
     add_json(best)
@@ -89,10 +89,12 @@ def add(subparsers: Any) -> None:
     add_artifacts(verbs)
 
     prune = verbs.add_parser("prune", help="delete runs that have ended, the oldest first")
-    prune.add_argument("--keep-days", type=float, default=None, metavar="N", help="younger ones")
+    prune.add_argument(
+        "--keep-days", type=float, default=None, metavar="N", help="keep those that are younger"
+    )
     prune.add_argument("--keep-runs", type=int, default=None, metavar="N", help="the newest ones")
     prune.add_argument(
-        "--keep-size", default=None, metavar="SIZE", help="as many as fit: 10G, 500M"
+        "--keep-size", default=None, metavar="SIZE", help="keep as many as fit: 10G, 500M"
     )
     prune.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     add_json(prune)

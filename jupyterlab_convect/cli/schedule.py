@@ -1,4 +1,4 @@
-"""`convect schedule`: run something again and again, by the clock or by what happens."""
+"""`convect schedule`: run something on a schedule or by what happens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OUTCOMES = {"ran": "green", "refused": "red", "missed": "yellow", "skipped": "ye
 
 
 def add(subparsers: Any) -> None:
-    parser = subparsers.add_parser("schedule", help="run something again and again, by the clock")
+    parser = subparsers.add_parser("schedule", help="run something on a schedule")
     verbs = parser.add_subparsers(dest="schedule_verb", metavar="verb", required=True)
 
     adding = verbs.add_parser("add", help="make a schedule of a notebook, script or pipeline")
@@ -44,7 +44,7 @@ def add(subparsers: Any) -> None:
     _add_clock(adding)
     _add_rules(adding)
     _add_request(adding)
-    adding.add_argument("--paused", action="store_true", help="do not begin yet")
+    adding.add_argument("--paused", action="store_true", help="do not start yet")
     add_root(adding)
     add_json(adding)
     adding.set_defaults(handler=_add)
@@ -55,7 +55,7 @@ def add(subparsers: Any) -> None:
     _add_rules(editing)
     _add_request(editing)
     editing.add_argument(
-        "--latest", action="store_true", help="always run the files of the day, not pinned ones"
+        "--latest", action="store_true", help="always run the current files, not pinned ones"
     )
     add_json(editing)
     editing.set_defaults(handler=_edit)
@@ -82,7 +82,9 @@ def add(subparsers: Any) -> None:
 
     run = verbs.add_parser("run", help="run it now, in the background")
     run.add_argument("schedule", help=SCHEDULE)
-    run.add_argument("--due", metavar="WHEN", help="as at this due time: 2026-05-01T02:00")
+    run.add_argument(
+        "--due", metavar="WHEN", help="as if it were due at this time: 2026-05-01T02:00"
+    )
     add_json(run)
     run.set_defaults(handler=_run)
 
@@ -109,12 +111,12 @@ def add(subparsers: Any) -> None:
         help="due times without a run, those and failed ones, or all (missing)",
     )
     backfill.add_argument("--parameter", metavar="NAME", help="the parameter that has the date")
-    backfill.add_argument("--backwards", action="store_true", help="the last first")
+    backfill.add_argument("--backwards", action="store_true", help="the latest first")
     backfill.add_argument("--concurrency", type=int, metavar="N", help="how many at once")
     add_json(backfill)
     backfill.set_defaults(handler=_backfill)
 
-    importing = verbs.add_parser("import", help="take over the definitions of jupyter-scheduler")
+    importing = verbs.add_parser("import", help="import the job definitions of jupyter-scheduler")
     importing.add_argument(
         "database", nargs="?", type=Path, help="its database (scheduler.sqlite in Jupyter's data)"
     )
@@ -128,7 +130,7 @@ def add(subparsers: Any) -> None:
     how.add_argument("--detach", action="store_true", help="in the background")
     how.add_argument("--stop", action="store_true", help="end the process in the background")
     how.add_argument("--install", action="store_true", help="have systemd start it and keep it up")
-    how.add_argument("--uninstall", action="store_true", help="take it out of systemd again")
+    how.add_argument("--uninstall", action="store_true", help="remove it from systemd")
     keep.set_defaults(handler=_keep)
 
 
@@ -136,25 +138,29 @@ def _add_clock(parser: argparse.ArgumentParser) -> None:
     clock = parser.add_argument_group("when")
     clock.add_argument("--cron", metavar="FIELDS", help='five fields, such as "30 2 * * 1-5"')
     clock.add_argument("--every", metavar="DURATION", help="15m, 6h, 1d")
-    clock.add_argument("--anchor", metavar="WHEN", help="from when --every counts (now)")
+    clock.add_argument("--anchor", metavar="WHEN", help="the time from which --every counts (now)")
     clock.add_argument("--zone", metavar="NAME", help="a time zone (the one of this machine)")
     clock.add_argument("--start", metavar="WHEN", help="not before: 2026-05-01 or 2026-05-01T08:00")
     clock.add_argument("--end", metavar="WHEN", help="not after")
-    clock.add_argument("--jitter", metavar="DURATION", help="put each off by at most this much")
+    clock.add_argument("--jitter", metavar="DURATION", help="delay each run by at most this much")
 
     trigger = parser.add_argument_group("or when something happens")
     trigger.add_argument(
         "--on-file", metavar="PATTERN", help="a file appears or changes, as in data/*.csv"
     )
     trigger.add_argument(
-        "--settle", metavar="DURATION", help="how long the file has not changed (5s)"
+        "--settle", metavar="DURATION", help="how long a file must not have changed (5s)"
     )
     trigger.add_argument("--once", action="store_true", help="each file once, also if it changes")
     trigger.add_argument(
         "--on-run", metavar="FILE", help="a run of this file ended, or of a name such as train*"
     )
     trigger.add_argument(
-        "--on-state", action="append", default=[], metavar="STATE", help="as what (succeeded)"
+        "--on-state",
+        action="append",
+        default=[],
+        metavar="STATE",
+        help="ended in this state (succeeded)",
     )
     trigger.add_argument("--on-call", action="store_true", help="it is called, as by a webhook")
     trigger.add_argument("--no-trigger", action="store_true", help="only by the clock")
@@ -165,13 +171,13 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules.add_argument(
         "--overlap",
         choices=("skip", "queue", "stop"),
-        help="while an earlier run goes on: skip, wait, or stop that one (skip)",
+        help="while an earlier run is still running: skip, wait, or stop that one (skip)",
     )
     rules.add_argument("--limit", type=int, metavar="N", help="runs at the same time (1)")
     rules.add_argument(
         "--missed",
         choices=("none", "last", "all"),
-        help="what to make up for when nobody kept the clock (last)",
+        help="which missed due times to make up for (last)",
     )
     rules.add_argument("--deadline", metavar="DURATION", help="for how long (1d)")
     rules.add_argument("--pinned", action="store_true", help="always run the files as they are now")
@@ -192,7 +198,9 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--mode", choices=("grid", "random", "list"), help="how to combine (grid)")
     what.add_argument("--samples", type=int, metavar="N", help="how many, when random")
-    what.add_argument("--concurrency", type=int, metavar="N", help="how many of a sweep at once")
+    what.add_argument(
+        "--concurrency", type=int, metavar="N", help="how many runs of a sweep at a time"
+    )
 
 
 def _add(options: argparse.Namespace) -> int:

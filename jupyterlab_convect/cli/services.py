@@ -38,7 +38,9 @@ def add(subparsers: Any) -> None:
     app.add_argument("command", nargs="+", help="the program and its arguments, with {port}")
     app.add_argument("--name", help="what to call it (the program)")
     app.add_argument(
-        "--idle", metavar="DURATION", help="stop it when nobody used it for so long; 0 is never"
+        "--idle",
+        metavar="DURATION",
+        help="stop it when nobody has used it for this long; 0 means never",
     )
     add_json(app)
     app.set_defaults(handler=_app)
@@ -46,7 +48,7 @@ def add(subparsers: Any) -> None:
     board = verbs.add_parser("tensorboard", help="show a folder, or runs, in TensorBoard")
     board.add_argument("folder", nargs="?", help="a folder with event files")
     board.add_argument(
-        "--run", action="append", metavar="RUN", help="a run, also while it goes on; repeatable"
+        "--run", action="append", metavar="RUN", help="a run, also while it is running (repeatable)"
     )
     add_json(board)
     board.set_defaults(handler=_tensorboard)

@@ -16,7 +16,7 @@ from .arguments import add_json, open_workspace
 
 def add(subparsers: Any) -> None:
     parser = subparsers.add_parser("top", help="show what is running and what is free")
-    parser.add_argument("runtime", nargs="?", help="one runtime alone")
+    parser.add_argument("runtime", nargs="?", help="only this runtime")
     add_json(parser)
     parser.set_defaults(handler=_top)
 

@@ -15,10 +15,10 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser("training", help="check training jobs in YAML")
     verbs = parser.add_subparsers(dest="training_verb", required=True)
     check = verbs.add_parser(
-        "check", help="say what is wrong with a PyTorchJob, TFJob, MPIJob or TrainJob, by line"
+        "check", help="report what is wrong with a PyTorchJob, TFJob, MPIJob or TrainJob, by line"
     )
     check.add_argument("file", type=Path, help="a file in YAML")
-    check.add_argument("--fix", action="store_true", help="indent lines as those around them")
+    check.add_argument("--fix", action="store_true", help="indent lines like those around them")
     add_json(check)
     check.set_defaults(handler=_check)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Parameter(TypedDict, total=False):
-    """A value that each run may choose."""
+    """A value that can be set for each run."""
 
     type: Literal["string", "integer", "number", "boolean", "array", "object"]
     default: Any

@@ -107,7 +107,7 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
             lines={4}
             label={trans.__('URLs')}
             hint={trans.__(
-              'One a line: a component, a list of components, or a folder of a repository at GitHub. They are stored here with their digest and work offline.'
+              'One per line: a component, a list of components, or a folder of a repository on GitHub. They are stored here with their digest and work offline.'
             )}
             example="https://example.org/component.yaml"
           />
@@ -138,16 +138,14 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
           form={form}
           name="categories"
           label={trans.__('Categories')}
-          hint={trans.__(
-            'With commas between them. The components appear there.'
-          )}
+          hint={trans.__('Separated by commas. The components appear there.')}
         />
         {form.kind === 'url' && <AuthFields form={form} />}
         {form.kind === 'url' || isForeign(form.kind) ? (
           <RefreshField form={form} />
         ) : (
           <p className="jp-Convect-aside">
-            {trans.__('Changes of the files are followed by themselves.')}
+            {trans.__('Changes to the files are picked up automatically.')}
           </p>
         )}
         {form.kind === 'url' && <Replacements form={form} />}
@@ -179,7 +177,7 @@ function RefreshField({ form }: { form: CatalogForm }): JSX.Element {
     <Field
       label={trans.__('Refresh')}
       hint={trans.__(
-        'When to look for changes. They are shown before they are taken.'
+        'When to look for changes. They are shown before they are applied.'
       )}
     >
       {input => (
@@ -264,7 +262,7 @@ function Replacements({ form }: { form: CatalogForm }): JSX.Element {
         lines={2}
         label={trans.__('Read instead')}
         hint={trans.__(
-          'For graphs that refer to components which are gone: dead address = other address, one a line.'
+          'For graphs that refer to components that are gone: dead address = other address, one per line.'
         )}
       />
     </details>

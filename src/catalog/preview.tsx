@@ -66,7 +66,7 @@ export default function PreviewView(props: {
       {entry.gone && (
         <p className="jp-Convect-aside">
           {trans.__(
-            'It is no longer where it came from. What is stored here goes on working.'
+            'It is no longer where it came from. What is stored here keeps working.'
           )}
         </p>
       )}
@@ -105,7 +105,7 @@ function Trouble(props: {
       <p>
         {isPinned
           ? trans.__(
-              'It could not be read again. What is stored here goes on working.'
+              'It could not be read again. What is stored here keeps working.'
             )
           : trans.__('It could not be read.')}
       </p>

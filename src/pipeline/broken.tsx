@@ -39,7 +39,7 @@ function Broken(props: {
               'The file is left as it is. A newer version of jupyterlab-convect opens it.'
             )
           : trans.__(
-              'The file is left as it is. Mend it in the text editor; this page follows when you save.'
+              'The file is left as it is. Fix it in the text editor; this page updates when you save.'
             )}
       </p>
       <div className="jp-Pipeline-pageButtons">
@@ -89,7 +89,7 @@ function reasonOf(session: Session, malformed: IMalformed): string {
       return trans.__('It is not valid JSON: %1', detail);
     case 'newer-version':
       return trans.__(
-        'It has format version %1, and this version of jupyterlab-convect knows versions up to %2.',
+        'It has format version %1, but this version of jupyterlab-convect supports only versions up to %2.',
         detail,
         VERSION
       );

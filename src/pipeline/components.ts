@@ -40,7 +40,9 @@ export async function fetchComponent(
   session.announce(
     found.digest === node.component
       ? trans.__('Fetched.')
-      : trans.__('Fetched, in another version than the pipeline had.')
+      : trans.__(
+          'Fetched, in a different version from the one in the pipeline.'
+        )
   );
 }
 

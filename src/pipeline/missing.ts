@@ -39,7 +39,7 @@ export async function mendMissingFile(
   const make = Dialog.createButton({ label: trans.__('Make a new one') });
   const result = await showDialog({
     title: trans.__('There is no file %1', node.path),
-    body: trans.__('It may have been moved, renamed or not made yet.'),
+    body: trans.__('It may have been moved or renamed, or not created yet.'),
     buttons:
       path === null || session.isReadOnly
         ? [Dialog.cancelButton(), find]

@@ -6,15 +6,15 @@
 export type Json =
   null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** A value that each run may choose. */
+/** A value that can be set for each run. */
 export interface IParameter {
   /** The type of its values. */
   type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
-  /** The value when a run chooses none. */
+  /** The value if a run sets none. */
   default?: Json;
   /** What it means. */
   description?: string;
-  /** Every run has to choose a value. */
+  /** Every run must set a value. */
   required?: boolean;
   /** The only values allowed. */
   choices?: Json[];
@@ -28,7 +28,7 @@ export interface ISettings {
   image?: string;
   /** When to fetch the image. */
   pull_policy?: 'Always' | 'IfNotPresent' | 'Never';
-  /** The kernel that executes a notebook. The one that the notebook names when it is missing. */
+  /** The kernel that executes a notebook. The one that the notebook names if it is not set. */
   kernel?: string;
   /** Values may hold expressions. */
   env?: { [key: string]: string };
@@ -36,7 +36,7 @@ export interface ISettings {
   secrets?: ISecret[];
   /** How much of the machine the node needs. */
   resources?: IResources;
-  /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions. */
+  /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or contain expressions. */
   parameters?: { [key: string]: Json };
   /** Existing volume claims to mount. */
   volumes?: IVolume[];
@@ -50,7 +50,7 @@ export interface ISettings {
   retries?: number | IRetries;
   /** Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never. */
   timeout?: number | string;
-  /** Take over the result of an earlier run when nothing it depends on has changed. */
+  /** Reuse the result of an earlier run when nothing it depends on has changed. */
   cache?: boolean;
   /** `source`: the folder of the node's file, in the run's own view of the project. `isolated`: an empty folder with only the declared files. `shared`: the folder itself, together with other runs. Else a folder of the project, relative to the pipeline's. */
   working_folder?: string;
@@ -68,7 +68,7 @@ export interface IForEach {
   name: string;
   /** The items: a list, or an expression that gives one, such as `${{ parameters.regions }}` or `${{ nodes.prepare.outputs.regions }}`. */
   in: Json[] | string;
-  /** How many items run at the same time. As many as there is room for when it is missing. */
+  /** How many items run at the same time. As many as there is room for if it is not set. */
   parallel?: number;
 }
 
@@ -76,7 +76,7 @@ export interface IForEach {
 export interface INotebookNode extends ISettings {
   /** What sort of node it is. */
   kind: 'notebook';
-  /** What people see. The id when it is missing. */
+  /** What people see. The id if it is not set. */
   name?: string;
   /** What it does, in markdown. */
   description?: string;
@@ -88,7 +88,7 @@ export interface INotebookNode extends ISettings {
   when?: string;
   /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
   for_each?: IForEach;
-  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  /** How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
   run_if?: 'succeeded' | 'failed' | 'always';
   /** Leave it out of every run: it is skipped, and so is what needs it. */
   disabled?: boolean;
@@ -98,7 +98,7 @@ export interface INotebookNode extends ISettings {
 export interface IScriptNode extends ISettings {
   /** What sort of node it is. */
   kind: 'script';
-  /** What people see. The id when it is missing. */
+  /** What people see. The id if it is not set. */
   name?: string;
   /** What it does, in markdown. */
   description?: string;
@@ -110,7 +110,7 @@ export interface IScriptNode extends ISettings {
   when?: string;
   /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
   for_each?: IForEach;
-  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  /** How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
   run_if?: 'succeeded' | 'failed' | 'always';
   /** Leave it out of every run: it is skipped, and so is what needs it. */
   disabled?: boolean;
@@ -120,11 +120,11 @@ export interface IScriptNode extends ISettings {
 export interface ICommandNode extends ISettings {
   /** What sort of node it is. */
   kind: 'command';
-  /** What people see. The id when it is missing. */
+  /** What people see. The id if it is not set. */
   name?: string;
   /** What it does, in markdown. */
   description?: string;
-  /** The program and its arguments, which may hold expressions. */
+  /** The program and its arguments, which may contain expressions. */
   command: string[];
   /** Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves. */
   after?: string[];
@@ -132,7 +132,7 @@ export interface ICommandNode extends ISettings {
   when?: string;
   /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
   for_each?: IForEach;
-  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  /** How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
   run_if?: 'succeeded' | 'failed' | 'always';
   /** Leave it out of every run: it is skipped, and so is what needs it. */
   disabled?: boolean;
@@ -142,7 +142,7 @@ export interface ICommandNode extends ISettings {
 export interface IComponentNode extends ISettings {
   /** What sort of node it is. */
   kind: 'component';
-  /** What people see. The id when it is missing. */
+  /** What people see. The id if it is not set. */
   name?: string;
   /** What it does, in markdown. */
   description?: string;
@@ -158,7 +158,7 @@ export interface IComponentNode extends ISettings {
   when?: string;
   /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
   for_each?: IForEach;
-  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  /** How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
   run_if?: 'succeeded' | 'failed' | 'always';
   /** Leave it out of every run: it is skipped, and so is what needs it. */
   disabled?: boolean;
@@ -168,7 +168,7 @@ export interface IComponentNode extends ISettings {
 export interface IPipelineNode {
   /** What sort of node it is. */
   kind: 'pipeline';
-  /** What people see. The id when it is missing. */
+  /** What people see. The id if it is not set. */
   name?: string;
   /** What it does, in markdown. */
   description?: string;
@@ -182,7 +182,7 @@ export interface IPipelineNode {
   when?: string;
   /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
   for_each?: IForEach;
-  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  /** How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
   run_if?: 'succeeded' | 'failed' | 'always';
   /** Leave it out of every run: it is skipped, and so is what needs it. */
   disabled?: boolean;
@@ -194,7 +194,7 @@ export interface IPipelineNode {
 export interface IGroupNode {
   /** What sort of node it is. */
   kind: 'group';
-  /** What people see. The id when it is missing. */
+  /** What people see. The id if it is not set. */
   name?: string;
   /** What it does, in markdown. */
   description?: string;
@@ -206,7 +206,7 @@ export interface IGroupNode {
   when?: string;
   /** Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order. */
   for_each?: IForEach;
-  /** What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
+  /** How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop. */
   run_if?: 'succeeded' | 'failed' | 'always';
   /** Leave it out of every run: it is skipped, and so is what needs it. */
   disabled?: boolean;
@@ -236,7 +236,7 @@ export interface IResources {
   cpu?: Amount;
   /** Bytes: `512Mi`, `2Gi`. */
   memory?: Amount;
-  /** How many GPUs, and of which sort. */
+  /** How many GPUs, and of which type. */
   gpu?: number | IGpu;
   /** The size of `/dev/shm`, which data loaders use. */
   shared_memory?: Quantity;
@@ -300,19 +300,19 @@ export interface IKubernetes {
   priority?: string;
   /** The account that the pod acts as. */
   service_account?: string;
-  /** Secrets that open the image's registry. */
+  /** Secrets to pull the image from its registry. */
   pull_secrets?: string[];
 }
 
 /** A taint that the pod accepts. */
 export interface IToleration {
-  /** The taint's key. Every key when it is missing. */
+  /** The taint's key. Every key if it is not set. */
   key?: string;
   /** `Exists` ignores the value. */
   operator?: 'Equal' | 'Exists';
   /** The taint's value. */
   value?: string;
-  /** Every effect when it is missing. */
+  /** Every effect if it is not set. */
   effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
   /** How long to stay after a `NoExecute` taint appears. */
   seconds?: number;
@@ -339,11 +339,11 @@ export interface IGroupPlace {
 export interface IDocument {
   /** The version of this format. A program that knows only older versions refuses the file and leaves it alone. */
   convect: 1;
-  /** What the pipeline and its runs are called. The file's name when it is missing. */
+  /** What the pipeline and its runs are called. The file's name if it is not set. */
   name?: string;
   /** What the pipeline is for, in markdown. */
   description?: string;
-  /** Values that each run may choose, used as `${{ parameters.name }}`. */
+  /** Values that can be set for each run, used as `${{ parameters.name }}`. */
   parameters?: { [key: string]: IParameter };
   /** Settings of every node that does not say otherwise. Objects merge key by key, lists are joined, single values of the node win. */
   defaults?: ISettings;

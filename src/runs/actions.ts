@@ -260,7 +260,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
         const answer = await showDialog({
           title: trans._n('Delete %1 run?', 'Delete %1 runs?', ids.length),
           body: trans.__(
-            'Executed notebooks, logs and files go with it. The sources stay.'
+            'Executed notebooks, logs and files are deleted with it. The sources stay.'
           ),
           buttons: [
             Dialog.cancelButton(),

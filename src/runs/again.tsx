@@ -124,8 +124,8 @@ function Difference({ change }: { change: ISourceChange }): JSX.Element {
     return (
       <div className="jp-Convect-hint">
         {after === null
-          ? trans.__('The file is not there any more.')
-          : trans.__('The version of that run is not there any more.')}
+          ? trans.__('The file no longer exists.')
+          : trans.__('The version of that run no longer exists.')}
       </div>
     );
   }

@@ -35,13 +35,13 @@ export function preferenceWords(trans: TranslationBundle): ISettingsWords {
   return {
     title: trans.__('Run as Pipeline'),
     description: trans.__(
-      'What the form behind “Run as pipeline” begins with.'
+      'The initial values of the form behind “Run as pipeline”.'
     ),
     properties: {
       runtime: [
         trans.__('Where to run'),
         trans.__(
-          'local, kubernetes or another runtime; empty for what the server says.'
+          'local, kubernetes or another runtime; empty for the default of the server.'
         )
       ],
       image: [

@@ -17,7 +17,7 @@ export function retentionWords(trans: TranslationBundle): ISettingsWords {
       keepRuns: [
         trans.__('Keep the newest runs'),
         trans.__(
-          'Of more runs, the oldest are deleted when JupyterLab starts, unless they are pinned; 0 keeps them all.'
+          'If there are more runs, the oldest are deleted when JupyterLab starts, unless they are pinned; 0 keeps them all.'
         )
       ]
     }
@@ -44,15 +44,15 @@ export function pageWords(trans: TranslationBundle): ISettingsWords {
 export function notificationWords(trans: TranslationBundle): ISettingsWords {
   return {
     title: trans.__('Notifications of Runs'),
-    description: trans.__('How it is said that a run has ended.'),
+    description: trans.__('How you are told that a run has ended.'),
     properties: {
       notifyInLab: [
-        trans.__('Say in JupyterLab when a run ends'),
+        trans.__('Notify in JupyterLab when a run ends'),
         trans.__('With what failed and the last lines of its log.')
       ],
       notifyInBrowser: [
-        trans.__('Say it as a notification of the browser, too'),
-        trans.__('The browser asks whether it may.')
+        trans.__('Also show a notification of the browser'),
+        trans.__('The browser asks for permission.')
       ]
     }
   };

@@ -444,7 +444,7 @@ function Rules({ form }: { form: ScheduleForm }): JSX.Element {
         name="jitter"
         label={trans.__('Jitter')}
         example="5m"
-        hint={trans.__('Each run is put off by at most this much.')}
+        hint={trans.__('Each run is delayed by at most this much.')}
       />
     </Section>
   );

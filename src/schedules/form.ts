@@ -109,13 +109,15 @@ export class ScheduleForm extends Observable {
       found.every = duration;
     }
     if (kind === 'file' && !pattern) {
-      found.pattern = trans.__('Say which files, as in data/*.csv.');
+      found.pattern = trans.__('Specify which files, for example data/*.csv.');
     }
     if (kind === 'file' && parseDuration(settle) === null) {
       found.settle = duration;
     }
     if (kind === 'run' && !after) {
-      found.after = trans.__('Say whose runs: a file, as in prepare.ipynb.');
+      found.after = trans.__(
+        'Specify whose runs: a file, for example prepare.ipynb.'
+      );
     }
     if (jitter && parseDuration(jitter) === null) {
       found.jitter = duration;

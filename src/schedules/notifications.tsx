@@ -112,7 +112,7 @@ function NotificationList(props: {
           <h3>{trans.__('No notifications yet')}</h3>
           <p>
             {trans.__(
-              'Be told by mail, in a chat or by a webhook when runs succeed, fail, take long or were missed.'
+              'Get messages by mail, in a chat or by a webhook when runs succeed, fail, take long or are missed.'
             )}
           </p>
         </div>
@@ -329,7 +329,7 @@ export class NotificationForm extends Observable {
     this.failure = this.told = null;
     try {
       if (this.values.events.size === 0) {
-        throw new Error(this.trans.__('Choose what to be told about.'));
+        throw new Error(this.trans.__('Choose what to get messages about.'));
       }
       return await work();
     } catch (error) {

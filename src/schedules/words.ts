@@ -166,9 +166,12 @@ export function shiftSentence(
 ): string {
   const wall = shift.wall.replace('T', ' ');
   return shift.kind === 'twice'
-    ? trans.__('%1 comes twice that night; it runs once, the first time.', wall)
+    ? trans.__(
+        '%1 occurs twice that night; it runs once, the first time.',
+        wall
+      )
     : trans.__(
-        '%1 is left out that night; it runs on %2.',
+        '%1 does not exist that night; it runs on %2.',
         wall,
         timeIn(shift.due, zone)
       );

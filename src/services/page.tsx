@@ -245,7 +245,7 @@ function Endpoint(props: {
             <Ago time={token.created} />
             <Action
               label={trans.__('Take Back')}
-              title={trans.__('Whoever has it cannot call any more')}
+              title={trans.__('Whoever has it can no longer call the endpoint')}
               onClick={act(() =>
                 api.deleteToken({ endpoint: id, name: token.name })
               )}

@@ -42,7 +42,7 @@ const SETTINGS = {
   kernel: {
     title: 'Kernel',
     description:
-      'The kernel that executes a notebook. The one that the notebook names when it is missing.',
+      'The kernel that executes a notebook. The one that the notebook names if it is not set.',
     type: 'string',
     minLength: 1,
     'x-form': {
@@ -85,7 +85,7 @@ const SETTINGS = {
   parameters: {
     title: 'Parameters',
     description:
-      "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or hold expressions.",
+      "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or contain expressions.",
     type: 'object',
     additionalProperties: true,
     'x-form': {
@@ -184,7 +184,7 @@ const SETTINGS = {
   cache: {
     title: 'Reuse results',
     description:
-      'Take over the result of an earlier run when nothing it depends on has changed.',
+      'Reuse the result of an earlier run when nothing it depends on has changed.',
     type: 'boolean',
     default: false,
     'x-form': {
@@ -245,7 +245,7 @@ export const SCHEMA = {
     name: {
       title: 'Name',
       description:
-        "What the pipeline and its runs are called. The file's name when it is missing.",
+        "What the pipeline and its runs are called. The file's name if it is not set.",
       type: 'string'
     },
     description: {
@@ -259,7 +259,7 @@ export const SCHEMA = {
     parameters: {
       title: 'Parameters',
       description:
-        'Values that each run may choose, used as `${{ parameters.name }}`.',
+        'Values that can be set for each run, used as `${{ parameters.name }}`.',
       type: 'object',
       additionalProperties: {
         $ref: '#/$defs/parameter'
@@ -332,7 +332,7 @@ export const SCHEMA = {
     },
     parameter: {
       title: 'Parameter',
-      description: 'A value that each run may choose.',
+      description: 'A value that can be set for each run.',
       type: 'object',
       properties: {
         type: {
@@ -342,7 +342,7 @@ export const SCHEMA = {
         },
         default: {
           title: 'Default',
-          description: 'The value when a run chooses none.'
+          description: 'The value if a run sets none.'
         },
         description: {
           title: 'Description',
@@ -351,7 +351,7 @@ export const SCHEMA = {
         },
         required: {
           title: 'Required',
-          description: 'Every run has to choose a value.',
+          description: 'Every run must set a value.',
           type: 'boolean',
           default: false
         },
@@ -429,7 +429,7 @@ export const SCHEMA = {
         parallel: {
           title: 'At a time',
           description:
-            'How many items run at the same time. As many as there is room for when it is missing.',
+            'How many items run at the same time. As many as there is room for if it is not set.',
           type: 'integer',
           minimum: 1
         }
@@ -449,7 +449,7 @@ export const SCHEMA = {
         },
         name: {
           title: 'Name',
-          description: 'What people see. The id when it is missing.',
+          description: 'What people see. The id if it is not set.',
           type: 'string',
           'x-form': {
             group: 'general'
@@ -513,7 +513,7 @@ export const SCHEMA = {
         run_if: {
           title: 'Run if',
           description:
-            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
           enum: ['succeeded', 'failed', 'always'],
           default: 'succeeded',
           'x-form': {
@@ -548,7 +548,7 @@ export const SCHEMA = {
         },
         name: {
           title: 'Name',
-          description: 'What people see. The id when it is missing.',
+          description: 'What people see. The id if it is not set.',
           type: 'string',
           'x-form': {
             group: 'general'
@@ -612,7 +612,7 @@ export const SCHEMA = {
         run_if: {
           title: 'Run if',
           description:
-            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
           enum: ['succeeded', 'failed', 'always'],
           default: 'succeeded',
           'x-form': {
@@ -648,7 +648,7 @@ export const SCHEMA = {
         },
         name: {
           title: 'Name',
-          description: 'What people see. The id when it is missing.',
+          description: 'What people see. The id if it is not set.',
           type: 'string',
           'x-form': {
             group: 'general'
@@ -666,7 +666,7 @@ export const SCHEMA = {
         command: {
           title: 'Command',
           description:
-            'The program and its arguments, which may hold expressions.',
+            'The program and its arguments, which may contain expressions.',
           type: 'array',
           items: {
             type: 'string'
@@ -716,7 +716,7 @@ export const SCHEMA = {
         run_if: {
           title: 'Run if',
           description:
-            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
           enum: ['succeeded', 'failed', 'always'],
           default: 'succeeded',
           'x-form': {
@@ -752,7 +752,7 @@ export const SCHEMA = {
         },
         name: {
           title: 'Name',
-          description: 'What people see. The id when it is missing.',
+          description: 'What people see. The id if it is not set.',
           type: 'string',
           'x-form': {
             group: 'general'
@@ -831,7 +831,7 @@ export const SCHEMA = {
         run_if: {
           title: 'Run if',
           description:
-            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
           enum: ['succeeded', 'failed', 'always'],
           default: 'succeeded',
           'x-form': {
@@ -867,7 +867,7 @@ export const SCHEMA = {
         },
         name: {
           title: 'Name',
-          description: 'What people see. The id when it is missing.',
+          description: 'What people see. The id if it is not set.',
           type: 'string',
           'x-form': {
             group: 'general'
@@ -942,7 +942,7 @@ export const SCHEMA = {
         run_if: {
           title: 'Run if',
           description:
-            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
           enum: ['succeeded', 'failed', 'always'],
           default: 'succeeded',
           'x-form': {
@@ -980,7 +980,7 @@ export const SCHEMA = {
         },
         name: {
           title: 'Name',
-          description: 'What people see. The id when it is missing.',
+          description: 'What people see. The id if it is not set.',
           type: 'string',
           'x-form': {
             group: 'general'
@@ -1043,7 +1043,7 @@ export const SCHEMA = {
         run_if: {
           title: 'Run if',
           description:
-            'What the nodes before it must have come to: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
           enum: ['succeeded', 'failed', 'always'],
           default: 'succeeded',
           'x-form': {
@@ -1112,7 +1112,8 @@ export const SCHEMA = {
     },
     amount: {
       title: 'Amount',
-      description: 'A quantity to ask for, or `request` and `limit` apart.',
+      description:
+        'A quantity to request, or `request` and `limit` separately.',
       oneOf: [
         {
           type: 'number',
@@ -1160,7 +1161,7 @@ export const SCHEMA = {
         },
         gpu: {
           title: 'GPU',
-          description: 'How many GPUs, and of which sort.',
+          description: 'How many GPUs, and of which type.',
           oneOf: [
             {
               type: 'number',
@@ -1382,7 +1383,7 @@ export const SCHEMA = {
         },
         pull_secrets: {
           title: 'Pull secrets',
-          description: "Secrets that open the image's registry.",
+          description: 'Secrets to pull the image from its registry.',
           type: 'array',
           items: {
             type: 'string',
@@ -1399,7 +1400,7 @@ export const SCHEMA = {
       properties: {
         key: {
           title: 'Key',
-          description: "The taint's key. Every key when it is missing.",
+          description: "The taint's key. Every key if it is not set.",
           type: 'string'
         },
         operator: {
@@ -1415,7 +1416,7 @@ export const SCHEMA = {
         },
         effect: {
           title: 'Effect',
-          description: 'Every effect when it is missing.',
+          description: 'Every effect if it is not set.',
           enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
         },
         seconds: {

@@ -111,7 +111,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"a": {**RUN, "when": "yes"}}, "not-an-expression", "“when” must be one expression"),
     ({"a": {**RUN, "when": "${{ 3 }}"}}, "not-a-condition", "is of type integer"),
     ({"a": {**RUN, "when": "${{ size(x) }}"}}, "bad-expression", "no function “size”"),
-    ({"a": RUN, "b": {**RUN, "when": "${{ nodes.c.outputs.x }}"}}, "unknown-node", "refers to a node"),
+    (
+        {"a": RUN, "b": {**RUN, "when": "${{ nodes.c.outputs.x }}"}},
+        "unknown-node",
+        "refers to a node",
+    ),
     ({"a": {**RUN, **each("eu")}}, "not-a-list", "“in” must be a list, but it is a string."),
     ({"a": {**RUN, **each("${{ run.id }}")}}, "not-a-list", "is of type string"),
     ({"a": {**RUN, **each([1], "1x")}}, "bad-name", "cannot be the name of an item"),

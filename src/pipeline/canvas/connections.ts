@@ -22,12 +22,12 @@ export function refusal(
   trans: TranslationBundle
 ): string | null {
   if (portName(ends.targetHandle) && !portName(ends.sourceHandle)) {
-    return trans.__('Drag from one of its outputs to hand over a value.');
+    return trans.__('Drag from one of its outputs to pass a value.');
   }
   const file = fileOf(ends.sourceHandle);
   if (file !== null && portName(ends.targetHandle) && isPattern(file)) {
     return trans.__(
-      '%1 may stand for several files. Connect it to the node itself.',
+      '%1 may match several files. Connect it to the node itself.',
       file
     );
   }

@@ -294,7 +294,7 @@ function Output(props: ISourceProps): JSX.Element {
           value: '',
           label: options.length
             ? trans.__('Choose…')
-            : trans.__('No node before it gives an output')
+            : trans.__('No node before it produces an output')
         },
         ...options
       ]}

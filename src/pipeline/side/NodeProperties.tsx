@@ -93,7 +93,7 @@ function IdField({ id }: { id: string }): JSX.Element {
     <Row
       label={trans.__('Id')}
       help={trans.__(
-        'What expressions call the node. Changing it changes them too.'
+        'The name that expressions use for the node. Changing it changes them too.'
       )}
       path={['id']}
     >

@@ -40,7 +40,7 @@ export function PipelineProperties(): JSX.Element {
       <section className="jp-Convect-section">
         <h3>{trans.__('Parameters')}</h3>
         <p className="jp-Convect-aside">
-          {trans.__('Values that each run may choose.')}
+          {trans.__('Values that can be set for each run.')}
         </p>
         <PipelineParameters />
       </section>

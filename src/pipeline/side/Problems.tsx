@@ -23,7 +23,7 @@ export function Problems({ session }: { session: Session }): JSX.Element {
         </p>
       )}
       {problems.length === 0 && !isStale && (
-        <p className="jp-Convect-aside">{trans.__('Nothing is wrong.')}</p>
+        <p className="jp-Convect-aside">{trans.__('No problems.')}</p>
       )}
       <ul className="jp-Pipeline-problems">
         {problems.map((problem, index) => (

@@ -151,7 +151,7 @@ describe('the question which version to run again', () => {
     const [today, run] = place.querySelectorAll('input');
     expect([today.checked, run.checked]).toEqual([true, false]);
     expect(place.textContent).toContain('2 files have changed');
-    expect(place.textContent).toContain('The file is not there any more.');
+    expect(place.textContent).toContain('The file no longer exists.');
     act(() => run.click());
     expect(chosen).toEqual(['run']);
     expect(run.checked).toBe(true);

@@ -108,7 +108,7 @@ export function EnvironmentLines(props: {
         <tr>
           <td colSpan={views.length + 1}>
             <Check
-              label={trans.__('Show also the packages that are the same')}
+              label={trans.__('Also show the packages that are the same')}
               checked={showsAll}
               onChange={setShowsAll}
             />

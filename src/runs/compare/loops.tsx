@@ -134,7 +134,7 @@ function OneLoop(props: {
         <tr>
           <td colSpan={views.length + 1}>
             <Check
-              label={trans.__('Show also the items that are the same')}
+              label={trans.__('Also show the items that are the same')}
               checked={showsAll}
               onChange={setShowsAll}
             />

@@ -111,7 +111,7 @@ function parseRange(
   }
   if (mode === 'random' && !step) {
     if (log && from <= 0) {
-      return { error: trans.__('A logarithmic range begins above 0.') };
+      return { error: trans.__('A logarithmic range must begin above 0.') };
     }
     const kind = type === 'integer' ? 'integer' : 'number';
     const scale = log ? { log: true } : {};

@@ -134,7 +134,7 @@ function bestHint(form: RunForm, trans: TranslationBundle): string | null {
     metrics &&
     (metrics.best
       ? goalLabel(metrics.best, trans)
-      : trans.__('The metrics do not tell which run is the best. Choose one.'))
+      : trans.__('The metrics do not say which run is best. Choose one.'))
   );
 }
 

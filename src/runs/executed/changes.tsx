@@ -76,7 +76,9 @@ function Changes(props: { model: ChangesModel }): JSX.Element {
         </div>
         <div className="jp-Convect-facts">
           <span>
-            {trans.__('Left the source, right the executed notebook')}
+            {trans.__(
+              'The source on the left, the executed notebook on the right'
+            )}
           </span>
           <Check
             label={trans.__('Outputs, too')}

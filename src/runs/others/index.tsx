@@ -63,7 +63,7 @@ export function OthersView(props: {
         </div>
         <div className="jp-Convect-facts">
           {trans.__(
-            'Made elsewhere: by the SDK, another tool or another person. They can be looked at here, and are changed where they were made.'
+            'Created elsewhere: by the SDK, another tool or another person. They can be viewed here, and changed where they were created.'
           )}
         </div>
       </header>
@@ -74,7 +74,7 @@ export function OthersView(props: {
       )}
       {runs?.length === 0 && (
         <div className="jp-Convect-empty">
-          {trans.__('There are no runs that were made elsewhere.')}
+          {trans.__('There are no runs that were created elsewhere.')}
         </div>
       )}
       {runs && runs.length > 0 && (

@@ -119,7 +119,7 @@ function SweepHeader(props: {
             title={
               best
                 ? undefined
-                : trans.__('No run is marked as the best: choose a metric.')
+                : trans.__('No run is marked as best: choose a metric.')
             }
             disabled={!best}
             onClick={() => execute(CommandIDs.putFiles, { run: best?.id })}
@@ -243,7 +243,7 @@ function TableBar(props: { model: SweepModel; execute: Execute }): JSX.Element {
       <SearchInput
         placeholder={trans.__('Filter: text, lr>0.1, depth=3')}
         title={trans.__(
-          'Words, and comparisons with =, !=, <, <=, > and >=, between them spaces or commas. Names and texts with spaces go in double quotes.'
+          'Words, and comparisons with =, !=, <, <=, > and >=, separated by spaces or commas. Names and texts with spaces go in double quotes.'
         )}
         label={trans.__('Filter the runs')}
         value={model.filter}
