@@ -67,7 +67,6 @@ export function stepOf(
 /** What is asked; a clone starts from here. */
 export type IRequest = Schemas['RequestBody'] & { sweep?: string | null };
 export type IRunView = Schemas['RunView'];
-export type ISweepPoints = Schemas['PointsBody'];
 export type ISweepRequest = Schemas['SweepBody'];
 export type IEndpoint = Schemas['EndpointView'];
 export type IService = Schemas['ServiceView'];
