@@ -10,6 +10,7 @@ import contextlib
 import re
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
 
 from jupyter_server.auth.decorator import authorized, ws_authenticated
 from jupyter_server.base.handlers import JupyterHandler
@@ -46,7 +47,7 @@ _used: dict[str, float] = {}
 _NOT_PASSED_ON = {
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
     *("transfer-encoding", "upgrade", "host", "content-length", "authorization", "cookie"),
-    "origin",
+    *("origin", "referer", "x-xsrftoken"),
 }
 """Headers of a connection, and those that would tell a service who is logged in to Jupyter."""
 _OF_JUPYTER = re.compile(r"(username-|jupyterhub-|_xsrf=)")
@@ -185,7 +186,8 @@ class ProxyHandler(JupyterHandler, WebSocketHandler):
 
     def _url(self, address: str, service_id: str) -> str:
         # A `token` is how somebody logs in to Jupyter, and nothing for a service to know.
-        parts = [part for part in self.request.query.split("&") if not part.startswith("token=")]
+        parts = self.request.query.split("&")
+        parts = [part for part in parts if unquote_plus(part.partition("=")[0]) != "token"]
         query = f"?{'&'.join(parts)}" if any(parts) else ""
         return f"{address}/{self._parts(service_id)[1]}{query}"
 
