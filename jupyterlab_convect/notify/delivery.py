@@ -9,14 +9,18 @@ import hmac
 import json
 import smtplib
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from http.client import HTTPException
+from typing import Any
 from urllib.parse import urlencode
 
 from ..errors import ConvectError, Refused
@@ -24,7 +28,8 @@ from ..pipeline.plan import Json
 from ..secret_values import explain_missing, look_up
 from .notification import Kind, Message, Notification, check_url, secret_of
 
-PATIENCE = 15.0
+PATIENCE, LONGEST = 15.0, 60.0
+"""Seconds that a receiver may take for a sign of life, and for all of it."""
 LARGEST_ANSWER = 1 << 16
 SUBJECT = 150
 
@@ -52,7 +57,23 @@ def mail_server(given: Mapping[str, Json]) -> MailServer:
 
 
 def deliver(notification: Notification, message: Message, server: MailServer) -> None:
-    """Refused when it was not taken."""
+    """Refused when it was not taken within `LONGEST` seconds, however little by little."""
+    done: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(_deliver(notification, message, server))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, name="convect-notify", daemon=True).start()
+    try:
+        done.result(LONGEST)
+    except FutureTimeout:
+        raise Refused("It could not be sent: nobody answered in time.", code="not-sent") from None
+
+
+def _deliver(notification: Notification, message: Message, server: MailServer) -> None:
     try:
         if notification.kind == "mail":
             _mail(notification, message, server)
@@ -106,15 +127,25 @@ def _post(notification: Notification, message: Message) -> None:
         digest = hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
         headers["X-Hub-Signature-256"] = f"sha256={digest}"
     request = urllib.request.Request(url, data, headers)  # noqa: S310  http and https only
-    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+    with _opener.open(request, timeout=PATIENCE) as answer:
         _refuse_error(answer.read(LARGEST_ANSWER))
+
+
+class _NotElsewhere(urllib.request.HTTPRedirectHandler):
+    """Nobody sends messages on: what is asked for there would be another page, without them."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NotElsewhere)
 
 
 def _refuse_error(answer: bytes) -> None:
     """Some chats answer 200 and an error."""
     try:
         found = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(found, dict):
         code = found.get("errcode") or found.get("code")

@@ -20,6 +20,7 @@ from aiosmtpd.smtp import SMTP
 from waiting import eventually
 
 from jupyterlab_convect.errors import ConvectError, Refused
+from jupyterlab_convect.notify import delivery
 from jupyterlab_convect.notify.delivery import MailServer, body_of, deliver, mail_server, signed
 from jupyterlab_convect.notify.notification import (
     KINDS,
@@ -51,6 +52,9 @@ class Received:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.answer: tuple[int, bytes] = (200, b"ok")
+        self.go_on = threading.Event()
+        """Unset while an answer does not come to its end."""
+        self.go_on.set()
         received = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -59,8 +63,14 @@ class Received:
                 received.requests.append((self.path, dict(self.headers), body))
                 status, text = received.answer
                 self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", received.url)
                 self.end_headers()
                 self.wfile.write(text)
+                received.go_on.wait()
+
+            def do_GET(self) -> None:
+                received.requests.append((self.path, dict(self.headers), b"GET"))
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -203,6 +213,28 @@ def test_bad_input_is_one_sentence(fields: Any, sentence: str):
         check_notification(made(**fields))
     with pytest.raises(ConvectError, match="of the mail server is invalid"):
         mail_server({"hots": "x"})
+
+
+def test_a_message_that_is_sent_on_elsewhere_was_not_taken(web: Received):
+    web.answer = (302, b"")
+    with pytest.raises(Refused, match="the answer was 302"):
+        deliver(made("webhook", url=web.url), MESSAGE, MailServer())
+    assert len(web.requests) == 1
+
+
+def test_an_answer_without_end_is_given_up(web: Received, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(delivery, "LONGEST", 0.2)
+    web.go_on.clear()
+    try:
+        with pytest.raises(Refused, match="nobody answered in time"):
+            deliver(made("webhook", url=web.url), MESSAGE, MailServer())
+    finally:
+        web.go_on.set()
+
+
+def test_an_answer_that_is_nested_without_end_is_none(web: Received):
+    web.answer = (200, b"[" * 60_000)
+    deliver(made("webhook", url=web.url), MESSAGE, MailServer())
 
 
 def test_what_was_told_once_is_not_told_again_and_what_was_not_taken_is_tried_again(
