@@ -183,7 +183,10 @@ def shifts(clock: Clock, after: float) -> list[Shift]:
 
 def local_time(clock: Clock, due: float) -> datetime:
     """A due time as the clocks in its zone show it."""
-    return datetime.fromtimestamp(due, zone_of(clock.zone))
+    try:
+        return datetime.fromtimestamp(due, zone_of(clock.zone))
+    except (OverflowError, ValueError, OSError):
+        raise ConvectError(f"{due:g} is not a time that a calendar has.") from None
 
 
 def day_start(clock: Clock, day: date) -> float:

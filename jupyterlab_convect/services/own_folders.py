@@ -23,13 +23,17 @@ T = TypeVar("T")
 
 def require_id(wanted: str, code: str) -> str:
     """The id, if it can be one; `code` is that of the error."""
-    if not _ID.fullmatch(wanted) or len(wanted) > LONGEST_ID:
+    if not _is_id(wanted):
         raise ConvectError(
             f"{wanted[:80]!r} cannot be an id.",
             code=code,
             hint=f"It is part of a URL: up to {LONGEST_ID} lowercase letters, digits and hyphens.",
         )
     return wanted
+
+
+def _is_id(text: str) -> bool:
+    return len(text) <= LONGEST_ID and _ID.fullmatch(text) is not None
 
 
 class OwnFolders:
@@ -52,7 +56,7 @@ class OwnFolders:
     def read(self, item_id: str, kind: type[T]) -> T:
         """What the file says. Missing when there is none, or none of this user."""
         folder = self.folder(item_id)
-        if not _ID.fullmatch(item_id) or folder.is_symlink():
+        if not _is_id(item_id) or folder.is_symlink():
             raise self._missing(item_id)
         try:
             data = read_regular(folder / self._file)

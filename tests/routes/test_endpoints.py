@@ -73,6 +73,7 @@ async def test_a_token_opens_its_endpoint_and_no_other_run(
     for token in (other["token"], jp_serverapp.identity_provider.token, "", "x"):
         assert (await call("POST", "call/one", token, {}))[0] == 401
         assert (await call("GET", "call/one/openapi.json", token))[0] == 401
+        assert (await call("POST", f"call/{'x' * 300}", token, {}))[0] == 401
     assert (await call("GET", f"call/one/runs/{run['id']}", first["token"]))[0] == 404
     _, second = await api("POST", "endpoints/one/tokens", {"name": "ana"})
     assert (await call("GET", "call/one/openapi.json", second["token"]))[0] == 200

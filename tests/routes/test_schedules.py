@@ -66,6 +66,12 @@ async def test_it_is_edited_run_now_and_removed(api: Any, train: str) -> None:
     assert calendar["days"][1]["counts"] == {"due": 24}
     status, started = await api("POST", f"schedules/{made['id']}/run", {"due": 1_780_000_000})
     assert (status, started["sweep"]) == (201, None)
+    for never in (1e40, -1e308):
+        status, error = await api("POST", f"schedules/{made['id']}/run", {"due": never})
+        assert (status, error["message"]) == (
+            400,
+            f"{never:g} is not a time that a calendar has.",
+        )
     _, run = await api("GET", f"runs/{started['run']}")
     assert run["name"] == "train"
     begin = 1_780_000_000 // 3600 * 3600
