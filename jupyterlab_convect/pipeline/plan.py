@@ -13,7 +13,7 @@ import hashlib
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,6 +21,8 @@ Json = Any
 """What JSON can say: None, bool, int, float, str, and lists and string-keyed dicts of them."""
 
 T = typing.TypeVar("T")
+
+LARGEST = 2**63 - 1
 
 StepKind = Literal["notebook", "script", "command", "component"]
 RunIf = Literal["succeeded", "failed", "always"]
@@ -249,7 +251,7 @@ class Plan:
 def digest_of(value: Json) -> str:
     """The sha256 of a JSON value, independent of key order."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def to_json(value: Any) -> Json:
@@ -268,31 +270,69 @@ def to_json(value: Any) -> Json:
 
 
 def from_json(kind: type[T], value: Json) -> T:
-    """The dataclass that `to_json` turned into `value`; unknown keys are passed over."""
-    return typing.cast(T, _read(kind, value))
+    """The dataclass that `to_json` turned into `value`; unknown keys are passed over.
 
-
-def _read(kind: Any, value: Json) -> Any:
-    if value is None:
-        return None
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
-        return kind(
-            **{name: _read(hints[name], item) for name, item in value.items() if name in hints}
-        )
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        return _read(next(option for option in arguments if option is not type(None)), value)
-    if origin is tuple:
-        return tuple(_read(arguments[0], item) for item in value)
-    if origin is Mapping:
-        return {key: _read(arguments[1], item) for key, item in value.items()}
-    return value
+    TypeError when something in it is not of the type that it should be.
+    """
+    return typing.cast(T, _reader(kind)(value))
 
 
 @functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _reader(kind: Any) -> Callable[[Json], Any]:
+    """What reads a value of a type."""
+    if dataclasses.is_dataclass(kind):
+        return _dataclass_reader(kind)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        options = [option for option in arguments if option is not type(None)]
+        read = _reader(options[0]) if len(options) == 1 else _as_it_is
+        return lambda value: None if value is None else read(value)
+    if origin is tuple:
+        part = _reader(arguments[0])
+        return lambda value: tuple(map(part, _checked(list | tuple, value)))
+    if origin is Sequence:
+        part = _reader(arguments[0])
+        return lambda value: list(map(part, _checked(list | tuple, value)))
+    if origin is Mapping:
+        part = _reader(arguments[1])
+        return lambda value: {key: part(item) for key, item in _checked(dict, value).items()}
+    if origin is Literal:
+        return functools.partial(_checked, type(arguments[0]))
+    if kind is float:
+        return _float
+    return functools.partial(_checked, kind) if kind in (str, bool, int) else _as_it_is
+
+
+def _dataclass_reader(kind: Any) -> Callable[[Json], Any]:
+    @functools.cache
+    def readers() -> dict[str, Callable[[Json], Any]]:
+        hints = typing.get_type_hints(kind)
+        return {item.name: _reader(hints[item.name]) for item in dataclasses.fields(kind)}
+
+    def read(value: Json) -> Any:
+        known = readers()
+        given = _checked(dict, value)
+        return kind(**{name: known[name](item) for name, item in given.items() if name in known})
+
+    return read
+
+
+def _as_it_is(value: Json) -> Json:
+    return value
+
+
+def _checked(kind: Any, value: Json) -> Any:
+    if not isinstance(value, kind) or (kind is int and not -LARGEST <= value <= LARGEST):
+        raise TypeError(f"{str(value)[:80]!r} is not what belongs there")
+    return value
+
+
+def _float(value: Json) -> float:
+    """Integers are as good, up to the largest that a database takes."""
+    if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+        value = float(value) if value.bit_length() < 1024 else None
+    checked: float = _checked(int | float, value)
+    return checked
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ..json_text import dumps, loads
-from ..pipeline.plan import Json
+from ..pipeline.plan import Json, from_json
 from .model import State
 
 
@@ -214,10 +214,7 @@ def decode(line: bytes) -> Event | None:
     """The event of a line; None when it is damaged or of a kind that we do not know."""
     try:
         value = loads(line)
-        kind = KINDS[value.pop("type")]
-        known = _FIELDS[kind]
-        facts = {name: item for name, item in value.items() if name in known}
-        return kind(value["time"], **facts)
+        return from_json(KINDS[value["type"]], value)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

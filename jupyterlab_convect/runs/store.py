@@ -243,7 +243,7 @@ class Store:
     def flush(self) -> None:
         """Tell the index what has changed; `find` does so by itself."""
         with self._lock:
-            self.index.put([opened.entry() for opened in self._dirty.values()])
+            self.index.put([_entry_of(each, opened) for each, opened in self._dirty.items()])
             for opened in self._dirty.values():
                 opened.told()
             self._dirty.clear()
@@ -414,11 +414,12 @@ class Store:
 
     def _entry(self, run_id: str) -> Entry:
         try:
-            return open_run(self.run_folder(run_id)).entry()
+            opened = open_run(self.run_folder(run_id))
         except Missing:
             raise
         except ConvectError as error:
             return damaged_entry(run_id, created_of(run_id), error.sentence)
+        return _entry_of(run_id, opened)
 
     def _sizes(self) -> dict[str, int]:
         known = self.index.sizes()
@@ -453,6 +454,15 @@ class Store:
 
     def _is_empty_sweep(self, sweep_id: str) -> bool:
         return self.index.find(Query(sweep=sweep_id, limit=1)).total == 0
+
+
+def _entry_of(run_id: str, opened: OpenRun) -> Entry:
+    """What lists show of a run; one that makes no sense spoils no list."""
+    try:
+        return opened.entry()
+    except Exception as error:
+        why = f"The run {run_id} cannot be read: {error}."
+        return damaged_entry(run_id, created_of(run_id), why)
 
 
 class _Look:

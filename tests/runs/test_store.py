@@ -155,6 +155,46 @@ def test_one_damaged_run_spoils_no_list(store, make_run, tmp_path, content):
     fresh.close()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "run.start", "time": []},
+        {"type": "run.start", "time": 10**400},
+        {"type": "run.end", "time": 9, "state": ["succeeded"]},
+        {"type": "run.end", "time": 9, "state": "failed", "reason": {}},
+        {"type": "run.change", "time": 9, "name": 3, "labels": []},
+        {"type": "step.end", "time": 9, "step": "a", "state": "succeeded", "metrics": "m"},
+        {"type": "group.start", "time": 9, "group": "a", "items": 3},
+        {"type": "attempt.start", "time": 9, "step": "a", "attempt": 2**70},
+    ],
+)
+def test_events_that_make_no_sense_spoil_no_list(store, make_run, step, tmp_path, line):
+    good, bad = make_run(step("a")), make_run(step("a"))
+    for run in (good, bad):
+        store.create(run)
+    path = store.run_folder(bad.id) / "events.ndjson"
+    path.write_text(json.dumps(line) + "\n")
+    store.ask_stop(bad.id)
+    fresh = Store(store.folder, Index(tmp_path / "elsewhere.sqlite"))
+    for each in (store, fresh):
+        assert ids(each.find(Query(sort="created"))) == [good.id, bad.id]
+        assert each.read(bad.id).state.state == "queued"
+    fresh.close()
+
+
+def test_results_that_no_digest_can_be_made_of_spoil_no_list(store, make_run, step):
+    run = make_run(step("a"))
+    store.create(run)
+    parts = {"code": "\ud800"}
+    store.append(
+        run.id,
+        e.AttemptStart(1.0, "a", 1, parts),
+        e.AttemptEnd(2.0, "a", 1, "succeeded", started=1.0, ended=2.0),
+        e.StepEnd(2.0, "a", "succeeded"),
+    )
+    assert ids(store.find()) == [run.id]
+
+
 def test_strange_things_in_the_folder_are_no_runs(store, make_run):
     store.create(make_run())
     (store.folder / "notes.txt").write_text("x")
