@@ -130,7 +130,8 @@ class EndpointStore:
         check_endpoint(endpoint)
         self._remove_abandoned(endpoint.id)
         try:
-            write_new(self._folders.make(endpoint.id) / FILE, _text(endpoint))
+            with self._folders.writing():
+                write_new(self._folders.make(endpoint.id) / FILE, _text(endpoint))
         except FileExistsError:
             raise Conflict(
                 f"There is already an endpoint {endpoint.id}.",
@@ -155,7 +156,8 @@ class EndpointStore:
         """Nobody can call it any more. Its runs stay."""
         self.read(endpoint_id)
         folder = self._folders.folder(endpoint_id)
-        (folder / FILE).unlink()
+        with self._folders.writing():
+            (folder / FILE).unlink()
         shutil.rmtree(folder, ignore_errors=True)
 
     def add_token(self, endpoint_id: str, name: str) -> str:
@@ -181,7 +183,8 @@ class EndpointStore:
         return self._write(replace(endpoint, tokens=left))
 
     def _write(self, endpoint: Endpoint) -> Endpoint:
-        write_whole(self._folders.folder(endpoint.id) / FILE, _text(endpoint))
+        with self._folders.writing():
+            write_whole(self._folders.folder(endpoint.id) / FILE, _text(endpoint))
         return endpoint
 
 

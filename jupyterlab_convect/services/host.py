@@ -87,7 +87,6 @@ class ServiceHost:
         if _answers(port, kind.ready_path):
             touch(self._folder)
             self.status = replace(self.status, state="ready", address=f"http://127.0.0.1:{port}")
-            self._write()
         elif time.monotonic() - self._began > kind.patience:
             return "failed", f"It did not answer within {kind.patience:g} seconds."
         return None
@@ -122,26 +121,35 @@ class ServiceHost:
         return True
 
     def _is_kept(self) -> bool:
-        if time.monotonic() - self._renewed < RENEW:
-            return True
-        self._renewed = time.monotonic()
-        return self._lease.renew()
+        """Whether the lease is still held. What a full disk does not take is tried again."""
+        with contextlib.suppress(OSError):
+            if self._written != self.status:
+                self._write()
+            if time.monotonic() - self._renewed >= RENEW:
+                is_kept = self._lease.renew()
+                self._renewed = time.monotonic()
+                return is_kept
+        return True
 
     def _end(self, state: ServiceState, reason: str | None) -> None:
         self.status = replace(
             self.status, state=state, reason=reason, address="", ended=time.time()
         )
-        self._write()
-        self._lease.end()
+        while self._is_kept() and self._written != self.status:
+            time.sleep(PAUSE)
+        with contextlib.suppress(OSError):
+            self._lease.end()
 
     def _write(self) -> None:
         write_json(self._folder / STATUS, to_json(self.status))
+        self._written = self.status
 
 
 def touch(folder: Path) -> None:
-    """Say that somebody uses the service."""
-    (folder / USED).touch(0o600)
-    os.utime(folder / USED, (time.time(),) * 2)
+    """Say that somebody uses the service, if the disk takes it."""
+    with contextlib.suppress(OSError):
+        (folder / USED).touch(0o600)
+        os.utime(folder / USED, (time.time(),) * 2)
 
 
 def used(folder: Path) -> float:

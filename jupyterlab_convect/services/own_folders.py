@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import Conflict, ConvectError, Missing
+from ..errors import Conflict, ConvectError, Missing, words_of
 from ..json_text import loads
 from ..pipeline.plan import from_json
 from ..runs.store import Store
@@ -78,3 +78,15 @@ class OwnFolders:
         make_folder(self._folder, 0o3770 if is_shared(self._store.folder) else PRIVATE)
         make_folder(self.folder(item_id), PRIVATE)
         return self.folder(item_id)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """ConvectError when the disk does not take what is written."""
+        try:
+            yield
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise ConvectError(
+                f"{self._folder} cannot be written: {words_of(error)}.", code="unwritable"
+            ) from None

@@ -105,24 +105,29 @@ class ServiceStore:
                 return known
             if known.is_up:
                 raise Conflict(f"The service {service_id} is up with other options.")
-        folder = self._folders.make(service_id)
-        write_json(folder / SERVICE, to_json(service))
-        self._start_host(folder)
+        with self._folders.writing():
+            folder = self._folders.make(service_id)
+            write_json(folder / SERVICE, to_json(service))
+            self._start_host(folder)
         return self.read(service_id)
 
     def start_again(self, service_id: str) -> ServiceRecord:
         """Start one that has ended, as it was asked for."""
         known = self.read(service_id)
         if not known.is_up:
-            self._start_host(self._folders.folder(service_id))
+            with self._folders.writing():
+                self._start_host(self._folders.folder(service_id))
         return self.read(service_id)
 
     def stop(self, service_id: str) -> None:
         """Have it stopped, wherever it runs; it is not waited for."""
         record = self.read(service_id)
         if record.is_up:
-            (self._folders.folder(service_id) / STOP).touch(0o600)
-            processes.send_signal(record.status.process, signal.SIGTERM)
+            process = record.status.process
+            processes.send_signal(process, signal.SIGTERM)
+            is_told = contextlib.suppress(OSError) if processes.is_here(process) else None
+            with is_told or self._folders.writing():
+                (self._folders.folder(service_id) / STOP).touch(0o600)
 
     def remove(self, service_id: str) -> None:
         """Forget one that has ended."""
@@ -160,8 +165,7 @@ class ServiceStore:
 
     def use(self, service_id: str) -> None:
         """Say that somebody uses it, so that it is not stopped as idle."""
-        with contextlib.suppress(OSError):
-            touch(self._folders.folder(service_id))
+        touch(self._folders.folder(service_id))
 
     def log(self, service_id: str) -> str:
         """The end of what it has printed."""
@@ -201,11 +205,12 @@ class ServiceStore:
             else f"The machine {host}, on which it ran, is gone or was restarted."
         )
         lost = ServiceStatus("lost", reason, "", status.started, time.time(), status.process)
-        lease = Lease.take(folder)
-        if lease is not None:
-            processes.end_marked(f"{MARK}={folder.resolve()}")
-            write_json(folder / STATUS, to_json(lost))
-            lease.end()
+        with contextlib.suppress(OSError):  # On a full disk it is written down later.
+            lease = Lease.take(folder)
+            if lease is not None:
+                processes.end_marked(f"{MARK}={folder.resolve()}")
+                write_json(folder / STATUS, to_json(lost))
+                lease.end()
         return lost
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.errors import ConvectError
@@ -28,6 +31,8 @@ from jupyterlab_convect.runtimes.local.machine import (
     Reservations,
     Room,
 )
+from jupyterlab_convect.services.endpoints import Endpoint, EndpointStore
+from jupyterlab_convect.services.store import ServiceStore
 
 
 class Disk:
@@ -357,3 +362,56 @@ async def test_an_index_whose_disk_becomes_read_only_while_it_is_open_goes_on_in
     assert "damaged" not in caplog.text
     await engine.close()
     store.close()
+
+
+APP = """
+import sys, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        Path("asked").touch()
+        while not Path("answer").exists():
+            time.sleep(0.01)
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+
+
+def test_a_service_is_kept_while_the_disk_takes_nothing(disk, tmp_path):
+    store = Store(disk.folder / "runs", Index(tmp_path / "index.sqlite"))
+    services = ServiceStore(store)
+    command = {"command": [sys.executable, "-c", APP, "{port}"]}
+    service_id = services.start("app", command, tmp_path).service.id
+    until((tmp_path / "asked").exists, "somebody asks whether it is ready")
+    disk.fill()
+    with pytest.raises(ConvectError, match="cannot be written"):
+        services.start("app", {"command": [*command["command"], "other"]}, tmp_path)
+    with pytest.raises(ConvectError, match="cannot be written"):
+        EndpointStore(store).create(Endpoint("e", "e", 1.0, Request(path="n.ipynb"), 1))
+    (tmp_path / "answer").touch()
+    (tmp_path / "asked").unlink()
+    assert services.read(service_id).status.state == "starting"
+    disk.make_room()
+    until(lambda: services.read(service_id).status.state == "ready", "it is said to be ready")
+    disk.fill()
+    services.stop(service_id)
+    until(lambda: not answers(services.read(service_id).status.address), "it has stopped")
+    disk.make_room()
+    until(lambda: not services.read(service_id).is_up, "it is said to have stopped")
+    status = services.read(service_id).status
+    assert (status.state, status.reason) == ("stopped", None)
+    store.close()
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=60):
+            return True
+    except OSError:
+        return False
