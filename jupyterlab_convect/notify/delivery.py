@@ -62,7 +62,8 @@ def deliver(notification: Notification, message: Message, server: MailServer) ->
 
     def work() -> None:
         try:
-            done.set_result(_deliver(notification, message, server))
+            _deliver(notification, message, server)
+            done.set_result(None)
         except BaseException as error:
             done.set_exception(error)
 

@@ -274,7 +274,8 @@ def from_json(kind: type[T], value: Json) -> T:
 
     TypeError when something in it is not of the type that it should be.
     """
-    return typing.cast(T, _reader(kind)(value))
+    known: Any = kind
+    return typing.cast(T, _reader(known)(value))
 
 
 @functools.cache
@@ -289,11 +290,11 @@ def _reader(kind: Any) -> Callable[[Json], Any]:
         return lambda value: None if value is None else read(value)
     if origin is tuple:
         part = _reader(arguments[0])
-        return lambda value: tuple(map(part, _checked(list | tuple, value)))
-    if origin is Sequence:
+        return lambda value: tuple(map(part, _checked((list, tuple), value)))
+    if origin in (Sequence, list):
         part = _reader(arguments[0])
-        return lambda value: list(map(part, _checked(list | tuple, value)))
-    if origin is Mapping:
+        return lambda value: list(map(part, _checked((list, tuple), value)))
+    if origin in (Mapping, dict):
         part = _reader(arguments[1])
         return lambda value: {key: part(item) for key, item in _checked(dict, value).items()}
     if origin is Literal:
@@ -331,7 +332,7 @@ def _float(value: Json) -> float:
     """Integers are as good, up to the largest that a database takes."""
     if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
         value = float(value) if value.bit_length() < 1024 else None
-    checked: float = _checked(int | float, value)
+    checked: float = _checked((int, float), value)
     return checked
 
 

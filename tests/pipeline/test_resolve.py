@@ -262,3 +262,27 @@ def test_a_run_of_a_notebook_cannot_be_distributed(churn: dict[str, Any], root: 
     churn["nodes"] = {"prepare": churn["nodes"]["prepare"]}
     with pytest.raises(Refused, match="Only a script or a command"):
         resolve(churn, root=root, settings={"distributed": {"processes": 2}})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": "a"},
+        {"steps": [None]},
+        {"steps": [{"id": ["a"], "kind": "script", "name": "a"}]},
+        {"steps": [{"id": "a", "kind": "script", "name": "a", "after": "b"}]},
+        {"steps": [{"id": "a", "kind": "script", "name": "a", "retries": 2**63}]},
+        {"steps": [{"id": "a", "kind": "script", "name": "a", "timeout": 10**400}]},
+        {"components": []},
+        {"name": None},
+    ],
+)
+def test_what_is_not_of_its_type_is_not_read(change: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        from_json(Plan, {"name": "p", "steps": [], **change})
+
+
+def test_a_number_is_read_however_it_is_written() -> None:
+    written = {"id": "a", "kind": "script", "name": "a", "timeout": 10**30}
+    found = from_json(Plan, {"name": "p", "steps": [{**written, "unknown": 1}]})
+    assert found.steps[0].timeout == 1e30
