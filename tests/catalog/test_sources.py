@@ -93,7 +93,7 @@ def test_a_schema_that_is_none_is_said(store: CatalogStore, install: Any) -> Non
 
     theirs.options_schema = {"type": "nothing"}  # type: ignore[attr-defined]
     install(theirs)
-    with pytest.raises(ConvectError, match="wrong schema"):
+    with pytest.raises(ConvectError, match="invalid schema"):
         store.add(Catalog(id="t", name="T", kind="theirs"))
 
 

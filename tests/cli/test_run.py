@@ -412,7 +412,7 @@ def test_what_cannot_be_distributed_is_refused_before_the_run(
     assert "Only a script or a command can be distributed." in capsys.readouterr().err
     (work / "s.py").write_text("1")
     assert main(["run", "s.py", "--processes", "2", "--nodes", "2"]) == 2
-    assert "this machine is only one" in capsys.readouterr().err
+    assert "there is only this machine" in capsys.readouterr().err
     assert main(["run", "s.py", "--processes", "many"]) == 2
     assert "“processes” must be" in capsys.readouterr().err
 

@@ -596,7 +596,7 @@ async def test_an_item_sees_its_own_files_alone(lab):
     )
     logs = [(lab.result(run, f"g.{n}.read") / "log.txt").read_text() for n in range(3)]
     assert logs == ["1\n", "2\n", "3\n"]
-    assert any("out.txt was made by" in notice for notice in state.steps["end"].notices)
+    assert any("out.txt was created by" in notice for notice in state.steps["end"].notices)
     assert not (lab.root / "out.txt").exists()
 
 

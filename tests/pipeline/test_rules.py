@@ -358,7 +358,7 @@ def inner(path: str = "inner.pipeline", **given: Any) -> dict[str, Any]:
             {"p": inner(n=1, who="a ${{ run.id }}")},
             "x.pipeline",
             "mixed-parameter",
-            "a value or one expression",
+            "a value or a single expression",
         ),
         (
             {"p": inner(n=1), "a": {**RUN, **use("${{ nodes.p.outputs.z }}")}},

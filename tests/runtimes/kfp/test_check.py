@@ -242,9 +242,9 @@ def test_a_namespace_without_rights_and_one_that_is_missing(serve: Callable[...,
 def test_a_page_where_data_was_expected(serve: Callable[..., Server]) -> None:
     (failed,) = check(Way(serve("page").address), knows(None))
     assert (failed.step, failed.ok) == ("address", False)
-    assert "a page instead of data" in failed.message
+    assert "a web page instead of data" in failed.message
     password = Way(serve("page").address, "password", user="ada")
-    assert "a page instead of data" in check(password, knows(PASSWORD))[-1].message
+    assert "a web page instead of data" in check(password, knows(PASSWORD))[-1].message
 
 
 def test_a_password_is_never_sent_to_another_server(serve: Callable[..., Server]) -> None:
@@ -273,7 +273,7 @@ def test_a_sign_in_page_at_no_address_is_refused(
         ("kubeflow.example", "is not the address"),
         ("ftp://kubeflow.example", "is not the address"),
         ("http://[", "is not the address"),
-        ("http://ada:secret@kubeflow.example", "must not hold a password"),
+        ("http://ada:secret@kubeflow.example", "must not contain a password"),
         ("http://127.0.0.1:1", "refused the connection"),
         ("http://no-such-host.invalid", "There is no host"),
     ],
@@ -304,7 +304,7 @@ def test_encryption_that_is_missing_or_not_trusted(
     try:
         address = server.address.replace("http:", "https:")
         (failed,) = check(Way(address), knows(None))
-        assert "is not one that is trusted" in failed.message
+        assert "is not trusted here" in failed.message
         trusted = Way(address, ca_file=str(tmp_path / "cert.pem"))
         assert told(check(trusted, knows(None))) == ALL_WELL
         missing = check(Way(address, ca_file=str(tmp_path / "none.pem")), knows(None))

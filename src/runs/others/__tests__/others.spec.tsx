@@ -67,7 +67,7 @@ async function shown(api: Partial<IConvectApi>) {
   return { model, place };
 }
 
-describe('runs that were made elsewhere', () => {
+describe('runs that were created elsewhere', () => {
   it('are listed, and one is shown with its steps and parameters', async () => {
     const { model, place } = await shown({
       othersRuns: async () => pageOf([RUN]),
