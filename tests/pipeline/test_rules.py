@@ -124,7 +124,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "name-clash",
         "The loops of “a” and of “g” around it both name their item “n”.",
     ),
-    ({"a": {**RUN, **use("${{ each.n }}")}}, "each-outside-loop", "outside of a loop over “n”"),
+    ({"a": {**RUN, **use("${{ each.n }}")}}, "each-outside-loop", "outside the loop over “n”"),
     (
         {"a": {**RUN, **each([1]), "when": "${{ each.n == 1 }}"}},
         "each-outside-loop",

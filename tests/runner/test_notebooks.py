@@ -329,7 +329,7 @@ def test_an_error_that_was_cleared_away_is_none(bench):
         (b"", "n.ipynb is not a notebook: "),
         (b"\xff\xfe{", "n.ipynb is not a notebook: "),
         (b"[]", "n.ipynb is not a notebook: it has no nbformat number."),
-        (b'{"nbformat": 5}', "n.ipynb has notebook format 5, which is newer than 4"),
+        (b'{"nbformat": 5}', "n.ipynb has notebook format 5, but the newest supported format is 4"),
         (b'{"nbformat": 4}', "n.ipynb is not a valid notebook: "),
         (
             b'{"nbformat": 4, "metadata": {"kernelspec": {"name": "klingon"}}, "cells": []}',
