@@ -45,7 +45,7 @@ def train(folder: Path, write_notebook: Write) -> str:
 
 
 def test_a_notebook_is_run_and_its_results_are_at_hand(train: str) -> None:
-    run = client.run(train, parameters={"lr": 0.25}, name="first", labels={"team": "a"})
+    run = client.run(train, parameters={"lr": 0.25}, name="first", labels={"team": "a", "epoch": 3})
     assert (run.state, run.succeeded, run.done) == ("succeeded", True, True)
     assert run.outputs == {"accuracy": 0.75}
     assert run.metrics == {"accuracy": 0.75}
@@ -53,7 +53,8 @@ def test_a_notebook_is_run_and_its_results_are_at_hand(train: str) -> None:
     assert run.logs() == "learning with 0.25\n"
     assert json.loads(run.notebook.read_bytes())["cells"]
     assert "succeeded" in run._repr_html_()
-    assert [found.id for found in client.runs(labels={"team": "a"})] == [run.id]
+    labels = {"team": "a", "epoch": "3"}
+    assert [found.id for found in client.runs(labels=labels)] == [run.id]
 
 
 async def test_it_works_where_an_event_loop_runs_already(train: str) -> None:

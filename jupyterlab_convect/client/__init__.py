@@ -355,10 +355,10 @@ def _request(
         document=document,
         runtime=runtime or current_session().workspace.settings.default_runtime,
         options=options or {},
-        name=name,
+        name=None if name is None else str(name),
         parameters=parameters or {},
         settings=settings or {},
-        labels=labels or {},
+        labels={str(label): str(value) for label, value in (labels or {}).items()},
         use_cache=use_cache,
     )
 

@@ -286,7 +286,7 @@ def _reader(kind: Any) -> Callable[[Json], Any]:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         options = [option for option in arguments if option is not type(None)]
-        read = _reader(options[0]) if len(options) == 1 else _as_it_is
+        read = _reader(options[0]) if len(options) == 1 else _any_of(options)
         return lambda value: None if value is None else read(value)
     if origin is tuple:
         part = _reader(arguments[0])
@@ -316,6 +316,15 @@ def _dataclass_reader(kind: Any) -> Callable[[Json], Any]:
         return kind(**{name: known[name](item) for name, item in given.items() if name in known})
 
     return read
+
+
+def _any_of(options: list[Any]) -> Callable[[Json], Any]:
+    """What reads a value of one of several plain types."""
+    kinds = [
+        type(typing.get_args(option)[0]) if typing.get_args(option) else option
+        for option in options
+    ]
+    return functools.partial(_checked, tuple(kinds))
 
 
 def _as_it_is(value: Json) -> Json:

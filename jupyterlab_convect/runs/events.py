@@ -146,7 +146,8 @@ class StepEnd(Event):
     state: State
     reason: str | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, int | float] = field(default_factory=dict)
+    """Integers may have any number of digits."""
     parameters: Mapping[str, Json] = field(default_factory=dict)
     cache: str | None = None
     source: str | None = None

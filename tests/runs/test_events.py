@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,12 @@ def test_the_state_tells_the_story():
 def test_every_event_survives_the_file():
     for event in STORY:
         assert e.decode(e.encode(event)) == event
+
+
+@pytest.mark.parametrize("value", [10**400, -(2**70), 1e308, float("inf"), 3, True])
+def test_a_metric_of_any_size_survives_the_file(value):
+    event = e.StepEnd(1.0, "a", "succeeded", metrics={"m": value})
+    assert e.decode(e.encode(event)) == event
 
 
 def test_who_waits_knows_for_what():
