@@ -162,7 +162,8 @@ class EvaluateHandler(StoreHandler):
     async def get(self, run_id: str) -> None:
         text = self.text("expression") or ""
         run, state = await self.aside(self.workspace.store.read, run_id)
-        self.answer(await self.aside(evaluate_in, run, state, text))
+        loop, runs_anyway = self.text("loop"), self.flag("runs_anyway")
+        self.answer(await self.aside(evaluate_in, run, state, text, loop, runs_anyway=runs_anyway))
 
 
 def _states(named: list[str]) -> tuple[State, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import ConvectError, Refused
 from ..pipeline.expressions import (
+    Expression,
     Reference,
     Unavailable,
     bind_with,
@@ -15,12 +16,15 @@ from ..pipeline.expressions import (
     given_parameter,
     output,
     parse_one,
+    references_in,
     select,
     short_names,
 )
 from ..pipeline.plan import Group, Json
 from .graph import Graph, Item
 from .model import GOOD, GroupState, Run, RunState, State, StepState
+
+LookUp = Callable[[Reference], Json]
 
 _WORDS: Mapping[State, str] = {"cached": "succeeded", "lost": "failed"}
 """What `nodes.ID.state` says of states that only the engine tells apart."""
@@ -174,30 +178,80 @@ def _shared(loops: tuple[str, ...], others: tuple[str, ...]) -> int:
     return count
 
 
-def evaluate_in(run: Run, state: RunState, text: str) -> dict[str, Json]:
-    """The value of the expression `text`, and the values of what it refers to by short name."""
+def evaluate_in(
+    run: Run, state: RunState, text: str, loop: str | None = None, *, runs_anyway: bool = False
+) -> dict[str, Json]:
+    """The value of the expression `text`, and the values of what it refers to by short name.
+
+    In a `loop`, what differs from item to item is counted: `items` says how many there were,
+    for how many it was true, and how long the lists that it gave were in all. With
+    `runs_anyway` an output that does not exist is null.
+    """
     expression = parse_one(text)
     if expression is None:
         raise ConvectError(
             "It must be one expression, but it is a string.", code="not-an-expression"
         )
 
-    values = Values(run, state, None, ())
+    def seen_from(unit: str | None, item: Item) -> LookUp:
+        values = Values(run, state, unit, item, runs_anyway)
 
-    def look_up(reference: Reference) -> Json:
-        if reference.kind == "parameters":
-            return given_parameter(reference, run.plan.parameters)
-        if reference.kind == "each":
-            raise Refused("The items of the loop around it are not known beforehand.")
-        if reference.kind == "nodes" and reference.node not in state.graph.units:
-            raise Refused(f"The run had no node “{reference.node}”.", code="unknown-node")
-        return values.look_up(reference)
+        def look_up(reference: Reference) -> Json:
+            if reference.kind == "parameters":
+                return given_parameter(reference, run.plan.parameters)
+            if reference.kind == "each" and unit is None:
+                raise Refused("The items of the loop around it are not known beforehand.")
+            if reference.kind == "nodes" and reference.node not in state.graph.units:
+                raise Refused(f"The run had no node “{reference.node}”.", code="unknown-node")
+            return values.look_up(reference)
 
+        return look_up
+
+    items = [
+        group.item
+        for group in state.groups.values()
+        if group.node == loop and state.graph.is_iteration(group.node, group.item)
+    ]
+    if loop is not None and items and _differs(expression, state.graph, loop):
+        given = [_evaluated(expression, seen_from(loop, item)) for item in items]
+        return {"value": None, "values": {}, "items": _counted(given)}
+    look_up = seen_from(None, ())
     known = {}
     for reference, name in short_names(expression).items():
         with contextlib.suppress(ConvectError, Unavailable):
             known[name] = select(reference, look_up(reference))
+    value = _evaluated(expression, look_up)
+    if isinstance(value, ConvectError):
+        raise value
+    return {"value": value, "values": known}
+
+
+def _differs(expression: Expression, graph: Graph, loop: str) -> bool:
+    """Whether it may have another value for each item of a loop."""
+    return any(
+        reference.kind == "each"
+        or (reference.node in graph.units and loop in graph.inner_loops(reference.node))
+        for reference in references_in(expression)
+    )
+
+
+def _evaluated(expression: Expression, look_up: LookUp) -> Json | ConvectError:
     try:
-        return {"value": evaluate(expression, look_up), "values": known}
+        return evaluate(expression, look_up)
     except Unavailable:
-        raise Refused("It has no value, because a node that it needs did not succeed.") from None
+        return Refused("It has no value, because a node that it needs did not succeed.")
+    except ConvectError as error:
+        return error
+
+
+def _counted(given: list[Json | ConvectError]) -> dict[str, Json]:
+    """ConvectError when it has a value for none of the items."""
+    values = [value for value in given if not isinstance(value, ConvectError)]
+    for error in given:
+        if isinstance(error, ConvectError) and not values:
+            raise error
+    return {
+        "total": len(given),
+        "true": sum(value is True for value in values),
+        "length": sum(len(value) for value in values if isinstance(value, list)),
+    }

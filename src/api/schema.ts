@@ -242,6 +242,12 @@ export type Components = {
             value: JSONValue;
             /** @description By the short name of each reference, as far as there is a value. */
             values: JSONObject;
+            /** @description In a loop, how many items there were, for how many it was true, and how long the lists that it gave were in all. */
+            items?: {
+                total: number;
+                true: number;
+                length: number;
+            };
         };
         PutBody: {
             /**
@@ -1457,6 +1463,10 @@ export interface IOperations {
     /** What an expression would have come to with the values of a run */
     evaluate(run: Components["parameters"]["run"], query: {
     expression: string;
+    /** @description The loop that it stands in; what differs from item to item is counted in `items`. */
+    loop?: string;
+    /** @description Whether it stands in what runs after a failure, where an output that does not exist is null. */
+    runs_anyway?: boolean;
 }): Promise<Components["schemas"]["Evaluated"]>;
     /** A page of the items of a loop, in their order */
     items(path: {

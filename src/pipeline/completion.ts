@@ -1,5 +1,6 @@
 import { parentsOf } from './graph';
 import { endOf } from './order';
+import type { IDocument } from './schema';
 import type { Session } from './session';
 import { isObject } from './serialize';
 
@@ -22,9 +23,9 @@ export function referencesFor(
       .filter(port => !port.isPath)
       .map(port => `nodes.${view.id}.outputs.${port.name}`)
   );
-  const { run_if = 'succeeded' } = document.nodes[node ?? ''] ?? {};
-  const states =
-    run_if === 'succeeded' ? [] : before.map(({ id }) => `nodes.${id}.state`);
+  const states = runsAnyway(document, node)
+    ? before.map(({ id }) => `nodes.${id}.state`)
+    : [];
   return [
     ...outputs,
     ...(place === 'outputs'
@@ -43,18 +44,46 @@ export function itemsAround(
   node: string | null,
   isOwn = false
 ): string[] {
-  const { nodes } = session.document;
-  const parents = parentsOf(session.document);
+  const { document } = session;
+  const around = groupsAround(document, node);
   const names: string[] = [];
-  let outer = isOwn && node !== null ? node : parents.get(node ?? '');
-  while (outer !== undefined) {
-    const loop = nodes[outer].for_each;
+  for (const id of isOwn && node !== null ? [node, ...around] : around) {
+    const loop = document.nodes[id].for_each;
     if (isObject(loop) && typeof loop.name === 'string') {
       names.push(loop.name);
     }
-    outer = parents.get(outer);
   }
   return names;
+}
+
+/** The innermost loop around a node. */
+export function loopAround(
+  document: IDocument,
+  node: string | null
+): string | undefined {
+  return groupsAround(document, node).find(id =>
+    isObject(document.nodes[id].for_each)
+  );
+}
+
+/** Whether a node, or a group that it is in, runs after a failure. */
+export function runsAnyway(document: IDocument, node: string | null): boolean {
+  const ids = node === null ? [] : [node, ...groupsAround(document, node)];
+  return ids.some(
+    id => (document.nodes[id]?.run_if ?? 'succeeded') !== 'succeeded'
+  );
+}
+
+/** The groups that a node is in, the innermost first. */
+function groupsAround(document: IDocument, node: string | null): string[] {
+  const parents = parentsOf(document);
+  const found: string[] = [];
+  let outer = parents.get(node ?? '');
+  while (outer !== undefined) {
+    found.push(outer);
+    outer = parents.get(outer);
+  }
+  return found;
 }
 
 export interface ICompletion {

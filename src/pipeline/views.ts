@@ -280,7 +280,7 @@ function stepOfItems(
     id,
     state,
     reason: shown.find(step => step.state === state)?.reason ?? null,
-    started: summary?.started ?? loop.started,
+    started: state === 'skipped' ? null : (summary?.started ?? loop.started),
     ended: live > 0 ? null : (summary?.ended ?? loop.ended),
     progress: { cell: total - live, cells: total, elapsed: 0, expected: null }
   });
@@ -308,9 +308,9 @@ const LOUDEST: readonly State[] = [
   'queued',
   'waiting',
   'cancelled',
-  'skipped',
   'succeeded',
-  'cached'
+  'cached',
+  'skipped'
 ];
 
 /** Of several steps, the one to look at first. */

@@ -18,6 +18,7 @@ from jupyterlab_convect.runs.engine import Engine
 from jupyterlab_convect.runs.events import decode
 from jupyterlab_convect.runs.graph import Graph
 from jupyterlab_convect.runs.model import Request, Run, Selection, new_id
+from jupyterlab_convect.runs.values import evaluate_in
 from jupyterlab_convect.runs.views import items_view, view
 
 PIPELINE = {"kind": "pipeline"}
@@ -796,6 +797,42 @@ async def test_all_steps_of_a_node_in_a_loop_are_counted(finish, flow):
         "b": {"succeeded": 598},
     }
     assert not any(shown["members"] for name, shown in groups.items() if name != "g")
+
+
+async def test_a_rule_in_a_loop_is_evaluated_for_each_item(finish, flow):
+    nodes = {
+        "list": give(few=[1]),
+        "g": group("a", "b", for_each=each("w", [1, 2, 3])),
+        "a": give(n="${{ each.w }}", l=[1, 2]),
+        "b": do("noop", when="${{ nodes.a.outputs.n > 1 }}"),
+        "bad": do("fail", "No."),
+        "clean": do("noop", after=["bad"], run_if="always"),
+    }
+    run = flow(nodes)
+    state = await finish(run)
+
+    def evaluate(text, *place, **more):
+        return evaluate_in(run, state, f"${{{{ {text} }}}}", *place, **more)
+
+    def items(**counts):
+        return {"value": None, "values": {}, "items": {"total": 3, "true": 0, "length": 0} | counts}
+
+    assert evaluate("nodes.a.outputs.n > 1", "g") == items(true=2)
+    assert evaluate("each.w in nodes.list.outputs.few", "g") == items(true=1)
+    assert evaluate("nodes.a.outputs.l", "g") == items(length=6)
+    # What is the same for all items has its one value.
+    few = {"value": True, "values": {"few": [1]}}
+    assert evaluate("nodes.list.outputs.few == [1]", "g") == few
+    assert evaluate("nodes.a.outputs.n == [1, 2, 3]")["value"] is True
+    for text, loop, sentence in (
+        ("each.w > 1", "other", "The items of the loop around it are not known beforehand."),
+        ("nodes.a.outputs.x > 1", "g", "Node “a” gave no output “x”."),
+        ("each.other > 1", "g", "There is no loop over “other” here."),
+        ("nodes.bad.outputs.x == null", None, "It has no value, because a node that it needs"),
+    ):
+        with pytest.raises(Refused, match=sentence):
+            evaluate(text, loop)
+    assert evaluate("nodes.bad.outputs.x == null", runs_anyway=True)["value"] is True
 
 
 async def test_the_state_follows_from_the_events_alone(finish, flow, store):

@@ -3,7 +3,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { boxesOf } from '../boxes';
 import type { IGroup } from '../../api';
 import { stepOf } from '../../api/types';
-import { completionAt, referencesFor } from '../completion';
+import { completionAt, loopAround, referencesFor } from '../completion';
 import { toFlow } from '../canvas/flow';
 import { paste } from '../clipboard';
 import { connect, remove, renameNode, toggleDisabled } from '../edits';
@@ -309,6 +309,35 @@ describe('rules', () => {
     });
   });
 
+  it('call a member skipped only if it was for all items', () => {
+    const stateOf = (counts: object) => {
+      const loop = {
+        id: 'regions',
+        item: [],
+        state: 'succeeded',
+        started: 1,
+        ended: 2,
+        items: 3,
+        counts: {},
+        members: { score: counts }
+      } as unknown as IGroup;
+      const { score } = Object.fromEntries(
+        new ViewMaker().make(REGIONS, edgesOf(REGIONS), {
+          found: new Map(),
+          problems: [],
+          steps: {},
+          groups: { regions: loop }
+        })
+      );
+      return score.step;
+    };
+    expect(stateOf({ succeeded: 1, skipped: 2 })?.state).toBe('succeeded');
+    expect(stateOf({ skipped: 3 })).toMatchObject({
+      state: 'skipped',
+      started: null
+    });
+  });
+
   it('make room for their badges', () => {
     const make = (document: IDocument) =>
       boxesOf(
@@ -343,6 +372,19 @@ describe('completion', () => {
     expect(referencesFor(session, 'clean', 'when')).toContain(
       'nodes.regions.state'
     );
+    session.dispose();
+  });
+
+  it('offers states inside of what runs after a failure', () => {
+    const { regions } = REGIONS.nodes;
+    const always = { ...regions, run_if: 'always' } as IDocument['nodes'][''];
+    const nodes = { ...REGIONS.nodes, regions: always };
+    const { session } = openSession({ ...REGIONS, nodes });
+    expect(referencesFor(session, 'score', 'when')).toContain(
+      'nodes.train.state'
+    );
+    expect(loopAround(session.document, 'score')).toBe('regions');
+    expect(loopAround(session.document, 'clean')).toBeUndefined();
     session.dispose();
   });
 

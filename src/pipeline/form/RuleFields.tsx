@@ -1,3 +1,4 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import { problemsAt, readValue, Row, words, writeValue } from '../../settings';
@@ -5,7 +6,7 @@ import type { IFieldProps } from '../../settings';
 import { formatValue, Select, TextInput, translated } from '../../ui';
 import type { IConvectApi } from '../../api';
 import { sentenceOf } from '../../api';
-import { referencesFor } from '../completion';
+import { loopAround, referencesFor, runsAnyway } from '../completion';
 import { expressionOf, innerOf, shownOf } from '../expressions';
 import type { Json } from '../schema';
 import { isObject } from '../serialize';
@@ -206,9 +207,11 @@ function LastRun(props: {
   path: readonly string[];
   expression: Json | undefined;
 }): JSX.Element | null {
-  const { session, problems } = useForm();
-  const { api, trans } = session;
+  const { session, problems, node } = useForm();
+  const { api, trans, document } = session;
   const { expression } = props;
+  const loop = loopAround(document, node);
+  const isAnyway = runsAnyway(document, node);
   const last = useStore(session.runs.store, ({ run, runs }) => run ?? runs[0]);
   const run = last?.id;
   const seq = last?.seq;
@@ -220,7 +223,8 @@ function LastRun(props: {
       return;
     }
     const timer = setTimeout(() => {
-      api.evaluate(run, { expression }).then(
+      const place = { loop, runs_anyway: isAnyway || undefined };
+      api.evaluate(run, { expression, ...place }).then(
         found => !isGone && setAnswer(found),
         error => !isGone && setAnswer(sentenceOf(error))
       );
@@ -229,7 +233,7 @@ function LastRun(props: {
       isGone = true;
       clearTimeout(timer);
     };
-  }, [api, run, seq, expression]);
+  }, [api, run, seq, expression, loop, isAnyway]);
   // What is wrong with it anyway is said by the field.
   const isWrong = problemsAt(problems, props.path).some(
     ({ severity }) => severity === 'error'
@@ -244,27 +248,51 @@ function LastRun(props: {
       </span>
     );
   }
-  const { value, values } = answer;
-  const given = Object.entries(values)
-    .map(([name, item]) => trans.__('%1 was %2', name, formatValue(item)))
-    .join(', ');
+  const { value } = answer;
   return (
     <span
       className="jp-Convect-help jp-Pipeline-lastRun"
       data-value={typeof value === 'boolean' ? String(value) : undefined}
       role="status"
     >
-      {value === true
-        ? trans.__('With the last run this would be true: %1.', given)
-        : value === false
-          ? trans.__('With the last run this would be false: %1.', given)
-          : Array.isArray(value)
-            ? trans._n(
-                'With the last run this would be %1 item.',
-                'With the last run this would be %1 items.',
-                value.length
-              )
-            : trans.__('With the last run: %1', given)}
+      {outcomeOf(answer, props.path, trans)}
     </span>
   );
+}
+
+/** What an expression would have been, as a sentence. */
+function outcomeOf(
+  { value, values, items }: Evaluated,
+  path: readonly string[],
+  trans: TranslationBundle
+): string {
+  if (items) {
+    return path[0] === 'when'
+      ? trans._n(
+          'With the last run this would be true for %2 of %1 item.',
+          'With the last run this would be true for %2 of %1 items.',
+          items.total,
+          items.true
+        )
+      : trans._n(
+          'With the last run this would be %1 item in all.',
+          'With the last run this would be %1 items in all.',
+          items.length
+        );
+  }
+  if (Array.isArray(value)) {
+    return trans._n(
+      'With the last run this would be %1 item.',
+      'With the last run this would be %1 items.',
+      value.length
+    );
+  }
+  const given = Object.entries(values)
+    .map(([name, item]) => trans.__('%1 was %2', name, formatValue(item)))
+    .join(', ');
+  return value === true
+    ? trans.__('With the last run this would be true: %1.', given)
+    : value === false
+      ? trans.__('With the last run this would be false: %1.', given)
+      : trans.__('With the last run: %1', given);
 }
