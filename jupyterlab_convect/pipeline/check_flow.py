@@ -201,8 +201,11 @@ def _check_state(name: str, path: Path, reference: Reference, flow: Flow) -> Ite
 
 def _runs_anyway(name: str, flow: Flow) -> bool:
     """Whether it, or a group that it is in, runs after a failure."""
-    around = (flow.nodes[each] for each in (name, *flow.around(name)))
-    return any(node.get("run_if", "succeeded") != "succeeded" for node in around)
+    return any(_is_lenient(flow.nodes[each]) for each in (name, *flow.around(name)))
+
+
+def _is_lenient(node: Mapping[str, Any]) -> bool:
+    return bool(node.get("run_if", "succeeded") != "succeeded")
 
 
 def _check_each(name: str, path: Path, reference: Reference, flow: Flow) -> Iterator[Problem]:
@@ -259,7 +262,7 @@ def _check_branch(
     """What may be skipped is used outside of its branch only through `first`."""
     other = reference.node or ""
     around = set() if name is None else {name, *flow.around(name)}
-    if name is not None and flow.nodes[name].get("run_if", "succeeded") != "succeeded":
+    if any(_is_lenient(flow.nodes[each]) for each in around - {other, *flow.around(other)}):
         return  # It sees the outputs that exist.
     for branch in (other, *flow.around(other)):
         rule = flow.nodes[branch]

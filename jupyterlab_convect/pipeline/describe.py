@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -38,21 +39,16 @@ def describe(
     Missing files are listed as missing; any other error of the document is raised.
     """
     files = files or (FileCache(root) if root is not None else None)
-    raise_first_error([p for p in validate(document, path=path) if p.code not in AROUND])
-    folder = path.rpartition("/")[0] if path else ""
-    nodes = cast(dict[str, dict[str, Any]], document["nodes"])
-    defaults = cast(Mapping[str, Json], document.get("defaults", {}))
-    settings = {
-        name: settings_of(node, defaults)
-        for name, node in nodes.items()
-        if node["kind"] not in ("group", "pipeline")
-    }
+    _refuse_errors(document, path)
+    parts = [*_parts(document, (path or "",), files)]
+    nodes = {part.id: part.node for part in parts}
+    settings = {part.id: part.settings for part in parts if part.runs}
     return {
         "name": document.get("name"),
         "description": document.get("description"),
-        "kinds": dict(sorted(Counter(node["kind"] for node in nodes.values()).items())),
+        "kinds": dict(sorted(Counter(node["kind"] for node in document["nodes"].values()).items())),
         "parameters": document.get("parameters", {}),
-        "files": _files(nodes, settings, folder, files),
+        "files": _files(parts, files),
         "images": _used(settings, lambda item: [item.get("image")]),
         "components": _used(nodes, lambda item: [item.get("component")]),
         "kernels": _used(settings, lambda item: [item.get("kernel")]),
@@ -67,6 +63,60 @@ def describe(
         },
         "gives": document.get("outputs", {}),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A node of the pipeline, or of one inside it, whose nodes are named by path."""
+
+    id: str
+    node: Mapping[str, Any]
+    settings: Mapping[str, Json]
+    folder: str
+    """The folder of its pipeline."""
+
+    @property
+    def runs(self) -> bool:
+        return self.node["kind"] not in ("group", "pipeline")
+
+
+def _refuse_errors(document: Document, path: str | None) -> None:
+    raise_first_error([p for p in validate(document, path=path) if p.code not in AROUND])
+
+
+def _parts(
+    document: Document, trail: tuple[str, ...], files: FileCache | None, prefix: str = ""
+) -> Iterator[_Part]:
+    """`trail` are the pipelines around this one, and itself."""
+    folder = trail[-1].rpartition("/")[0]
+    defaults = cast(Mapping[str, Json], document.get("defaults", {}))
+    for name, node in cast(dict[str, dict[str, Any]], document["nodes"]).items():
+        yield _Part(prefix + name, node, settings_of(node, defaults), folder)
+        if node["kind"] == "pipeline" and files is not None:
+            path = cast(str, join(folder, node["path"]))
+            inner = _inner(path, trail, files)
+            if inner is not None:
+                yield from _parts(inner, (*trail, path), files, f"{prefix}{name}.")
+
+
+def _inner(path: str, trail: tuple[str, ...], files: FileCache) -> Document | None:
+    """Another pipeline; None when it cannot be read."""
+    if path in trail:
+        raise ConvectError(
+            f"“{path}” contains itself: {' → '.join((*trail[trail.index(path) :], path))}.",
+            code="contains-itself",
+        )
+    try:
+        document = files.pipeline(path)
+    except ConvectError:
+        return None
+    try:
+        _refuse_errors(document, path)
+    except ConvectError as error:
+        raise type(error)(
+            f"In “{path}”: {error.sentence}", code=error.code, hint=error.hint
+        ) from None
+    return document
 
 
 def rule_of(unit: Step | Group) -> str:
@@ -114,20 +164,11 @@ def _used(items: Mapping[str, Any], names: Any) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def _files(
-    nodes: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    folder: str,
-    files: FileCache | None,
-) -> list[Json]:
+def _files(parts: Sequence[_Part], files: FileCache | None) -> list[Json]:
     found: dict[tuple[str, str], list[str]] = {}
-    for name in sorted(settings):
-        for role, path in _files_of(nodes[name], settings[name], folder, files):
-            found.setdefault((path, role), []).append(name)
-    for name, node in sorted(nodes.items()):
-        if node["kind"] == "pipeline":
-            path = cast(str, join(folder, node["path"]))
-            found.setdefault((path, "pipeline"), []).append(name)
+    for part in sorted(parts, key=lambda part: part.id):
+        for role, path in _files_of(part.node, part.settings, part.folder, files):
+            found.setdefault((path, role), []).append(part.id)
     return [
         {
             "path": path,
@@ -142,8 +183,11 @@ def _files(
 def _files_of(
     node: Mapping[str, Any], settings: Mapping[str, Any], folder: str, files: FileCache | None
 ) -> Iterator[tuple[str, str]]:
+    if node["kind"] == "group":
+        return
     if "path" in node:
-        yield "source", cast(str, join(folder, node["path"]))
+        role = "pipeline" if node["kind"] == "pipeline" else "source"
+        yield role, cast(str, join(folder, node["path"]))
     for _, file in input_files(node):
         yield "input", cast(str, join(folder, file))
     for pattern in settings.get("dependencies", ()):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.errors import Refused
+from jupyterlab_convect.errors import ConvectError, Refused
 from jupyterlab_convect.pipeline.describe import describe, rule_of
 from jupyterlab_convect.pipeline.expressions import (
     Unavailable,
@@ -162,6 +162,15 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "branch-output",
         "“a” is in “g”, which may be skipped",
     ),
+    (
+        {
+            "g": group("a", "b", run_if="always"),
+            "a": {**RUN, "when": "${{ run.id == 'x' }}"},
+            "b": {**RUN, **use("${{ nodes.a.outputs.x }}")},
+        },
+        "branch-output",
+        "“a” may be skipped, so ${{ nodes.a.outputs.x }} may have no value here.",
+    ),
     ({"g": group("a"), "a": {**RUN, "after": ["g"]}}, "after-own-group", "is a member of it"),
     ({"g": group("a", after=["a"]), "a": RUN}, "after-own-group", "which is a member of it"),
     (
@@ -254,6 +263,11 @@ def test_every_mistake_has_its_sentence(nodes: dict[str, Any], code: str, words:
         {
             "g": group("a", "b", when="${{ true }}"),
             "a": RUN,
+            "b": {**RUN, **use("${{ nodes.a.outputs.x }}")},
+        },
+        {
+            "a": {**RUN, "when": "${{ true }}"},
+            "g": group("b", run_if="always"),
             "b": {**RUN, **use("${{ nodes.a.outputs.x }}")},
         },
         {"1": RUN, "g": group("1")},
@@ -414,6 +428,31 @@ def test_rules_are_described_in_words(root: Path) -> None:
     }
     told = describe(document(nodes), root=root, path="x.pipeline")
     assert list(told["rules"]) == ["a", "c", "p"]
+
+
+def test_pipelines_inside_are_described_too(root: Path) -> None:
+    (root / "sub").mkdir()
+    fit = {"kind": "script", "path": "fit.py", "image": "gpu", "when": "${{ parameters.n > 1 }}"}
+    inner_one = {"convect": 1, "parameters": {"n": {"default": 1}}, "nodes": {"fit": fit}}
+    (root / "sub/one.pipeline").write_text(json.dumps(inner_one))
+    nodes = {"p": {**inner("sub/one.pipeline"), "for_each": {"name": "k", "in": [1]}}}
+    told = describe(document(nodes), root=root, path="x.pipeline")
+    assert told["kinds"] == {"pipeline": 1}
+    assert told["images"] == {"gpu": ["p.fit"]}
+    assert told["rules"]["p.fit"] == {"when": "${{ parameters.n > 1 }}"}
+    assert {
+        (file["path"], file["role"], *file["nodes"], file["exists"]) for file in told["files"]
+    } == {
+        ("sub/one.pipeline", "pipeline", "p", True),
+        ("sub/fit.py", "source", "p.fit", False),
+    }
+    for path, words in (("bad", "In “bad.pipeline”"), ("me", "contains itself")):
+        with pytest.raises(ConvectError, match=words):
+            describe(document({"p": inner(f"{path}.pipeline")}), root=root, path="x.pipeline")
+
+
+def test_the_file_of_a_pipeline_inside_is_listed(root: Path) -> None:
+    told = describe(document({"p": inner(n=1)}), root=root, path="x.pipeline")
     assert {"path": "inner.pipeline", "role": "pipeline", "nodes": ["p"], "exists": True} in told[
         "files"
     ]
