@@ -20,7 +20,7 @@ import {
 import '../../../style/sweep.css';
 
 import type { IItemColumn, LoopModel } from './loop';
-import { valueIn } from './loop';
+import { tellingStep, valueIn } from './loop';
 import type { RunModel } from './model';
 
 const ROW = 28;
@@ -174,7 +174,7 @@ function LoopTable(props: {
       key === '#'
         ? '56px'
         : key === 'state'
-          ? 'minmax(120px, 1.6fr)'
+          ? 'minmax(120px, 2fr)'
           : 'minmax(80px, 1fr)'
     )
     .join(' ');
@@ -264,9 +264,10 @@ function Cells(props: {
 }): JSX.Element {
   const { item, columns, fields } = props;
   const trans = useTrans();
+  const why = reasonOf(item);
   const reason =
-    item.reason && !isLive(item.state) && item.state !== 'succeeded'
-      ? translated(item.reason, trans)
+    why && !isLive(item.state) && item.state !== 'succeeded'
+      ? translated(why, trans)
       : '';
   const values = fields?.map(name =>
     isObject(item.value) ? item.value[name] : undefined
@@ -304,6 +305,12 @@ function Cells(props: {
       })}
     </>
   );
+}
+
+/** Why an item is as it is: of several steps, what happened to the one that failed. */
+function reasonOf(item: ILoopItem): string | null {
+  const step = isBad(item.state) ? tellingStep(item) : undefined;
+  return (step && isBad(step.state) && step.reason) || item.reason;
 }
 
 /** A value by its name, with its step where two steps give one of that name. */
