@@ -1,7 +1,7 @@
 """What a pipeline comes to, said in the simplest way: one unit after the other, no engine.
 
 A model of `docs/control-flow.md` for nodes whose command is `value` (gives its parameters as
-outputs) or `fail`; it knows just the expressions that `random_nodes` writes.
+outputs) or `fail`; it knows just the expressions that `random_document` writes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -133,13 +134,17 @@ class Model:
         return [*self._loops(group), *([group] if self.units[group].for_each else [])]
 
     def _is_lenient(self, name: str | None) -> bool:
-        if name is None:
+        if not name:
             return False
         return self.units[name].run_if != "succeeded" or self._is_lenient(self.units[name].group)
 
-    def _value(self, value: Any, name: str, item: Item, loops: list[str]) -> Any:
+    def _value(
+        self, value: Any, name: str, item: Item, loops: list[str], *, is_strict: bool = False
+    ) -> Any:
+        """What an expression comes to; the outputs of a pipeline are strict wherever it is."""
         if not isinstance(value, str):
             return list(value) if isinstance(value, tuple) else value
+        name = "" if is_strict else name
         text = value.removeprefix("${{").removesuffix("}}").strip()
         if compared := re.fullmatch(r"(.+) (>|==) (\d)", text):
             left, right = self._term(compared[1], name, item, loops), int(compared[3])
@@ -156,9 +161,11 @@ class Model:
                 return self._term(option[1], name, item, loops)
             except NoValue:
                 return int(option[2])
+        # The name of an item of an inner pipeline begins with the node that the pipeline is.
+        text = re.sub(r'^each\["(.+)"\]$', r"each.\1", text)
         kind, _, rest = text.partition(".")
         if kind == "each":
-            depth = loops.index(rest.removeprefix("item_"))
+            depth = [self.units[loop].for_each.name for loop in loops].index(rest)
             return (self.ends[loops[depth], item[:depth]].items or [])[item[depth]]
         if kind == "nodes":
             target, _, output = rest.partition(".outputs.")
@@ -182,7 +189,14 @@ class Model:
     ) -> Any:
         """An output; of what is in loops that the reader is not in, the list of all items."""
         if len(item) == len(loops):
-            end = self.ends.get((target, item))
+            end, unit = self.ends.get((target, item)), self.units[target]
+            if end is not None and end.state == "succeeded" and isinstance(unit, Group):
+                try:
+                    return self._value(unit.outputs[output], target, item, loops, is_strict=True)
+                except (NoValue, Unfit):
+                    if is_lenient or not is_outer:
+                        return None
+                    raise
             if end is not None and end.state == "succeeded" and output in end.outputs:
                 return end.outputs[output]
             if is_lenient or not is_outer:
@@ -199,13 +213,21 @@ class Model:
         ]
 
 
-def random_nodes(seed: int) -> dict[str, Any]:
-    """Nodes in groups in groups, to which rules are added as long as the whole is valid."""
+def random_document(seed: int, folder: Path | None = None) -> dict[str, Any]:
+    """Nodes in groups in groups, to which rules are added as long as the whole is valid.
+
+    With a folder there are nodes that are another such pipeline, which is written there.
+    """
     chance = Random(seed)
     names = [f"n{number}" for number in range(chance.randint(3, 8))]
     groups = [f"g{number}" for number in range(chance.randint(0, 4))]
+    inner = [f"p{number}" for number in range(0 if folder is None else 2)]
+    if folder is not None:
+        document = random_document(seed + 100_000)
+        (folder / "inner.pipeline").write_text(json.dumps(document), "utf-8")
+    givers = [*names, *inner]
     homes = {name: chance.choice([None, *groups[:number]]) for number, name in enumerate(groups)}
-    homes |= {name: chance.choice([None, *groups]) for name in names}
+    homes |= {name: chance.choice([None, *groups]) for name in givers}
     nodes: dict[str, Any] = {
         group: {"kind": "group", "members": [name for name in homes if homes[name] == group]}
         for group in groups
@@ -214,11 +236,15 @@ def random_nodes(seed: int) -> dict[str, Any]:
         values = {"v": chance.randint(0, 4), "l": [chance.randint(0, 4)] * chance.randint(0, 2)}
         word = "fail" if chance.random() < 0.15 else "value"
         nodes[name] = {"kind": "command", "command": [word, "No."], "parameters": values}
+    for name in inner:
+        nodes[name] = {"kind": "pipeline", "path": "inner.pipeline"}
 
     def number(name: str) -> str:
-        other = f"nodes.{chance.choice(names)}.outputs.v"
+        other = f"nodes.{chance.choice(givers)}.outputs.v"
         each = f"each.item_{chance.choice([name, *groups])}"
-        return chance.choice((other, f"first({other}, {chance.randint(0, 4)})", each))
+        return chance.choice(
+            (other, f"first({other}, {chance.randint(0, 4)})", each, "parameters.n")
+        )
 
     def changed(name: str) -> dict[str, Any]:
         node = dict(nodes[name])
@@ -227,7 +253,7 @@ def random_nodes(seed: int) -> dict[str, Any]:
                 items: Any = [chance.randint(0, 4) for _ in range(chance.randint(0, 3))]
                 if chance.random() < 0.4:
                     output = chance.choice(("l", "l", "v"))
-                    items = f"${{{{ nodes.{chance.choice(names)}.outputs.{output} }}}}"
+                    items = f"${{{{ nodes.{chance.choice(givers)}.outputs.{output} }}}}"
                 node["for_each"] = {"name": f"item_{name}", "in": items, "parallel": 2}
             case "when":
                 sign, other = chance.choice((">", "==")), chance.randint(0, 3)
@@ -235,18 +261,31 @@ def random_nodes(seed: int) -> dict[str, Any]:
             case "run_if":
                 node["run_if"] = chance.choice(("always", "failed"))
             case "after":
-                others = {*node.get("after", ()), chance.choice([*names, *groups])}
+                others = {*node.get("after", ()), chance.choice([*givers, *groups])}
                 node["after"] = sorted(others)
             case "value" if name in names:
                 node["parameters"] = node["parameters"] | {"v": f"${{{{ {number(name)} }}}}"}
+            case "value" if name in inner:
+                node["parameters"] = {"n": f"${{{{ {number(name)} }}}}"}
             case "disabled" if chance.random() < 0.2:
                 node["disabled"] = True
         return node
 
+    document = {"convect": 1, "parameters": {"n": {"default": chance.randint(0, 4)}}}
+
+    def is_valid(**more: Any) -> bool:
+        problems = validate(document | more, root=folder, path="outer.pipeline")
+        return all(problem.severity != "error" for problem in problems)
+
     for _ in range(30):
-        name = chance.choice([*names, *groups])
+        name = chance.choice([*givers, *groups])
         candidate = nodes | {name: changed(name)}
-        problems = validate({"convect": 1, "nodes": candidate})
-        if all(problem.severity != "error" for problem in problems):
+        if is_valid(nodes=candidate):
             nodes = candidate
-    return nodes
+    given = {}
+    for output in ("v", "l"):
+        source = f"nodes.{chance.choice(names)}.outputs.{output}"
+        strong = {**given, output: f"${{{{ {source} }}}}"}
+        weak = {**given, output: f"${{{{ first({source}, 1) }}}}"}
+        given = strong if is_valid(nodes=nodes, outputs=strong) else weak
+    return document | {"nodes": nodes, "outputs": given}

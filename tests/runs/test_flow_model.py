@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from flow_model import Model, random_nodes
+from flow_model import Model, random_document
 from inprocess import InProcess
 
 from jupyterlab_convect.pipeline.resolve import resolve
@@ -59,7 +59,8 @@ def ends(state, *, is_partial=False):
 async def test_a_pipeline_comes_to_what_the_model_says(tmp_path, seed):
     folder = tmp_path / "first"
     (folder / "runs").mkdir(parents=True)
-    plan = resolve({"convect": 1, "nodes": random_nodes(seed)}, root=folder, path="f.pipeline")
+    document = random_document(seed, folder if seed % 2 else None)
+    plan = resolve(document, root=folder, path="outer.pipeline")
     model = Model(plan)
     expected = {key: (end.state, end.by_rule) for key, end in model.ends.items()}
     host = Host(folder)
