@@ -826,7 +826,7 @@ async def test_a_rule_in_a_loop_is_evaluated_for_each_item(finish, flow):
     assert evaluate("nodes.a.outputs.n == [1, 2, 3]")["value"] is True
     for text, loop, sentence in (
         ("each.w > 1", "other", "The items of the loop around it are not known beforehand."),
-        ("nodes.a.outputs.x > 1", "g", "Node “a” gave no output “x”."),
+        ("nodes.a.outputs.x > 1", "g", "“a” .* no output “x”"),
         ("each.other > 1", "g", "There is no loop over “other” here."),
         ("nodes.bad.outputs.x == null", None, "It has no value, because a node that it needs"),
     ):
