@@ -80,6 +80,7 @@ export function GroupView(props: {
           model={model.loop}
           name={planned?.for_each?.name ?? trans.__('Item')}
           onOpen={item => model.lookAtItem(group.id, item)}
+          takeKeyboard={() => model.takeKeyboard()}
         />
       )}
     </section>
@@ -126,13 +127,15 @@ function LoopTable(props: {
   /** What an item is called. */
   name: string;
   onOpen: (item: ILoopItem) => void;
+  takeKeyboard: () => boolean;
 }): JSX.Element {
   const model = useModel(props.model);
   const trans = useTrans();
   const scroller = React.useRef<HTMLDivElement>(null);
-  const [cursor, setCursor] = useKept('item cursor', 0);
+  const [kept, setCursor] = useKept(`item cursor ${model.group.id}`, 0);
   const id = React.useId();
   const { count, columns, fields } = model;
+  const cursor = Math.max(0, Math.min(kept, count - 1));
   const virtualizer = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
@@ -143,6 +146,12 @@ function LoopTable(props: {
   const first = rows[0]?.index ?? 0;
   const last = rows[rows.length - 1]?.index ?? 0;
   React.useEffect(() => model.show(first, last), [model, first, last]);
+  React.useEffect(() => {
+    if (props.takeKeyboard()) {
+      scroller.current?.focus();
+      virtualizer.scrollToIndex(cursor);
+    }
+  });
   const onKeyDown = (event: React.KeyboardEvent) => {
     const next = rowFor(event.key, cursor, last - first - 2 * OVERSCAN, count);
     const item = model.at(cursor);

@@ -80,10 +80,13 @@ export class RunModel extends PageModel {
   /** The items of the loop that is looked at. */
   get loop(): LoopModel | null {
     const { group } = this;
-    const isLoop = group !== null && isLoopOf(this.view!.plan, group);
-    if (!isLoop || this._loop?.group.id !== group.id) {
+    if (group === null || !isLoopOf(this.view!.plan, group)) {
+      return null;
+    }
+    // It is there still, with what was chosen in it, when one of its items was looked at.
+    if (this._loop?.group.id !== group.id) {
       this._loop?.dispose();
-      this._loop = isLoop ? new LoopModel(this.api, this.id, group) : null;
+      this._loop = new LoopModel(this.api, this.id, group);
     }
     return this._loop;
   }
@@ -102,8 +105,25 @@ export class RunModel extends PageModel {
     this._open = { loop, item };
     const step = tellingStep(item);
     if (step) {
+      this._isHandedOver = true;
       this.look({ step: step.id });
     }
+  }
+
+  /** Look at all items of the loop that the step is in. */
+  lookAtItems(): void {
+    const { openItem } = this;
+    if (openItem) {
+      this._isHandedOver = true;
+      this.look({ step: openItem.loop });
+    }
+  }
+
+  /** Whether what is drawn now takes the place of what had the keyboard; asked once. */
+  takeKeyboard(): boolean {
+    const isHandedOver = this._isHandedOver;
+    this._isHandedOver = false;
+    return isHandedOver;
   }
 
   get attempt(): number {
@@ -153,6 +173,9 @@ export class RunModel extends PageModel {
       this._step = this.view ? whatToShow(this.view, at.step) : at.step;
       this._attempt = undefined;
       this._item.request();
+      if (this.group) {
+        this.loop?.update(this.group);
+      }
     }
     this._attempt = at.attempt ?? this._attempt;
     this._tab = at.tab ?? this._tab;
@@ -267,6 +290,7 @@ export class RunModel extends PageModel {
 
   private _attempt: number | undefined;
   private readonly _items: () => IItemsQuery | null;
+  private _isHandedOver = false;
   private _item = new Coalesced(() => this.readItem(), 1000);
   private _loop: LoopModel | null = null;
   private _open: IOpenItem | null = null;

@@ -38,6 +38,14 @@ export function StepView(props: {
   const model = useModel(props.model);
   const { openTerminal, execute } = props;
   const trans = useTrans();
+  const takeKeyboard = React.useCallback(
+    (button: HTMLElement | null) => {
+      if (button && model.takeKeyboard()) {
+        button.focus();
+      }
+    },
+    [model]
+  );
   const { view, step, key } = model;
   const node = step?.node ?? step?.id;
   const planned = view?.plan.steps.find(({ id }) => id === node);
@@ -81,9 +89,10 @@ export function StepView(props: {
       {model.openItem && (
         <p className="jp-Convect-itemBar">
           <button
+            ref={takeKeyboard}
             type="button"
             className="jp-Convect-link"
-            onClick={() => model.look({ step: model.openItem!.loop })}
+            onClick={() => model.lookAtItems()}
           >
             {trans.__('All items')}
           </button>{' '}
