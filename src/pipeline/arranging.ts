@@ -1,6 +1,6 @@
 import { focusOn } from './actions';
-import type { Alignment } from './arrange';
-import { align, move } from './arrange';
+import type { Alignment } from './positions';
+import { align, move } from './positions';
 import * as edits from './edits';
 import {
   isFolded,

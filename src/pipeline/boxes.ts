@@ -1,4 +1,4 @@
-import { around } from './arrange';
+import { around } from './positions';
 import type { IBox, IPoint } from './graph';
 import {
   foldedInto,

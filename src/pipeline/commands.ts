@@ -18,7 +18,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { Throttler } from '@lumino/polling';
 
-import type { Alignment } from './arrange';
+import type { Alignment } from './positions';
 import type * as CanvasChunk from './canvas';
 import { parentsOf } from './graph';
 import { layoutIcon, noteIcon, propertiesIcon } from './icons';

@@ -4,7 +4,7 @@ import * as React from 'react';
 import type { IConvectApi, IProblem } from '../api';
 import { sentenceOf } from '../api';
 import { translated } from '../ui/sentences';
-import { move, spreadOut } from './arrange';
+import { move, spreadOut } from './positions';
 import { isOpenGroup } from './graph';
 import { pipelineIcon } from './icons';
 import type { IDocument } from './schema';

@@ -4,7 +4,7 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import type { State } from '../api';
 import { isBad, isLive, stateLabel } from '../ui/states';
 import { badgeRows, innerCorner, ORDER_OFFSET, portOffset } from './boxes';
-import { around } from './arrange';
+import { around } from './positions';
 import type { IBox, IEdge, IPoint } from './graph';
 import { foldedInto, isInside, parentsOf } from './graph';
 import { download } from './download';

@@ -13,7 +13,7 @@ import * as React from 'react';
 import type { IRunSummary } from '../api';
 import { formatAgo, formatParameters, momentOf } from '../ui/format';
 import { TranslationProvider, useClock, useTrans } from '../ui/hooks';
-import { StateIcon } from '../ui/state';
+import { StateIcon } from '../ui/stateicon';
 import { stateLabel } from '../ui/states';
 import { EditorCommands, FACTORY } from './ids';
 import type { Session } from './session';

@@ -9,7 +9,7 @@ export * from './list';
 export * from './observable';
 export * from './sentences';
 export * from './shell';
-export * from './state';
+export * from './stateicon';
 export * from './states';
 export * from './times';
 export * from './tabs';

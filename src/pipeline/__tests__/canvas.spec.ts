@@ -3,7 +3,7 @@ import { applyNodeChanges } from '@xyflow/react';
 
 import { stepOf } from '../../api';
 import { boxesOf, farFontSize } from '../boxes';
-import { spreadOut } from '../arrange';
+import { spreadOut } from '../positions';
 import { refusal } from '../canvas/connections';
 import type { FlowNode } from '../canvas/flow';
 import { toFlow } from '../canvas/flow';

@@ -1,4 +1,4 @@
-import { align } from '../arrange';
+import { align } from '../positions';
 import { copy, paste, readClip } from '../clipboard';
 import {
   addParameterFor,

@@ -4,7 +4,7 @@ import { Signal } from '@lumino/signaling';
 import { until } from '../../__tests__/until';
 import type { IConvectApi } from '../../api';
 import { removeTargets } from '../actions';
-import { move } from '../arrange';
+import { move } from '../positions';
 import { findNodes } from '../canvas/Finder';
 import { updateComponent } from '../components';
 import { copyTargets, pasteText } from '../copying';

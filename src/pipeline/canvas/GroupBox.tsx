@@ -2,7 +2,7 @@ import { caretDownIcon } from '@jupyterlab/ui-components';
 import type { NodeProps } from '@xyflow/react';
 import * as React from 'react';
 
-import { StateIcon } from '../../ui/state';
+import { StateIcon } from '../../ui/stateicon';
 import { useCanvas } from './context';
 import type { GroupFlowNode } from './flow';
 import { OrderEnds, ProblemBadge, Rules } from './StepCard';

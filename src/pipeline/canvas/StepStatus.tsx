@@ -4,7 +4,7 @@ import type { IStep } from '../../api';
 import { Duration } from '../../ui/times';
 import { formatValue } from '../../ui/format';
 import { translated } from '../../ui/sentences';
-import { StateIcon } from '../../ui/state';
+import { StateIcon } from '../../ui/stateicon';
 import { isLive, stateLabel } from '../../ui/states';
 import { useCanvas } from './context';
 

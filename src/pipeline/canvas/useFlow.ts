@@ -2,7 +2,7 @@ import type { OnEdgesChange, OnNodesChange } from '@xyflow/react';
 import { applyNodeChanges } from '@xyflow/react';
 import * as React from 'react';
 
-import { move } from '../arrange';
+import { move } from '../positions';
 import { putInto } from '../arranging';
 import type { Session } from '../session';
 import { useSignal, useStore } from '../store';
