@@ -28,7 +28,7 @@ RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"local": LocalRuntime}
 class Lab:
     """A root folder, a runs folder, and a runtime with an engine that can be replaced."""
 
-    many = 1000
+    many = 100
     """How many items a long loop has."""
 
     def __init__(self, folder: Path, make: Callable[[], StepRuntime]) -> None:
