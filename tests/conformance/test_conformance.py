@@ -697,7 +697,7 @@ async def test_a_loop_goes_on_after_the_host_is_gone(lab):
 
 async def test_a_loop_of_many_items(lab):
     many = [*range(lab.many)]
-    _, state = await lab.succeed(
+    run = await lab.start(
         {
             "work": {
                 "kind": "command",
@@ -707,6 +707,8 @@ async def test_a_loop_of_many_items(lab):
             "tell": {"kind": "command", "command": ["true"], "after": ["work"]},
         }
     )
+    state = await lab.engine.wait(run.id, PATIENCE + 2 * lab.many)
+    assert state.state == "succeeded", state.reason
     assert state.groups["work"].counts == {"succeeded": lab.many}
     assert state.steps["tell"].state == "succeeded"
 
