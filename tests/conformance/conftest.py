@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"local": LocalRuntime}
 class Lab:
     """A root folder, a runs folder, and a runtime with an engine that can be replaced."""
 
-    many = 100
+    many = int(os.environ.get("CONVECT_TEST_ITEMS", "100"))
     """How many items a long loop has."""
 
     def __init__(self, folder: Path, make: Callable[[], StepRuntime]) -> None:
