@@ -21,7 +21,7 @@ TERMINAL = "cli/"
 """What it says is read in a terminal and nowhere else."""
 LIVE = ("waiting", "queued", "starting", "running")
 KINDS = ("notebook", "script")
-NAMED = ("priority class", "service account", "volume claim", "pull secret")
+NAMED = ("priority class", "service account", "storage class", "volume claim", "pull secret")
 COMPOSED = {
     said.replace("{}", "X"): [said.replace("{}", word) for word in words]
     for said, *words in (

@@ -172,6 +172,19 @@ def _check_volumes(volumes: Any, problem: Any) -> Iterator[Problem]:
         if join("", volume.get("sub_path", "") or ".") is None:
             message = f"“{volume['sub_path'][:80]}” leads out of the volume."
             yield problem("bad-path", message, "volumes", index, "sub_path")
+        if "size" in volume and not quantity(volume["size"]):
+            message = "A volume needs a size above 0."
+            yield problem("bad-value", message, "volumes", index, "size")
+        for key in ("mode", "storage_class"):
+            if key in volume and "size" not in volume:
+                message = f"“{key}” means nothing for a claim that is there already."
+                hint = "Add a size, and the run makes the claim; or remove it."
+                where = ("volumes", index, key)
+                yield problem("unused-setting", message, *where, hint=hint, warn=True)
+        storage = volume.get("storage_class", "x")
+        if not _is_dns_name(storage):
+            message = _not_a_name(storage, "storage class")
+            yield problem("bad-name", message, "volumes", index, "storage_class")
 
 
 def _check_kubernetes(details: Mapping[str, Json], problem: Any) -> Iterator[Problem]:

@@ -73,6 +73,10 @@ class Volume:
     path: str
     sub_path: str | None = None
     read_only: bool = False
+    size: str | None = None
+    """The claim is made for the run, of this size; without it, it is there already."""
+    mode: str = "ReadWriteOnce"
+    storage_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

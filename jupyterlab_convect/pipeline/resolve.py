@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConvectError, Missing, Refused
 from .check_files import home_of, input_files
+from .claims import volume_of, with_claims
 from .cycles import order
 from .discovery import kind_of
 from .document import describe_type
@@ -35,7 +36,6 @@ from .plan import (
     SourceFile,
     Step,
     Toleration,
-    Volume,
 )
 from .problems import Problem
 from .quantities import canonical, duration, quantity
@@ -86,7 +86,7 @@ def build_plan(
     stem = PurePosixPath(path).stem if path else "pipeline"
     return Plan(
         name=document.get("name") or stem,
-        steps=tuple(part.steps),
+        steps=with_claims(part.steps),
         path=path,
         parameters=values,
         components={digest: part.components[digest] for digest in used},
@@ -328,7 +328,7 @@ def _step(
         pull_policy=settings.get("pull_policy"),
         kernel=kernel,
         resources=resources,
-        volumes=tuple(Volume(**item) for item in settings.get("volumes", ())),
+        volumes=tuple(map(volume_of, settings.get("volumes", ()))),
         dependencies=tuple(
             SourceFile(item, files.digest(item)) for item in sorted(needed - {path})
         ),

@@ -140,12 +140,15 @@ class Gpu(TypedDict, total=False):
 
 
 class Volume(TypedDict, total=False):
-    """An existing volume claim, mounted at a path."""
+    """A volume claim, mounted at a path."""
 
     claim: Required[str]
     path: Required[str]
     sub_path: str
     read_only: bool
+    size: float | str
+    mode: Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]
+    storage_class: str
 
 
 class Retries(TypedDict, total=False):

@@ -16,6 +16,7 @@ from .check_pipelines import check_pipelines, inner_pipelines, output_types
 from .check_settings import check_distributed, check_resources, check_settings
 from .check_shape import check_run_settings, check_shape, without
 from .check_values import check_declarations, check_expressions, check_given
+from .claims import check_claims
 from .document import check_version, describe_type
 from .expression_types import Types
 from .files import FileCache
@@ -108,6 +109,7 @@ def _meaning(
         if node["kind"] in DISTRIBUTABLE:
             yield from check_distributed(settings_of(node, defaults), node, name, ())
         yield from _check_use(name, node)
+    yield from check_claims(document)
     types = Types(document.get("parameters", {}), _output_types(document, folder, files))
     yield from check_flow(document, types)
     yield from check_components(document)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import ConvectError, words_of
+from ..pipeline.claims import run_claims
 from ..pipeline.expressions import Unavailable
 from ..pipeline.plan import Json, Plan, Step
 from ..runner.shared_folder import end_turn, turn_mark
@@ -118,6 +119,8 @@ class Driver:
         """Steps that could begin, but for files of those, which may lie far above them."""
         self._putting = False
         """What the run made is being put into the project."""
+        self._removing: str | None = None
+        """What became of removing what the runtime made for the run; empty when it worked."""
 
     def begin(self) -> None:
         """Start the run, or continue it from whatever state it is in."""
@@ -135,7 +138,12 @@ class Driver:
         self._taking_over = {unit for unit in self._choice.reuse if not self._has_ended(unit)}
         for unit_id, source in self._choice.reuse.items():
             if not graph.is_group(unit_id) and unit_id in self._taking_over:
-                self._take_over(unit_id, source, f"Reused from run {source[:25]}, as requested.")
+                why = (
+                    f"Reused from run {source[:25]}: nothing has changed since."
+                    if self.run.request.select.mode == "all"
+                    else f"Reused from run {source[:25]}, as requested."
+                )
+                self._take_over(unit_id, source, why)
         for step in tried:
             self._pick_up(step)
         self.heed()
@@ -261,12 +269,20 @@ class Driver:
                 self._putting = True
                 self.host.spawn(self._see_to_files())
                 return
+            if self._removing is None and run_claims(self.run.plan.steps):
+                self._removing = ""
+                self._putting = True
+                self.host.spawn(self._remove_claims())
+                return
             now = time.time()
-            self.commit(
+            end = (
                 RunEnd(now, "failed", self._hopeless)
                 if self._hopeless
                 else conclusion(self.state, now)
             )
+            if self._removing:
+                end = replace(end, reason=" ".join(filter(None, (end.reason, self._removing))))
+            self.commit(end)
             if self._snapshot is not None:
                 turns = turns_folder(self.host.store.snapshots)
                 end_turn(turn_mark(turns, Path(self._snapshot.root)), self.run.id)
@@ -312,6 +328,18 @@ class Driver:
         with self.guarded():
             if not self.gone:
                 self.commit(RunFiles(time.time(), result.put, result.kept))
+                self._putting = False
+                self._settle()
+
+    async def _remove_claims(self) -> None:
+        """Have the runtime remove what it made for the run as a whole, and then end the run."""
+        try:
+            await self.runtime.end_run(self.run.id, self.run.plan)
+        except Exception as error:  # Whatever it is, the run ends, and says so.
+            self.host.complain(f"The volume claims of run {self.run.id}", error)
+            self._removing = f"Its volume claims could not be deleted: {words_of(error)}."
+        with self.guarded():
+            if not self.gone:
                 self._putting = False
                 self._settle()
 

@@ -23,6 +23,7 @@ from .graph import Graph
 from .index import Query
 from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
+from .reuse import preview_reuse
 from .run_file import pipeline_name
 from .selection import Choice, choose, choose_all, choose_from
 from .store import Store
@@ -212,7 +213,12 @@ class Engine:
     def _choose(self, run: Run) -> Choice:
         select, of = run.request.select, run.request.of
         if select.mode == "all":
-            return choose_all(run.plan)
+            whole = choose_all(run.plan)
+            if not isinstance(self._runtime(run.runtime), GraphRuntime):
+                return whole
+            # Whoever gets the graph as a whole has to know now what is not executed.
+            reuse = preview_reuse(self.store, run)
+            return Choice(whole.execute - reuse.keys(), reuse, whole.leave)
         self.store.flush()
 
         def last(step_id: str) -> str | None:
@@ -237,7 +243,8 @@ class Engine:
     def _chosen(self, run: Run, state: RunState) -> Choice:
         """What was chosen when the run began, or else what to choose now."""
         if state.execute is None:
-            return self._choose(run)
+            is_all = state.started is not None and run.request.select.mode == "all"
+            return choose_all(run.plan) if is_all else self._choose(run)
         top = state.graph.children[None]
         leave = frozenset(set(top) - state.execute - state.reuse.keys())
         return Choice(state.execute, state.reuse, leave)

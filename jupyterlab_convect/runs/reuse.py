@@ -242,6 +242,8 @@ class RunResults:
             return None, "Not reused: reuse is off for this step."
         if not self._run.request.use_cache:
             return None, "Not reused: reuse is off for this run."
+        if any(volume.size for volume in step.volumes):
+            return None, "Not reused: it works on a volume that is made for each run."
         if not item or time.monotonic() - self._flushed > FLUSH_EVERY:
             self._store.flush()
             self._flushed = time.monotonic()

@@ -180,6 +180,12 @@ class StepRuntime(Runtime):
     async def stop(self, attempt: Attempt) -> None:
         """Stop it, if it is there. Returns when it is gone or sure to go. Idempotent."""
 
+    async def end_run(self, run: str, plan: Plan) -> None:
+        """Remove what was made for the run as a whole; all its steps have ended. Idempotent.
+
+        A ConvectError says what is still there.
+        """
+
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         """Run a command (or a shell) where the attempt runs, tied to this terminal.
 

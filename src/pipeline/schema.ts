@@ -38,7 +38,7 @@ export interface ISettings {
   resources?: IResources;
   /** Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or contain expressions. */
   parameters?: { [key: string]: Json };
-  /** Existing volume claims to mount. */
+  /** Volume claims to mount. One with a size is made for the run, and deleted when the run ends. */
   volumes?: IVolume[];
   /** Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it. */
   dependencies?: string[];
@@ -253,7 +253,7 @@ export interface IGpu {
   resource?: string;
 }
 
-/** An existing volume claim, mounted at a path. */
+/** A volume claim, mounted at a path. */
 export interface IVolume {
   /** The name of the persistent volume claim. */
   claim: string;
@@ -263,6 +263,12 @@ export interface IVolume {
   sub_path?: string;
   /** The node cannot change it. */
   read_only?: boolean;
+  /** Make the claim for the run, of this size: all nodes that name it share it, no other run sees it, and it is deleted when the run ends. Without a size the claim has to exist. */
+  size?: number | string;
+  /** Who can use the claim that is made: the pods of one node, or of many. */
+  mode?: 'ReadWriteOnce' | 'ReadWriteMany' | 'ReadWriteOncePod';
+  /** Of the claim that is made. The default class of the cluster if it is missing. */
+  storage_class?: string;
 }
 
 export interface IRetries {
@@ -718,7 +724,10 @@ export const SHAPE = {
         claim: {},
         path: {},
         sub_path: {},
-        read_only: {}
+        read_only: {},
+        size: {},
+        mode: {},
+        storage_class: {}
       }
     },
     retries: {

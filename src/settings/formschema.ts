@@ -95,7 +95,8 @@ const SETTINGS = {
   },
   volumes: {
     title: 'Volumes',
-    description: 'Existing volume claims to mount.',
+    description:
+      'Volume claims to mount. One with a size is made for the run, and deleted when the run ends.',
     type: 'array',
     items: {
       $ref: '#/$defs/volume'
@@ -1215,7 +1216,7 @@ export const SCHEMA = {
     },
     volume: {
       title: 'Volume',
-      description: 'An existing volume claim, mounted at a path.',
+      description: 'A volume claim, mounted at a path.',
       type: 'object',
       properties: {
         claim: {
@@ -1240,6 +1241,35 @@ export const SCHEMA = {
           description: 'The node cannot change it.',
           type: 'boolean',
           default: false
+        },
+        size: {
+          title: 'Size',
+          description:
+            'Make the claim for the run, of this size: all nodes that name it share it, no other run sees it, and it is deleted when the run ends. Without a size the claim has to exist.',
+          oneOf: [
+            {
+              type: 'number',
+              minimum: 0
+            },
+            {
+              type: 'string',
+              format: 'quantity'
+            }
+          ]
+        },
+        mode: {
+          title: 'Access mode',
+          description:
+            'Who can use the claim that is made: the pods of one node, or of many.',
+          enum: ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'],
+          default: 'ReadWriteOnce'
+        },
+        storage_class: {
+          title: 'Storage class',
+          description:
+            'Of the claim that is made. The default class of the cluster if it is missing.',
+          type: 'string',
+          minLength: 1
         }
       },
       required: ['claim', 'path'],

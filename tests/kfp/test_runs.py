@@ -165,7 +165,7 @@ async def a_restart_in_the_middle_and_what_failed_once_more(lab: Any) -> None:
     assert state.steps["make"].state == "cached"
     assert (lab.result(again, "use") / "log.txt").read_text() == "from the first run\n"
     tasks = client.run(lab.graph(again)["id"])["pipeline_spec"]["root"]["dag"]["tasks"]
-    assert sorted(tasks) == ["files", "use"]
+    assert sorted(tasks) == ["use"]
 
 
 async def a_stop(lab: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,10 +94,42 @@ async def test_a_part_of_a_run_is_handed_over_with_the_values_of_the_rest(
     assert plan.step("c").when is True
 
 
-async def test_nothing_is_reused_in_the_middle_of_a_graph(runtime, finish, make_run):
+async def test_what_comes_first_is_reused_and_the_rest_is_handed_over(runtime, finish, make_run):
+    a = make_step("a", "value", parameters={"n": 3}, cache=True)
+    b = make_step("b", "value", after=["a"], parameters={"m": "${{ nodes.a.outputs.n }}"})
+    c = make_step("c", "value", after=["b"], cache=True)
+    first = make_run(a, b, c)
+    await finish(first)
+    second = make_run(a, b, c)
+    state = await finish(second)
+    assert {step.id: step.state for step in state.steps.values()} == {
+        "a": "cached",
+        "b": "succeeded",
+        "c": "succeeded",
+    }
+    assert state.steps["a"].cache == f"Reused from run {first.id}: nothing has changed since."
+    plan = runtime.handed[1][0]
+    assert [step.id for step in plan.steps] == ["b", "c"]
+    assert plan.step("b").parameters == {"m": 3}
+    again = await finish(make_run(a, b, c, use_cache=False))
+    assert again.steps["a"].state == "succeeded"
+
+
+async def test_a_result_that_comes_later_does_not_change_a_run_that_goes_on(
+    runtime, engine, make_run, store, finish
+):
     step = make_step("a", "value", cache=True)
-    await finish(make_run(step))
-    assert (await finish(make_run(step))).steps["a"].state == "succeeded"
+    run = make_run(make_step("before", "wait"), replace(step, after=("before",)))
+    await engine.submit(run)
+    await eventually(lambda: runtime.started)
+    await engine.close()
+    other = Engine(store, {"inprocess": runtime}, beat=0.2)
+    await other.submit(alone := make_run(step))
+    assert (await other.wait(alone.id, 60)).state == "succeeded"
+    await other.resume()
+    runtime.go_on.set()
+    assert (await other.wait(run.id, 60)).steps["a"].state == "succeeded"
+    await other.close()
 
 
 async def test_one_step_cannot_be_stopped_alone(runtime, engine, make_run):

@@ -18,6 +18,8 @@ EACH = "*"
 """Stands in a place for one item of the loop before it."""
 FILES = "files "
 """The task that leaves the files of all steps; no step has this id."""
+CLAIM = "claim "
+"""Before the name of a volume claim: the task that makes it; no step has such an id."""
 RESULTS = "results"
 """Of the task that tells the outputs of a component: the step's id, and this word."""
 ENDED = frozenset(("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED"))
@@ -89,6 +91,13 @@ class SeenRun:
         if found.state in ("SUCCEEDED", "FAILED"):
             return SeenTask("succeeded" if found.state == "SUCCEEDED" else "failed", node)
         return SeenTask("pending" if self._is_pending(found) else "running", node)
+
+    def driver(self, place: Place) -> SeenTask:
+        """A task that its driver does alone, without a container of its own."""
+        found = self._nodes.get(place[-1], [])
+        failed = any(node.state == "FAILED" for node in found)
+        node = self._id(f"{self.workflow}.{node_name(place, ())}")
+        return SeenTask("failed" if failed else "running", node, by_driver=failed)
 
     def _find(self, name: str, child: str) -> _Node | None:
         """The node of that name; where there are several, the one that the child follows."""

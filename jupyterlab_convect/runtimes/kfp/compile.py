@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from ... import __version__
 from ...catalog.model import Component, component_from_json
 from ...errors import ConvectError, Refused
+from ...pipeline.claims import run_claims
 from ...pipeline.expressions import (
     Constant,
     Expression,
@@ -23,17 +24,18 @@ from ...pipeline.expressions import (
     parse_one,
     references,
 )
-from ...pipeline.plan import ForEach, Group, Json, Plan, Step
+from ...pipeline.plan import ForEach, Group, Json, Plan, Step, to_json
 from ...pipeline.problems import Path, Problem
 from ...pipeline.resolve import raise_first_error
 from . import components, executor
-from .argo_nodes import EACH, FILES, RESULTS, Place
+from .argo_nodes import CLAIM, EACH, FILES, RESULTS, Place
 from .conditions import Inexpressible, condition
 from .dags import (
     FACTS,
     ITEM,
     STRING,
     Channel,
+    ClaimTask,
     ComponentTask,
     Dag,
     FilesTask,
@@ -55,6 +57,7 @@ from .payload import (
     Sources,
     bundle_command,
     folder_of,
+    inline_bundle,
     results_command,
     step_command,
 )
@@ -67,6 +70,9 @@ REST_OF_TASK = 2_000
 """Bytes of it that are not its files."""
 LARGEST = 1_000_000
 """Bytes of the state of a run, which the cluster keeps as one object."""
+BUNDLE_TYPE: dict[str, Json] = {
+    "artifactType": {"schemaTitle": "system.Artifact", "schemaVersion": "0.0.1"}
+}
 COPIES, PER_TASK = 4, 4_000
 """How often what a task is told is in that state while it runs, and bytes of it besides."""
 
@@ -125,25 +131,23 @@ class _Compiler:
         self.executors: dict[str, Json] = {}
         self.platforms: dict[str, Json] = {}
         self.groups = {group.id: group for group in self.plan.groups}
-        self.files: FilesTask | None = None
-        """The task that leaves the files."""
+        self.files: FilesTask | RunnerTask | None = None
+        """The task that leaves the files: one for that alone, or the first step."""
+        self.bundle: list[str] = []
+        """What it executes for that."""
         self.exits = self._exits()
+        self.claims = run_claims(plan.steps)
 
     def refuse(self, node: str | None, path: Path, sentence: str, hint: str | None = None) -> None:
         owner = node.partition(" ")[0] if node else None
         self.problems.append(Problem("error", "not-on-kfp", sentence, owner, path, hint))
 
     def run(self) -> None:
+        if self.claims:
+            self._add_claims()
         if self.exits:
-            # What runs at the end must not wait for another task of its own DAG, and still
-            # needs the files: those are left before the DAG around both.
-            whole = self._dag(self.root, "whole", self.plan.name)
-            main = self._dag(whole, "exit-handler-1", self.plan.name)
-            last = self._dag(whole, "finally", "finally")
-            last.after = (main.key,)
-            last.settings["triggerPolicy"] = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
-            self.dags[None] = main
-            self.dags[""] = last
+            _, main, last = self._with_end(self.dags[None], "whole", "exit-handler-1", "finally")
+            self.dags[None], self.dags[""] = main, last
         for group in self.plan.groups:
             self._add_group(group)
         tasks = [(step, self._add_step(step)) for step in self.plan.steps]
@@ -153,7 +157,7 @@ class _Compiler:
             if self.home is not None and isinstance(task, ComponentTask) and task.what.outputs
         ]
         if any(isinstance(task, RunnerTask | ResultsTask) for task in all_tasks(self.root)):
-            self._add_files()
+            self._add_files(tasks)
         for group in self.plan.groups:
             self._rules(self.dags[group.id], group)
         for step, task in tasks:
@@ -174,7 +178,7 @@ class _Compiler:
         for step, task in results:
             if not self._is_refused(step.id):
                 self._finish_results(task, step)
-        if self.files is not None:
+        if isinstance(self.files, FilesTask):
             self._finish_files(self.files)
 
     def compiled(self) -> Compiled:
@@ -221,8 +225,11 @@ class _Compiler:
 
     def _results_come_home(self, step: Step) -> None:
         """What is different for a run whose results come back."""
-        if step.cache:
-            sentence = f"“{step.name}” is executed again: Kubeflow Pipelines reuses no results."
+        if step.cache and (step.group is not None or step.when is not None):
+            sentence = (
+                f"“{step.name}” is executed again: on Kubeflow Pipelines, no result is reused in a "
+                "group, in a loop or under a condition."
+            )
             self.problems.append(Problem("info", "not-reused", sentence, step.id, ("cache",)))
 
     def _is_refused(self, step: str) -> bool:
@@ -267,6 +274,41 @@ class _Compiler:
                         "not wait for others.",
                     )
         return found
+
+    def _with_end(self, parent: Dag, whole: str, main: str, last: str) -> tuple[Dag, Dag, Dag]:
+        """A DAG with one inside, and another one that starts when that has ended, however.
+
+        What runs at the end must not wait for another task of its own DAG, and still needs the
+        files: those are left before the DAG around both.
+        """
+        around = self._dag(parent, whole, self.plan.name)
+        inside = self._dag(around, main, self.plan.name)
+        end = self._dag(around, last, last)
+        end.after = (inside.key,)
+        end.settings["triggerPolicy"] = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
+        return around, inside, end
+
+    def _add_claims(self) -> None:
+        """Volume claims are made before everything else, and deleted after it."""
+        around, self.dags[None], end = self._with_end(
+            self.root, "volumes", "with volumes", "delete volumes"
+        )
+        for name, volume in self.claims.items():
+            node = CLAIM + name
+            make = ClaimTask(self._key(f"make-{name}"), f"make {name}", self.root, node)
+            for key, (kind, value) in executor.new_claim(volume).items():
+                make.inputs["parameters"][key] = {"parameterType": kind}
+                make.given["parameters"][key] = {"runtimeValue": {"constant": value}}
+            make.outputs["parameters"]["name"] = STRING
+            self.root.tasks[node] = make
+            self.executors[_executor(make)] = {"container": {"image": "argostub/createpvc"}}
+            around.after = (*around.after, make.key)
+            ended = f"{node} deleted"
+            delete = ClaimTask(self._key(f"delete-{name}"), f"delete {name}", end, ended)
+            delete.inputs["parameters"]["pvc_name"] = STRING
+            delete.given["parameters"]["pvc_name"] = end.find(_name_of(name)).source
+            end.tasks[ended] = delete
+            self.executors[_executor(delete)] = {"container": {"image": "argostub/deletepvc"}}
 
     def _dag(self, parent: Dag, node: str, name: str) -> Dag:
         dag = Dag(self._key(node), name, parent, node)
@@ -319,18 +361,47 @@ class _Compiler:
         home.tasks[step.id] = task
         return task
 
-    def _add_files(self) -> None:
+    def _add_files(self, tasks: Sequence[tuple[Step, Task]]) -> None:
+        ours = [step for step in self.plan.steps if step.kind != "component"]
+        try:
+            room = LARGEST_TASK - REST_OF_TASK
+            self.bundle = bundle_command(ours, self.sources, self.home, room)
+        except ConvectError as error:
+            self.refuse(None, (), error.sentence, error.hint)
+            return
+        first = self._first(tasks)
+        if first is not None:
+            if len(self.plan.steps) > 1:
+                first.outputs["artifacts"][BUNDLE] = BUNDLE_TYPE
+            self.files = first
+            return
         task = FilesTask(self._key("files"), "files", self.root, FILES)
-        task.outputs["artifacts"][BUNDLE] = {
-            "artifactType": {"schemaTitle": "system.Artifact", "schemaVersion": "0.0.1"}
-        }
+        task.outputs["artifacts"][BUNDLE] = BUNDLE_TYPE
         # The same files are left once, however often they are run.
         task.settings = {"cachingOptions": {"enableCache": True}}
         self.root.tasks[task.node] = self.files = task
 
+    def _first(self, tasks: Sequence[tuple[Step, Task]]) -> RunnerTask | None:
+        """The step of a run before all others, if it has room for the files: a task less."""
+        if self.home is None or self.exits:
+            return None
+        top = [unit for unit in units(self.plan) if unit.group is None]
+        word = inline_bundle(self.bundle)
+        for step, task in tasks:
+            if not isinstance(task, RunnerTask) or step.group or step.after or step.when:
+                continue
+            after = {step.id}
+            for unit in top:
+                after |= {unit.id} if after & set(unit.after) else set()
+            told = len(json.dumps(to_json(step))) * 4 // 3 + 2 * REST_OF_TASK
+            if len(after) == len(top) and word and len(word) + told < LARGEST_TASK:
+                return task
+        return None
+
     def _files_of(self, task: Task) -> str:
-        """The name of the input that has the files."""
-        assert self.files is not None
+        """The name of the input that has the files; empty for who has them itself."""
+        if self.files is None or task is self.files:
+            return ""
         return task.take(Key("artifacts", self.files.node, BUNDLE))[0]
 
     def _add_results(self, step: Step, task: ComponentTask) -> ResultsTask:
@@ -379,12 +450,7 @@ class _Compiler:
         helper = self._helper(task.node)
         if not helper.image:
             return  # That is said of the step.
-        ours = [step for step in self.plan.steps if step.kind != "component"]
-        try:
-            words = bundle_command(ours, self.sources, self.home, LARGEST_TASK - REST_OF_TASK)
-        except ConvectError as error:
-            self.refuse(None, (), error.sentence, error.hint)
-            return
+        words = self.bundle
         container = {"image": helper.image, "command": words[:3], "args": words[3:]}
         self._add_executor(task, helper, container)
 
@@ -571,7 +637,15 @@ class _Compiler:
                 for (name, form), key in task.given_out.items()
             ],
         }
-        words = step_command(step, bind, self._files_of(task), self.home)
+        is_first = task is self.files
+        words = step_command(
+            step,
+            bind,
+            self._files_of(task),
+            self.home,
+            bundle_word=(inline_bundle(self.bundle) or "") if is_first else "",
+            hands_on=is_first and BUNDLE in task.outputs["artifacts"],
+        )
         env = [{"name": "CONVECT_SECRETS", "value": ",".join(item.env for item in step.secrets)}]
         self._add_executor(
             task,
@@ -598,7 +672,13 @@ class _Compiler:
                 "in `volumes`.",
             )
         self.executors[_executor(task)] = {"container": container}
-        settings = executor.platform(step, self.defaults)
+        assert task.parent is not None
+        claims = {
+            volume.claim: task.parent.find(_name_of(volume.claim)).source
+            for volume in step.volumes
+            if volume.size is not None
+        }
+        settings = executor.platform(step, self.defaults, claims)
         if settings:
             self.platforms[_executor(task)] = settings
 
@@ -716,6 +796,11 @@ class _Compiler:
 def _no_image(step: Step) -> Problem:
     hint = "Set `image`, for the step or in the pipeline's defaults."
     return Problem("error", "no-image", f"{step.name} has no image.", step.id, (), hint)
+
+
+def _name_of(claim: str) -> Key:
+    """What the task tells that makes a volume claim."""
+    return Key("parameters", CLAIM + claim, "name", "STRING")
 
 
 def _executor(task: Task) -> str:

@@ -6,15 +6,19 @@ Everything that a step can ask for is either in what is made here, or in `refusa
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...pipeline.plan import Amount, Gpu, Json, Step, Toleration
+from ...pipeline.plan import Amount, Gpu, Json, Step, Toleration, Volume
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
 
 DEFAULT_GPU = "nvidia.com/gpu"
 GIGA = 1_000_000_000
+DEFAULT_CLASS = "standard"
+"""The storage class of claims that name none, which Kubeflow does not leave to the cluster."""
+LONGEST_CLAIM = 26
 LONGEST_TRIES = 30 * 86400
 """Seconds from the first try after which there is no other."""
 
@@ -67,6 +71,16 @@ def refusals(step: Step, defaults: TaskDefaults) -> Iterator[Problem]:
                 f"Kubeflow Pipelines mounts a volume once per node, and “{volume.claim}” is there "
                 "already.",
             )
+        if volume.size is not None and volume.storage_class is None:
+            yield Problem(
+                "warning",
+                "approximated-on-kfp",
+                f"Kubeflow Pipelines makes the claim “{volume.claim}” with the storage class "
+                f"“{DEFAULT_CLASS}”.",
+                step.id,
+                ("volumes", index, "storage_class"),
+                "Write the storage class that it should have.",
+            )
     if step.retries.count and step.retries.factor != int(step.retries.factor):
         yield no(
             ("retries", "factor"),
@@ -118,8 +132,10 @@ def _amounts(amount: Amount | None) -> Iterator[tuple[str, str]]:
         yield "Limit", amount.limit
 
 
-def platform(step: Step, defaults: TaskDefaults) -> dict[str, Json]:
-    """The settings of its pod."""
+def platform(
+    step: Step, defaults: TaskDefaults, claims: Mapping[str, dict[str, Json]]
+) -> dict[str, Json]:
+    """The settings of its pod; `claims` says which task made each volume claim of the run."""
     wanted, gpu = step.kubernetes, step.resources.gpu
     tolerations = [_toleration(item) for item in wanted.tolerations]
     found: dict[str, Json] = {
@@ -139,8 +155,8 @@ def platform(step: Step, defaults: TaskDefaults) -> dict[str, Json]:
         ],
         "pvcMount": [
             {
-                "constant": item.claim,
-                "pvcNameParameter": _constant(item.claim),
+                **claims.get(item.claim, {"constant": item.claim}),
+                "pvcNameParameter": claims.get(item.claim, _constant(item.claim)),
                 "mountPath": item.path,
             }
             for item in step.volumes
@@ -174,7 +190,9 @@ def platform(step: Step, defaults: TaskDefaults) -> dict[str, Json]:
 
 def task_settings(step: Step) -> dict[str, Json]:
     """What belongs to the task: whether it is cached, and how often it is tried."""
-    found: dict[str, Json] = {"cachingOptions": {"enableCache": True} if step.cache else {}}
+    # What a step leaves on a volume of the run is not there when its result is reused.
+    is_cached = step.cache and not any(item.size for item in step.volumes)
+    found: dict[str, Json] = {"cachingOptions": {"enableCache": True} if is_cached else {}}
     if step.retries.count:
         found["retryPolicy"] = {
             "maxRetryCount": step.retries.count,
@@ -184,6 +202,21 @@ def task_settings(step: Step) -> dict[str, Json]:
             "backoffMaxDuration": f"{LONGEST_TRIES}s",
         }
     return found
+
+
+def new_claim(volume: Volume) -> dict[str, tuple[str, Json]]:
+    """What the task is given that makes a claim: types and values, by name."""
+    return {
+        "access_modes": ("LIST", [volume.mode]),
+        "pvc_name_suffix": ("STRING", f"-{claim_slug(volume.claim)}"),
+        "size": ("STRING", volume.size),
+        "storage_class_name": ("STRING", volume.storage_class or DEFAULT_CLASS),
+    }
+
+
+def claim_slug(claim: str) -> str:
+    """Behind the id that Kubeflow puts before it, a name of a volume still has room for it."""
+    return re.sub(r"[^a-z0-9]+", "-", claim)[:LONGEST_CLAIM].strip("-")
 
 
 def _type_label(gpu: Gpu, defaults: TaskDefaults) -> str | None:

@@ -26,6 +26,7 @@ ROOMS = (800_000, 300_000, 100_000, 40_000)
 """Bytes of undeclared files to try to send, before they are compressed."""
 BUNDLE = "bundle"
 """The artifact that the first task leaves, and its name as an output."""
+BUNDLE_PATH = f"{{{{$.outputs.artifacts['{BUNDLE}'].path}}}}"
 LEAVE = (
     "import base64,pathlib,sys\n"
     "path=pathlib.Path(sys.argv[2])\n"
@@ -48,6 +49,15 @@ FETCH = (
     "path=pathlib.Path(target)\n"
     "path.parent.mkdir(parents=True,exist_ok=True)\n"
     "path.write_bytes(data)\n"
+)
+HAND_ON = (
+    "import base64,pathlib,sys,tempfile\n"
+    "data,own=base64.b64decode(sys.argv[1]),tempfile.mktemp()\n"
+    "for name in [own,*sys.argv[4:]]:\n"
+    "    path=pathlib.Path(name)\n"
+    "    path.parent.mkdir(parents=True,exist_ok=True)\n"
+    "    path.write_bytes(data)\n"
+    "sys.argv[1]=own\n"
 )
 UNPACK = (
     "import base64,pathlib,sys,tarfile,tempfile\n"
@@ -124,7 +134,6 @@ def bundle_command(
     }
     contents = {**_program(), **files}
     others = {} if home is None else home.files
-    target = f"{{{{$.outputs.artifacts['{BUNDLE}'].path}}}}"
     rooms = (*(ROOMS if others else ()), 0)
     if home is not None and home.store is not None:
         # What is left out for want of room is not left out where there is a store.
@@ -133,12 +142,12 @@ def bundle_command(
     for room in rooms:
         word = base64.b64encode(archive({**contents, **_within(others, room)})).decode()
         if len(word) < largest:
-            return [PYTHON, "-c", LEAVE, word, target]
+            return [PYTHON, "-c", LEAVE, word, BUNDLE_PATH]
     if home is not None and home.store is not None:
         packed = archive({**contents, **_within(others, home.room)}, preset=0)
         address, digest = home.store.share(packed)
-        return [PYTHON, "-c", FETCH, address, digest, home.authority, target]
-    return [PYTHON, "-c", LEAVE, word, target]
+        return [PYTHON, "-c", FETCH, address, digest, home.authority, BUNDLE_PATH]
+    return [PYTHON, "-c", LEAVE, word, BUNDLE_PATH]
 
 
 def _within(files: Mapping[str, Path], room: int) -> dict[str, bytes]:
@@ -152,8 +161,24 @@ def _within(files: Mapping[str, Path], room: int) -> dict[str, bytes]:
     return chosen
 
 
-def step_command(step: Step, bind: Json, bundle_name: str, home: RunPayload | None) -> list[str]:
-    """What the task of a step executes; `bundle_name` is the input that has the files."""
+def inline_bundle(command: list[str]) -> str | None:
+    """The files themselves, if what the first task executes has them."""
+    return command[3] if command[2] == LEAVE else None
+
+
+def step_command(
+    step: Step,
+    bind: Json,
+    bundle_name: str,
+    home: RunPayload | None,
+    *,
+    bundle_word: str = "",
+    hands_on: bool = False,
+) -> list[str]:
+    """What the task of a step executes; `bundle_name` is the input that has the files.
+
+    With `bundle_word` it has the files itself, and may leave them for the tasks after it.
+    """
     told = {
         **bind,
         "step": _step_file(step),
@@ -164,6 +189,9 @@ def step_command(step: Step, bind: Json, bundle_name: str, home: RunPayload | No
         **({"home": home.limit, "run": dict(home.run)} if home is not None else {}),
     }
     packed = base64.b64encode(json.dumps(told, sort_keys=True).encode()).decode()
+    if bundle_word:
+        targets = [BUNDLE_PATH] if hands_on else []
+        return [PYTHON, "-c", HAND_ON + UNPACK, bundle_word, packed, "{{$}}", *targets]
     path = f"{{{{$.inputs.artifacts['{bundle_name}'].path}}}}"
     return [PYTHON, "-c", UNPACK, path, packed, "{{$}}"]
 

@@ -66,6 +66,13 @@ PROPERTIES: dict[str, Property] = {
     "node.volumes.path": Property("honoured", "where it is mounted"),
     "node.volumes.sub_path": Property("refused", "servers before 2.15 refuse the field"),
     "node.volumes.read_only": Property("refused", "Kubeflow has no such field"),
+    "node.volumes.size": Property(
+        "honoured", "a claim that is made before the first step and deleted after the last"
+    ),
+    "node.volumes.mode": Property("honoured", "of the claim that is made"),
+    "node.volumes.storage_class": Property(
+        "approximated", "of the claim that is made; “standard” where none is written"
+    ),
     "node.dependencies": Property("honoured", "a part of the pipeline, as its file is"),
     "node.outputs": Property(
         "honoured", "what a step makes is an artifact that the steps after it get"
@@ -77,7 +84,8 @@ PROPERTIES: dict[str, Property] = {
     "node.timeout": Property("honoured", "by our runner; of a component, the deadline of its pod"),
     "node.cache": Property(
         "approximated",
-        "the cache of Kubeflow, for an exported pipeline; a run from here executes it",
+        "a run from here reuses results up to the first node that is executed; "
+        "an exported pipeline has the cache of Kubeflow",
     ),
     "node.working_folder": Property("honoured", "“shared” is refused"),
     "node.distributed": Property("refused", "a task of Kubeflow is one pod"),

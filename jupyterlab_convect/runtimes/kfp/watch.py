@@ -21,7 +21,7 @@ from ...transfer.receive import LogReceiver
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
 from .api import Client, Unreachable
-from .argo_nodes import FILES, RESULTS, Place, SeenRun, SeenTask
+from .argo_nodes import CLAIM, FILES, RESULTS, Place, SeenRun, SeenTask
 from .pods import Pods
 
 Key = tuple[str, str, int]
@@ -152,6 +152,10 @@ class Watcher:
             if files.state == "pending" and not seen.has_ended:
                 return self._waiting_for_files(run_id, files, attempt)
             task = files if files.state == "failed" else task
+        if task.state == "absent":
+            for name, place in watched.places.items():
+                if name.startswith(CLAIM) and (made := seen.driver(place)).state == "failed":
+                    task = made
         if attempt.step.kind == "component" and task.state in ("succeeded", "failed"):
             return self._component(client, run_id, seen, task, watched, attempt)
         if task.by_driver:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...errors import ConvectError
-from ...pipeline.plan import Json, Plan, Step
+from ...pipeline.claims import run_claims
+from ...pipeline.plan import Json, Plan, Step, Volume
 from ...pipeline.problems import Problem
 from ...text import some_of
 from ...transfer.base import PYTHON, Mounts, Transfer
@@ -15,13 +16,14 @@ from .api import ApiError
 from .cluster import Capacity, Cluster
 from .components import planned_content
 from .fit import Queues, queue_of
-from .manifests import Manifest, PodContent, job
+from .manifests import Manifest, PodContent, claim, job
 from .objects import step_container
 from .pod_defaults import PodDefaults
 
 Where = tuple[str | int, ...]
 NEEDED = ("create jobs", "delete jobs", "watch jobs", "watch pods")
 DRY_RUN = "00000000-000000000-000000"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Problem]:
@@ -32,6 +34,8 @@ def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Probl
     if any(step.distributed and step.distributed.nodes > 1 for step in plan.steps):
         needed += ["create services", "get services"]
         needed += [] if "create secrets" in needed else ["create secrets"]
+    claims = run_claims(plan.steps)
+    needed += ["create volume claims", "delete volume claims"] if claims else []
     if transfer.way == "bundle" or any(step.kind == "component" for step in plan.steps):
         needed.append("read logs")
     notes = (*cluster.defaults.notes, *([note] if note else []))
@@ -39,6 +43,7 @@ def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Probl
         *_rights(cluster, needed),
         *transfer.check(),
         *(Problem("info", "files", each) for each in notes),
+        *(problem for volume in claims.values() for problem in _new_claim(cluster, volume)),
     ]
     judged: dict[str, list[Problem]] = {}
     for step in plan.steps:
@@ -197,6 +202,35 @@ def _rights(cluster: Cluster, needed: Iterable[str]) -> Iterator[Problem]:
             )
 
 
+def _new_claim(cluster: Cluster, volume: Volume) -> Iterator[Problem]:
+    """Whether the cluster would make a claim for the run, and a volume for the claim."""
+    where: Where = ("volumes",)
+    try:
+        path = cluster.api.path("persistentvolumeclaims")
+        cluster.api.create(path, claim(DRY_RUN, volume), dryRun="All")
+    except ApiError as error:
+        if error.status == 403 and "cannot create" in error.message:
+            return  # Said already, in better words.
+        text = f"The cluster refuses the volume claim {volume.claim}: {error.message}."
+        yield Problem("error", "refused", text, None, where)
+    try:
+        classes = cluster.api.list("/apis/storage.k8s.io/v1/storageclasses")
+    except ApiError:
+        return  # Not everybody may look at them.
+    if volume.storage_class is not None:
+        if volume.storage_class not in {item["metadata"]["name"] for item in classes}:
+            text = f"The cluster has no storage class {volume.storage_class}."
+            hint = "Steps wait until there is a volume for the claim."
+            yield Problem("warning", "no-storage-class", text, None, where, hint)
+    elif not any(
+        item["metadata"].get("annotations", {}).get(DEFAULT_CLASS) == "true" for item in classes
+    ):
+        text = f"The cluster has no default storage class for the volume claim {volume.claim}."
+        names = some_of([item["metadata"]["name"] for item in classes])
+        write = f"Write a storage class: {names}." if classes else None
+        yield Problem("warning", "no-storage-class", text, None, where, write)
+
+
 def _dry_run(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
     """Have the cluster itself look at the Job, without making it."""
     try:
@@ -217,9 +251,11 @@ def _dry_run(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
         for volume in manifest["spec"]["template"]["spec"]["volumes"]
         if "persistentVolumeClaim" in volume
     }
-    for claim in sorted(claims):
-        if _is_missing(cluster, "persistentvolumeclaims", claim):
-            text = f"There is no volume claim {claim} in namespace {cluster.api.namespace}."
+    for name in sorted(claims):
+        if name.endswith(DRY_RUN):
+            continue  # The run makes it.
+        if _is_missing(cluster, "persistentvolumeclaims", name):
+            text = f"There is no volume claim {name} in namespace {cluster.api.namespace}."
             yield Problem("error", "no-claim", text, None, ("volumes",))
     for name in sorted({item["name"] for item in secrets}):
         if _is_missing(cluster, "secrets", name):

@@ -32,6 +32,8 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
     "watch pods": ("watch", "", "pods", ""),
     "watch events": ("watch", "", "events", ""),
     "create secrets": ("create", "", "secrets", ""),
+    "create volume claims": ("create", "", "persistentvolumeclaims", ""),
+    "delete volume claims": ("delete", "", "persistentvolumeclaims", ""),
     "create services": ("create", "", "services", ""),
     "get services": ("get", "", "services", ""),
     "read logs": ("get", "", "pods", "log"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 
 from ...errors import Conflict
 from ...transfer.base import Way
@@ -63,6 +64,11 @@ def labels_of(run: str, step: str, attempt: int) -> dict[str, str]:
     }
 
 
+def claim_name(run: str, claim: str) -> str:
+    """The name of a volume claim that a run makes for itself."""
+    return f"{slug(claim, LONGEST - len(run) - 1)}-{run}"
+
+
 def job_of(attempt: Attempt) -> str:
     return job_name(attempt.run, attempt.step.id, attempt.number)
 
@@ -107,6 +113,29 @@ def make_service(api: Api, service: Object) -> str:
             raise
         made = api.get(api.path("services", service["metadata"]["name"]))
     return str(made["spec"]["clusterIP"])
+
+
+def make_claim(api: Api, claim: Object) -> None:
+    """Make it, unless another step of the run has."""
+    try:
+        api.create(api.path("persistentvolumeclaims"), claim)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+
+
+def delete_claims(api: Api, run: str, names: Collection[str]) -> None:
+    """Delete claims that a run made, and the Jobs that hold them: a claim outlasts its pods.
+
+    Idempotent.
+    """
+    for name in names:
+        api.delete(api.path("persistentvolumeclaims", name))
+    for job in api.list(api.path("jobs"), labelSelector=f"{OURS},{RUN}={label_value(run)}"):
+        volumes = job["spec"]["template"]["spec"].get("volumes") or ()
+        claims = {each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
+        if not claims.isdisjoint(names):
+            delete_job(api, job["metadata"]["name"])
 
 
 def delete_job(api: Api, name: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import Refused
-from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration
+from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration, Volume
 from ...transfer.base import INBOX, Mounts
 from . import jobs
 from .objects import STEP
@@ -76,6 +76,7 @@ def job(
 
     `suspended`: a queue decides when it starts.
     """
+    step = replace(step, volumes=tuple(_own(run, volume) for volume in step.volumes))
     nodes = step.distributed.nodes if step.distributed else 1
     ours = jobs.labels_of(run, step.id, attempt)
     labels = {**defaults.labels, **step.kubernetes.labels, **ours}
@@ -185,6 +186,28 @@ def secret(job: Manifest, data: Mapping[str, str]) -> Manifest:
         "immutable": True,
         "data": dict(data),
     }
+
+
+def claim(run: str, volume: Volume) -> Manifest:
+    """The volume claim that a run makes for itself."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": jobs.claim_name(run, volume.claim),
+            "labels": {jobs.MANAGED_BY: jobs.US, jobs.RUN: jobs.label_value(run)},
+            "annotations": {jobs.NAME: f"{run} {volume.claim}"},
+        },
+        "spec": {
+            "accessModes": [volume.mode],
+            "resources": {"requests": {"storage": volume.size}},
+            **({"storageClassName": volume.storage_class} if volume.storage_class else {}),
+        },
+    }
+
+
+def _own(run: str, volume: Volume) -> Volume:
+    return replace(volume, claim=jobs.claim_name(run, volume.claim)) if volume.size else volume
 
 
 def service(job: Manifest) -> Manifest:

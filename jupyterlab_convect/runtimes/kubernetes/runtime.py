@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, cast
 from traitlets import Dict, Enum, Int, List, Unicode
 
 from ...errors import ConvectError
+from ...pipeline.claims import run_claims
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ...pools import Threads
@@ -38,8 +39,11 @@ from .checks import check_plan, gpu_types
 from .cluster import Cluster
 from .gang import nodes_of, stop_nodes
 from .jobs import (
+    claim_name,
+    delete_claims,
     delete_job,
     job_of,
+    make_claim,
     make_job,
     make_secret,
     make_service,
@@ -202,10 +206,16 @@ class KubernetesRuntime(StepRuntime):
                 lambda: self._aside("starting", work, *arguments), START_PATIENCE, given_up
             )
 
+        doing = "create jobs"
         try:
             opened = await patiently_do(self._open)
             cluster = opened.cluster
             prepared, manifest = await patiently_do(self._prepare, opened, attempt)
+            doing = "create volume claims"
+            for volume in run_claims([attempt.step]).values():
+                claim = manifests.claim(attempt.run, volume)
+                await patiently_do(make_claim, cluster.api, claim)
+            doing = "create jobs"
             job = await patiently_do(make_job, cluster.api, manifest)
             inbox = dict(prepared.secret or {})
             if inbox or nodes_of(attempt) > 1:
@@ -223,7 +233,7 @@ class KubernetesRuntime(StepRuntime):
                         await self._delete(cluster, attempt)
                     raise
         except (ApiError, ClusterUnreachable) as error:
-            raise self._refusal(error, "create jobs") from error
+            raise self._refusal(error, doing) from error
         cluster.jobs.put(job)
         yield {
             "job": job["metadata"]["name"],
@@ -264,6 +274,18 @@ class KubernetesRuntime(StepRuntime):
             await self._delete(cluster, attempt)
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "delete jobs") from error
+
+    async def end_run(self, run: str, plan: Plan) -> None:
+        names = [claim_name(run, claim) for claim in run_claims(plan.steps)]
+        if not names:
+            return
+        try:
+            api = (await self._aside("stopping", self._open)).cluster.api
+            await patiently(
+                lambda: self._aside("stopping", delete_claims, api, run, names), STOP_PATIENCE
+            )
+        except (ApiError, ClusterUnreachable) as error:
+            raise self._refusal(error, "delete volume claims") from error
 
     async def top(self) -> dict[str, Json] | None:
         try:

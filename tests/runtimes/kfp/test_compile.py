@@ -22,7 +22,7 @@ from jupyterlab_convect.runtimes.kfp import support
 from jupyterlab_convect.runtimes.kfp.compile import Compiled, compile_plan, examine
 from jupyterlab_convect.runtimes.kfp.executor import TaskDefaults
 from jupyterlab_convect.runtimes.kfp.export import as_yaml
-from jupyterlab_convect.runtimes.kfp.payload import ProjectFiles
+from jupyterlab_convect.runtimes.kfp.payload import ProjectFiles, RunPayload
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "jupyterlab_convect/pipeline/schema.json").read_bytes())
@@ -83,6 +83,7 @@ def component(text: str) -> Component:
     return found
 
 
+SCRATCH = {"claim": "scratch", "path": "/scratch", "size": "1Gi", "storage_class": "fast"}
 # What each property is set to, to see what becomes of it.
 SAMPLES: dict[str, Any] = {
     "name": {"name": "Other"},
@@ -103,6 +104,9 @@ SAMPLES: dict[str, Any] = {
     "volumes.path": {"volumes": [{"claim": "data", "path": "/other"}]},
     "volumes.sub_path": {"volumes": [{"claim": "data", "path": "/data", "sub_path": "a"}]},
     "volumes.read_only": {"volumes": [{"claim": "data", "path": "/data", "read_only": True}]},
+    "volumes.size": {"volumes": [{**SCRATCH, "size": "2Gi"}]},
+    "volumes.mode": {"volumes": [{**SCRATCH, "mode": "ReadWriteMany"}]},
+    "volumes.storage_class": {"volumes": [{**SCRATCH, "storage_class": "slow"}]},
     "dependencies": {"dependencies": ["two.ipynb"]},
     "outputs": {"outputs": ["*.csv"]},
     "metrics": {"metrics": {"loss": "loss=(.*)"}},
@@ -267,6 +271,53 @@ def test_conditions_loops_and_what_runs_always(compiled: Callable[..., Compiled]
     above = ("whole", "exit-handler-1")
     assert found.places["score"] == (*above, "regions-if", "regions", "*", "score")
     assert found.places["clean"] == (*above, "onExit", "finally", "clean")
+
+
+def test_a_claim_that_a_run_makes_is_made_first_and_deleted_last(
+    compiled: Callable[..., Compiled],
+) -> None:
+    mounted = {"claim": "scratch", "path": "/scratch"}
+    found = compiled(
+        {
+            "one": {**NOTEBOOK, "volumes": [SCRATCH], "cache": True},
+            "two": {
+                **NOTEBOOK,
+                "after": ["one"],
+                "volumes": [mounted],
+                "for_each": {"name": "i", "in": [1, 2]},
+            },
+            "clean": {**NOTEBOOK, "after": ["two"], "run_if": "always", "volumes": [mounted]},
+        }
+    )
+    root = tasks(found)
+    assert sorted(root) == ["files", "make-scratch", "volumes"]
+    assert root["volumes"]["dependentTasks"] == ["make-scratch"]
+    assert root["make-scratch"]["cachingOptions"] == {}
+    given = root["make-scratch"]["inputs"]["parameters"]
+    assert {name: item["runtimeValue"]["constant"] for name, item in given.items()} == {
+        "access_modes": ["ReadWriteOnce"],
+        "pvc_name_suffix": "-scratch",
+        "size": "1Gi",
+        "storage_class_name": "fast",
+    }
+    around = tasks(found, "volumes")
+    assert sorted(around) == ["delete-volumes", "with-volumes"]
+    assert around["delete-volumes"]["triggerPolicy"] == {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
+    assert around["delete-volumes"]["dependentTasks"] == ["with-volumes"]
+    (delete,) = tasks(found, "volumes", "delete-volumes").values()
+    name = "claim-scratch-name-string"
+    assert delete["inputs"]["parameters"] == {"pvc_name": {"componentInputParameter": name}}
+    executors = found.pipeline_spec["deploymentSpec"]["executors"]
+    images = [item["container"]["image"] for item in executors.values()]
+    assert sorted(images)[:2] == ["argostub/createpvc", "argostub/deletepvc"]
+    settings = found.platform_spec["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    mounts = [item["pvcMount"] for item in settings.values() if "pvcMount" in item]
+    source = {"componentInputParameter": name}
+    assert mounts == [[{**source, "pvcNameParameter": source, "mountPath": "/scratch"}]] * 3
+    assert (
+        tasks(found, "volumes", "with-volumes", "whole", "exit-handler-1")["one"]["cachingOptions"]
+        == {}
+    )
 
 
 def test_what_a_loop_gives_is_a_list_outside(compiled: Callable[..., Compiled]) -> None:
@@ -539,6 +590,34 @@ def test_tasks_execute_one_after_the_other(
     assert launcher.metadata["one"]["metrics"]["artifacts"][0]["metadata"] == {"loss": 0.5}
     three = launcher.execute("three")
     assert '[[1, "two"], "n-名"] the-run' in three.stdout
+
+
+def test_the_first_step_of_a_run_brings_the_files_for_those_after_it(
+    plan_of: Callable[..., Plan], project: Path, tmp_path: Path
+) -> None:
+    nodes = {
+        "one": {"kind": "command", "command": ["sh", "-c", "echo hello > word.txt"]},
+        "two": {"kind": "command", "command": ["cat", "word.txt"], "after": ["one"]},
+    }
+    home = RunPayload({"id": "r1", "name": "a"}, "", ".", {})
+
+    def made(nodes: dict[str, Any]) -> Compiled:
+        found, told = examine(plan_of(nodes), ProjectFiles(project), TaskDefaults(), home)
+        assert told == []
+        assert found is not None
+        return found
+
+    found = made(nodes)
+    assert sorted(tasks(found)) == ["one", "two"]
+    launcher = Launcher(found, tmp_path / "store", begins=False)
+    for task in ("one", "two"):
+        done = launcher.execute(task)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "hello" in done.stdout
+    apart = {**nodes, "three": {"kind": "command", "command": ["true"]}}
+    assert "files" in tasks(made(apart))
+    always = {**nodes, "two": {**nodes["two"], "run_if": "always"}}
+    assert "files" in tasks(made(always))
 
 
 def test_a_step_that_fails_says_why_and_leaves_nothing_behind(
