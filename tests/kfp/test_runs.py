@@ -20,6 +20,8 @@ from jupyterlab_convect.runs.model import Request, Run, Selection, new_id
 from jupyterlab_convect.runs.project import take_snapshot
 from jupyterlab_convect.runtimes.kfp.check import Way, connect
 from jupyterlab_convect.runtimes.kfp.runtime import KfpRuntime
+from jupyterlab_convect.runtimes.kubernetes.api import Api
+from jupyterlab_convect.runtimes.kubernetes.api import connect as connect_to_cluster
 
 PATIENCE = 600.0
 PROJECT = Path(__file__).parents[2]
@@ -168,6 +170,23 @@ async def a_restart_in_the_middle_and_what_failed_once_more(lab: Any) -> None:
     assert sorted(tasks) == ["use"]
 
 
+async def the_beginning_is_reused(lab: Any) -> None:
+    lab.write("make.py", "open('made.txt', 'w').write('once')")
+    lab.write("use.py", "print(open('made.txt').read())")
+    nodes = {
+        "make": script("make.py", cache=True),
+        "use": script("use.py", after=["make"], cache=True),
+    }
+    await lab.succeed(nodes)
+    lab.write("use.py", "print('again:', open('made.txt').read())")
+    run, state = await lab.succeed(nodes)
+    assert {step.id: step.state for step in state.steps.values()} == {
+        "make": "cached",
+        "use": "succeeded",
+    }
+    assert (lab.result(run, "use") / "log.txt").read_text() == "again: once\n"
+
+
 async def a_stop(lab: Any) -> None:
     lab.write("slow.py", FOREVER)
     lab.write("next.py", "pass")
@@ -249,6 +268,50 @@ async def test_who_sees_the_pods_can_follow_and_is_told_why_they_wait(
     await lab.close()
 
 
+async def a_claim_is_made_for_the_run_and_deleted_after_it(lab: Any) -> None:
+    import cluster
+    import places
+
+    name = f"scratch-{new_id()}"
+    folder = Path(cluster.SHARED, name)
+    folder.mkdir()
+    folder.chmod(0o777)
+    api = Api(connect_to_cluster(config_file=str(places.KUBECONFIG)))
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "storageClassName": name,
+        "hostPath": {"path": str(folder)},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}}
+    api.create("/api/v1/persistentvolumes", {**volume, "spec": spec})
+    lab.write("write.py", "open('/scratch/word', 'w').write('from the first step')")
+    lab.write("read.py", "print(open('/scratch/word').read())\nraise SystemExit(1)")
+    mounted = {"claim": "scratch", "path": "/scratch"}
+    made = {**mounted, "size": "1Gi", "storage_class": name}
+    try:
+        run, state = await lab.finish(
+            {
+                "write": script("write.py", volumes=[made]),
+                "read": script("read.py", volumes=[mounted], after=["write"]),
+            }
+        )
+        steps = {step.id: step.state for step in state.steps.values()}
+        reasons = {step.id: step.reason for step in state.steps.values()}
+        assert steps == {"write": "succeeded", "read": "failed"}, reasons
+        assert "from the first step" in (lab.result(run, "read") / "log.txt").read_text()
+        path = api.path("persistentvolumeclaims", namespace="kubeflow")
+
+        def is_going() -> bool:
+            claims = [item for item in api.list(path) if item["spec"]["storageClassName"] == name]
+            return all("deletionTimestamp" in item["metadata"] for item in claims)
+
+        await eventually(is_going, "the claim is deleted", PATIENCE)
+    finally:
+        api.delete(f"/api/v1/persistentvolumes/{name}")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 async def what_is_too_large_is_refused_and_nothing_is_submitted(lab: Any) -> None:
     import random
 
@@ -286,6 +349,8 @@ async def test_runs_and_what_can_go_wrong_with_them(at_once: Any) -> None:
         a_component_runs_as_itself_and_its_outputs_come_home,
         a_stop,
         an_image_that_is_not_there,
+        a_claim_is_made_for_the_run_and_deleted_after_it,
+        the_beginning_is_reused,
         what_is_too_large_is_refused_and_nothing_is_submitted,
     )
     await at_once({case.__name__: case for case in cases})

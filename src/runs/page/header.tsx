@@ -102,7 +102,7 @@ export function Header(props: {
         {parameters && <code title={parameters}>{parameters}</code>}
       </div>
       <Words view={view} />
-      {reason && view.state !== 'succeeded' && (
+      {reason && (
         <p
           className="jp-Convect-message"
           data-severity={isBad(view.state) ? 'error' : undefined}
