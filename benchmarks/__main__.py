@@ -24,6 +24,7 @@ PARTS = (
     "weight",
     "browser",
     "kubernetes",
+    "kfp_runs",
 )
 
 

@@ -26,6 +26,12 @@ def elyra() -> Path:
     return _environment("elyra-4.1.1", ["elyra==4.1.1", "ipykernel"]) / "elyra-pipeline"
 
 
+@cache
+def kfp() -> Path:
+    """The interpreter that has the SDK of Kubeflow Pipelines."""
+    return _environment("kfp-2.14.3", ["kfp==2.14.3"]) / "python"
+
+
 def _environment(name: str, packages: list[str]) -> Path:
     """The folder of the programs of an environment that has `packages`, made once."""
     folder = CACHE / "peers" / name
