@@ -23,6 +23,7 @@ export namespace CommandIDs {
   export const copyLink = 'convect:copy-link';
   export const followLink = 'convect:follow-link';
   export const openExecuted = 'convect:open-executed-notebook';
+  export const openTensorBoard = 'convect:open-tensorboard';
   export const compareWithSource = 'convect:compare-with-source';
 }
 

@@ -1,6 +1,7 @@
 import { LabIcon } from '@jupyterlab/ui-components';
 
 import convectSvg from '../style/icons/convect.svg';
+import curvesSvg from '../style/icons/curves.svg';
 import pinSvg from '../style/icons/pin.svg';
 
 export const convectIcon = new LabIcon({
@@ -9,3 +10,8 @@ export const convectIcon = new LabIcon({
 });
 
 export const pinIcon = new LabIcon({ name: 'convect:pin', svgstr: pinSvg });
+
+export const curvesIcon = new LabIcon({
+  name: 'convect:curves',
+  svgstr: curvesSvg
+});

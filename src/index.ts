@@ -4,6 +4,7 @@ import { pipelinePlugins } from './pipeline/plugin';
 import { runsPlugins } from './runs';
 import { schedulesPlugins } from './schedules/plugin';
 import { servicesPlugins } from './services/plugin';
+import { trainingPlugins } from './training/plugin';
 
 export * from './tokens';
 export type * from './api/types';
@@ -14,5 +15,6 @@ export default [
   ...pipelinePlugins,
   ...catalogPlugins,
   ...servicesPlugins,
-  ...schedulesPlugins
+  ...schedulesPlugins,
+  ...trainingPlugins
 ];

@@ -58,8 +58,10 @@ def add(subparsers: Any) -> None:
     add_json(describe)
     describe.set_defaults(handler=_describe)
 
-    convert = verbs.add_parser("import", help="convert an Elyra pipeline of any version")
-    convert.add_argument("path", type=Path, help="the Elyra pipeline, which is not changed")
+    convert = verbs.add_parser(
+        "import", help="convert an Elyra pipeline, a training job, or a parameter file of DLC"
+    )
+    convert.add_argument("path", type=Path, help="the file, which is not changed")
     convert.add_argument("-o", "--output", type=Path, help="where to write (standard output)")
     convert.add_argument("--force", action="store_true", help="overwrite an existing file")
     add_root(convert)
@@ -158,10 +160,12 @@ def _describe(options: argparse.Namespace) -> int:
 
 def _import(options: argparse.Namespace) -> int:
     from ..pipeline.document import dumps, read_file
-    from ..pipeline.elyra import import_elyra, seen_from
+    from ..pipeline.elyra import seen_from
+    from ..pipeline.foreign import import_file
 
     _, relative = locate(options.path, options.root)
-    document, report = import_elyra(read_file(options.path, str(options.path)), path=relative)
+    data = read_file(options.path, str(options.path))
+    document, report = import_file(data, options.path.name, path=relative)
     if options.output is not None:
         folders = (options.path.absolute().parent, options.output.absolute().parent)
         document = seen_from(document, Path(os.path.relpath(*folders)).as_posix())

@@ -208,9 +208,9 @@ def _request(options: argparse.Namespace, workspace: Workspace) -> Request:
 
 def _request_of_params(options: argparse.Namespace, workspace: Workspace) -> Request:
     """The job of a parameter file, in the folder where `convect` was called."""
+    from ..pipeline.dlc import read_params
     from ..runs.model import Request
     from ..safe_files import read_regular
-    from .dlc import read_params
 
     for name in ("parameter", "sweep", "only", "from_node", "upto"):
         if getattr(options, name):

@@ -13,6 +13,7 @@ from ..pipeline.describe import describe
 from ..pipeline.discovery import discover
 from ..pipeline.document import read_file
 from ..pipeline.files import FileCache
+from ..pipeline.foreign import import_file
 from ..pipeline.plan import Json, to_json
 from ..pipeline.problems import Problem
 from ..pipeline.validate import validate
@@ -100,12 +101,10 @@ class ImportHandler(Handler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def post(self) -> None:
-        from ..pipeline.elyra import import_elyra  # Seldom used, and not small.
-
         path = self.body("ImportBody")["path"]
         file = await self.aside(existing, self.root, path)
         data = await self.aside(read_file, file)
-        document, report = await self.aside(import_elyra, data, path=path)
+        document, report = await self.aside(import_file, data, file.name, path=path)
         self.answer({"document": document, "report": [to_json(problem) for problem in report]})
 
 

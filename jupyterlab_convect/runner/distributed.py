@@ -42,6 +42,8 @@ class Replica:
     log: ReplicaLog
     state: Literal["starting", "running", "succeeded", "failed", "cancelled"] = "starting"
     reason: str | None = None
+    gpu: str | None = None
+    """The one that its local rank counts."""
     end: str = ""
     """How it failed, as the rest of a sentence."""
     exit_code: int | None = None
@@ -54,6 +56,7 @@ class Replica:
             "rank": self.rank,
             "state": self.state,
             "reason": self.reason,
+            "gpu": self.gpu,
             "exit_code": self.exit_code,
             "started": self.started,
             "ended": self.ended,
@@ -101,8 +104,13 @@ class DistributedWork:
         env = environment_of(step, self._record, command[0])
         option = _option_of(step, command)
         count = how.processes or _processors()
+        gpus = _gpus(env)
         self._replicas = [
-            Replica(rank, ReplicaLog(self._record, rank, counts=rank == how.outputs_from))
+            Replica(
+                rank,
+                ReplicaLog(self._record, rank, counts=rank == how.outputs_from),
+                gpu=gpus[rank % count] if rank % count < len(gpus) else None,
+            )
             for rank in range(self._node * count, (self._node + 1) * count)
         ]
         try:
@@ -317,6 +325,16 @@ _MPI = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 """A container's only user is often root, and there may be more processes than processors."""
+
+
+def _gpus(env: Mapping[str, str]) -> list[str]:
+    """Those that the step sees; in a pod, what the device plugin gave it."""
+    given = env.get("CUDA_VISIBLE_DEVICES") or env.get("NVIDIA_VISIBLE_DEVICES") or ""
+    return (
+        []
+        if given in ("all", "none", "void", "-1")
+        else [each.strip() for each in given.split(",") if each.strip()]
+    )
 
 
 def _processors() -> int:

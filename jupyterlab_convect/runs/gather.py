@@ -165,6 +165,7 @@ class Gathering:
                 "rank": rank,
                 "node_rank": number,
                 "node": status.node,
+                "gpu": found.get("gpu"),
                 "state": state,
                 "reason": None if reason is None else str(reason)[:LONGEST_REASON],
                 "exit_code": found.get("exit_code", status.exit_code if is_over else None),
@@ -278,6 +279,7 @@ def _is_sound(told: dict[str, Json]) -> bool:
         and told.get("state") in states
         and all(told.get(key) is None or is_number(told[key]) for key in ("started", "ended"))
         and isinstance(told.get("exit_code", 0), int)
+        and isinstance(told.get("gpu", ""), str)
     )
 
 

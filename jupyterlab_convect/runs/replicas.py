@@ -23,13 +23,19 @@ LONGEST = 300
 WINDOW = 1000
 """Lines further apart than that are not taken for the same."""
 _LINE = re.compile(r"\[(\d+)\] (.*)", re.DOTALL)
+_RATE = re.compile(
+    r"(\d[\d.,]*)\s*((?:it|iter|step|sample|img|image|token|tok|example|seq|batch|batche|frame)s?"
+    r"/s|s/(?:it|iter|step|batch))(?:ec(?:ond)?)?\b"
+)
+"""A rate as programs print it: `12.5 it/s`, `1,024 tokens/sec`, `2.1s/it`."""
 _UNKNOWN = "It can no longer be found, so how it ended is unknown."
 
 
 def list_replicas(files: AttemptFiles) -> list[dict[str, Json]]:
-    """Rank, state, reason, node, exit code, times and last line of each; none for a usual step.
+    """Rank, state, reason, node, GPU, exit code, times, rate and last line of each.
 
-    The node is None on this machine, and while none has been found.
+    None for a usual step. The node is None on this machine, and while none has been found; the
+    rate is the last one that the replica printed.
     """
     return [
         {
@@ -37,13 +43,16 @@ def list_replicas(files: AttemptFiles) -> list[dict[str, Json]]:
             "state": state,
             "reason": reason,
             "node": _text(found.get("node")),
+            "gpu": _text(found.get("gpu")),
             "exit_code": _whole(found.get("exit_code")),
             "started": _time(found.get("started")),
             "ended": _time(found.get("ended")),
-            "line": _last_line(log_path(files, rank)),
+            "rate": last_rate(said),
+            "line": _last_line(said),
         }
         for rank, found in sorted(_told(files.folder).items())
         for state, reason in [_state(found, files.ended)]
+        for said in [_tail(log_path(files, rank))]
     ]
 
 
@@ -93,16 +102,25 @@ def _time(value: Json) -> float | None:
     return value if is_number(value) else None
 
 
-def _last_line(log: Path) -> str:
+def _tail(log: Path) -> str:
     try:
         with open_regular(log) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - TAIL))
-            text = file.read(TAIL).decode(errors="replace")
+            return file.read(TAIL).decode(errors="replace")
     except OSError:
         return ""
+
+
+def _last_line(text: str) -> str:
     lines = (line.rstrip("\r").rpartition("\r")[2].strip() for line in text.split("\n"))
     return next((line for line in reversed(list(lines)) if line), "")[:LONGEST]
+
+
+def last_rate(text: str) -> str | None:
+    """The last rate in a text, as it was printed: `12.5 it/s`."""
+    found = _RATE.findall(text)
+    return f"{found[-1][0]} {found[-1][1]}" if found else None
 
 
 def fold(text: str) -> str:

@@ -25,6 +25,47 @@ export type Components = {
             path?: (string | number)[];
             hint?: string | null;
         };
+        TrainingBody: {
+            text: string;
+        };
+        TrainingChangeBody: {
+            text: string;
+            paths: Components["schemas"]["TrainingPath"][];
+            /** @description The new value; null takes it out. */
+            value: JSONValue;
+        };
+        /** @description The number of the document, and the keys and indexes below it. */
+        TrainingPath: (string | number)[];
+        TrainingCheck: {
+            faults: Components["schemas"]["TrainingFault"][];
+            /** @description The text without the faults that have one remedy; null when there are none. */
+            mended: string | null;
+            jobs: Components["schemas"]["TrainingJob"][];
+        };
+        TrainingFault: {
+            /** @description From 1. */
+            line: number;
+            message: string;
+            hint: string | null;
+            /** @description `mended` is without it. */
+            is_mended: boolean;
+        };
+        TrainingJob: {
+            /** @enum {string} */
+            kind: "PyTorchJob" | "TFJob" | "MPIJob" | "TrainJob";
+            name: string;
+            fields: Components["schemas"]["TrainingField"][];
+        };
+        TrainingField: {
+            name: string;
+            /** @enum {string} */
+            kind: "text" | "whole" | "amount" | "list" | "choice";
+            value: JSONValue;
+            /** @description Where it stands; at several places when it is the same for several roles. */
+            paths: Components["schemas"]["TrainingPath"][];
+            roles: string[];
+            choices: string[];
+        };
         About: {
             version: string;
             default_runtime: string;
@@ -1112,9 +1153,13 @@ export type Components = {
             reason: string | null;
             /** @description The machine of the cluster where it runs. */
             node: string | null;
+            /** @description The GPU that its local rank counts. */
+            gpu: string | null;
             exit_code: number | null;
             started: number | null;
             ended: number | null;
+            /** @description The last rate that it printed, as in `12.5 it/s`. */
+            rate: string | null;
             /** @description What it printed last. */
             line: string;
         };
@@ -1410,6 +1455,17 @@ export interface IOperations {
     exportPipeline(body: Components["schemas"]["ExportBody"]): Promise<{
     text: string;
     problems: Components["schemas"]["Problem"][];
+}>;
+    /** What is wrong with a training job of Kubeflow in YAML, and what a form shows of it */
+    checkTraining(body: Components["schemas"]["TrainingBody"]): Promise<Components["schemas"]["TrainingCheck"]>;
+    /** A training job in YAML with one value changed, and nothing else */
+    changeTraining(body: Components["schemas"]["TrainingChangeBody"]): Promise<{
+    text: string;
+}>;
+    /** A PyTorchJob or MPIJob in YAML as a TrainJob */
+    convertTraining(body: Components["schemas"]["TrainingBody"]): Promise<{
+    text: string;
+    report: Components["schemas"]["Problem"][];
 }>;
     /** Runs, filtered, sorted and paged */
     listRuns(query?: {
@@ -1792,6 +1848,9 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     describe: 'POST pipelines/describe',
     importPipeline: 'POST pipelines/import',
     exportPipeline: 'POST pipelines/export',
+    checkTraining: 'POST training/check',
+    changeTraining: 'POST training/change',
+    convertTraining: 'POST training/convert',
     listRuns: 'GET runs',
     submit: 'POST runs',
     pruneRuns: 'POST runs/prune',

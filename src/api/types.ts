@@ -44,6 +44,9 @@ export type IMadeFile = Schemas['MadeFile'];
 export type IMadeFiles = Schemas['MadeFiles'];
 export type ISourceChange = Schemas['SourceChange'];
 export type ISweepSummary = Schemas['SweepSummary'];
+export type ITrainingCheck = Schemas['TrainingCheck'];
+export type ITrainingField = Schemas['TrainingField'];
+export type ITrainingJob = Schemas['TrainingJob'];
 
 /** A step of which no more is known than this. */
 export function stepOf(

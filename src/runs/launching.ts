@@ -11,12 +11,15 @@ import type { IConvectApi, IRequest, ISelection } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { IRunsOpener } from '../tokens';
+import { freePath } from '../ui/freepath';
 import { isObject } from '../ui/json';
+import { translated } from '../ui/sentences';
 import type { Begun, IChoice, ISubject, IUnsaved } from './dialog';
 import {
   choiceOf,
   documentOf,
   isNotebook,
+  isParams,
   isPipeline,
   isScript,
   pipelineOf,
@@ -54,7 +57,7 @@ export async function launchFiles(
   const { contents } = app.serviceManager;
   const runnable = files
     .map(path => contents.localPath(path))
-    .filter(path => isNotebook(path) || isScript(path) || isPipeline(path));
+    .filter(path => isNotebook(path) || isScript(path) || isAlone(path));
   const refuse = (sentence: string) => {
     Notification.warning(sentence, { autoClose: 5000 });
     return null;
@@ -69,7 +72,7 @@ export async function launchFiles(
       ask(context, await subjectAt(context, runnable[0]))
     );
   }
-  if (runnable.some(isPipeline)) {
+  if (runnable.some(isAlone)) {
     return refuse(
       trans.__(
         'A pipeline runs by itself. Select one pipeline, or only notebooks and scripts.'
@@ -111,6 +114,11 @@ export async function launchPart(
     const subject = { ...whole, select, of, title };
     return ask(context, subject, { choice, isQuick: true });
   });
+}
+
+/** It is a pipeline of its own, and no node of another one. */
+function isAlone(path: string): boolean {
+  return isPipeline(path) || isParams(path);
 }
 
 async function report<T>(work: () => Promise<T>): Promise<T | null> {
@@ -188,6 +196,16 @@ async function subjectAt(
   path: string
 ): Promise<ISubject> {
   const title = PathExt.basename(path);
+  if (isParams(path)) {
+    const { document, report } = await context.api.importPipeline({ path });
+    if (report.length > 0) {
+      const notes = report.map(({ message }) =>
+        translated(message, context.trans)
+      );
+      Notification.info(notes.join(' '), { autoClose: 15_000 });
+    }
+    return { path, document, content: document, isInEditor: false, title };
+  }
   if (!isPipeline(path)) {
     return { path, document: null, title };
   }
@@ -340,22 +358,4 @@ function pipelinePath({ path, title }: ISubject): string {
   }
   const stem = PathExt.basename(path, PathExt.extname(path));
   return PathExt.join(PathExt.dirname(path), `${stem}.pipeline`);
-}
-
-/** The path itself, or one like it with a number, that no file has yet. */
-async function freePath(
-  contents: Contents.IManager,
-  path: string
-): Promise<string> {
-  const folder = await contents.get(PathExt.dirname(path));
-  const taken = new Set(
-    (folder.content as Contents.IModel[]).map(item => item.name)
-  );
-  const extension = PathExt.extname(path);
-  const stem = path.slice(0, path.length - extension.length);
-  let free = path;
-  for (let number = 2; taken.has(PathExt.basename(free)); number += 1) {
-    free = `${stem}-${number}${extension}`;
-  }
-  return free;
 }

@@ -1,12 +1,17 @@
-import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import { Notification } from '@jupyterlab/apputils';
+import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
+import type { IService } from '../api';
+import { sentenceOf } from '../api';
+import { CommandIDs } from '../commands';
 import type { IPartsContext } from '../lazycommands';
 import { fileMeant } from '../ui/filemeant';
 import { PageKind } from '../ui/pagekind';
 import { makeCallable } from './dialog';
+import { ServiceModel, ServicePage } from './opened';
 import { EndpointsModel, EndpointsPage } from './page';
 
-/** The page and the dialogs of endpoints, loaded when the first of them is needed. */
+/** The pages and the dialogs of endpoints and services, loaded when the first is needed. */
 export class Parts {
   constructor(private readonly context: IPartsContext) {
     const { api, app, trans } = context;
@@ -16,6 +21,12 @@ export class Parts {
       'endpoints',
       async () => new EndpointsPage(new EndpointsModel(api), options)
     );
+    this._services = new PageKind(
+      app.shell,
+      'service',
+      async id =>
+        new ServicePage(new ServiceModel(api, await api.service(id)), options)
+    );
   }
 
   async execute(
@@ -23,6 +34,9 @@ export class Parts {
     args: ReadonlyPartialJSONObject
   ): Promise<void> {
     const { api, app, browser, documents, trans } = this.context;
+    if (command === CommandIDs.openTensorBoard) {
+      return this.openTensorBoard(args);
+    }
     if (command === 'convect:make-callable') {
       const path = fileMeant(app, browser, documents, args.path);
       if (!(await makeCallable(api, path, trans))) {
@@ -32,5 +46,38 @@ export class Parts {
     (await this._pages.open('all'))?.model.refresh();
   }
 
+  /** TensorBoard over the runs that are named, else over a folder. */
+  private async openTensorBoard({
+    runs,
+    path
+  }: ReadonlyPartialJSONObject): Promise<void> {
+    const { api, trans } = this.context;
+    const options: JSONObject = Array.isArray(runs)
+      ? { runs: runs.map(String) }
+      : { folder: path === undefined ? this.folder() : String(path) };
+    let service: IService;
+    try {
+      service = await api.startService({ kind: 'tensorboard', options });
+    } catch (error) {
+      Notification.error(sentenceOf(error), { autoClose: 8000 });
+      return;
+    }
+    const page = await this._services.open(service.id);
+    page?.model.look();
+    if (page === null) {
+      Notification.info(trans.__('%1 is starting…', service.name));
+    }
+  }
+
+  /** The folder that is selected in the file browser, else the one that it shows. */
+  private folder(): string {
+    const { app, browser } = this.context;
+    const selected = browser?.selectedItems().next().value;
+    const path =
+      selected?.type === 'directory' ? selected.path : browser?.model.path;
+    return app.serviceManager.contents.localPath(path ?? '') || '.';
+  }
+
   private _pages: PageKind<EndpointsPage>;
+  private _services: PageKind<ServicePage>;
 }

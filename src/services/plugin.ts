@@ -1,3 +1,4 @@
+import { CommandIDs } from '../commands';
 import { lazyCommands } from '../lazycommands';
 
 export const servicesPlugins = [
@@ -6,7 +7,8 @@ export const servicesPlugins = [
     description: 'What can be called, and what stays up.',
     labels: trans => ({
       'convect:show-endpoints': trans.__('Show Services'),
-      'convect:make-callable': trans.__('Make Callable…')
+      'convect:make-callable': trans.__('Make Callable…'),
+      [CommandIDs.openTensorBoard]: trans.__('Open in TensorBoard')
     }),
     load: async context => {
       const { Parts } = await import('./parts');

@@ -11,7 +11,7 @@ import pytest
 from jupyterlab_convect.errors import Missing
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runs.attempt_files import AttemptFiles, read_log
-from jupyterlab_convect.runs.replicas import fold, list_replicas, log_of, ranks_text
+from jupyterlab_convect.runs.replicas import fold, last_rate, list_replicas, log_of, ranks_text
 from jupyterlab_convect.runtimes.base import Attempt
 
 
@@ -24,6 +24,22 @@ def files(tmp_path: Path) -> AttemptFiles:
 
 def write(files: AttemptFiles, *replicas: dict[str, Any], name: str = "replicas.json") -> None:
     (files.folder / name).write_text(json.dumps({"replicas": replicas}))
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("epoch 1 12.5 it/s\nepoch 2 13.5 it/s, loss 0.2", "13.5 it/s"),
+        (" 40%|████ | 4/10 [00:02<00:03, 1.97it/s]", "1.97 it/s"),
+        ("[00:02<00:03, 2.31s/it]", "2.31 s/it"),
+        ("throughput: 1,024 tokens/sec", "1,024 tokens/s"),
+        ("8 images/second", "8 images/s"),
+        ("read /data/set 3 in 4 s", None),
+        ("", None),
+    ],
+)
+def test_the_last_rate(text: str, rate: str | None) -> None:
+    assert last_rate(text) == rate
 
 
 def test_state_and_last_line_of_each(files: AttemptFiles) -> None:

@@ -38,6 +38,7 @@ from .api import (
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
 from .gang import nodes_of, stop_nodes
+from .job_file import JobRun
 from .jobs import (
     claim_name,
     delete_claims,
@@ -300,6 +301,11 @@ class KubernetesRuntime(StepRuntime):
         except (ApiError, ClusterUnreachable) as error:
             raise as_convect_error(error, "look at pods", api.namespace) from None
         return run_in_pod(api, pod, folder_in_pod(attempt), command)
+
+    def run_job(self, job: Json, say: Callable[[str], None]) -> int:
+        """Make a training job as it is, tell its logs until it has ended; its exit code."""
+        api = Api(connect(self.context, self.config_file, self.namespace))
+        return JobRun(api, job, say).run()
 
     async def close(self) -> None:
         await asyncio.to_thread(wait, self._cleaning, timeout=5)

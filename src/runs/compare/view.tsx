@@ -5,8 +5,10 @@ import * as React from 'react';
 import type { IConvectApi, IRunView } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
+import { curvesIcon } from '../../icons';
 import type { Execute } from '../../ui';
 import {
+  Action,
   Ago,
   formatDuration,
   formatExact,
@@ -61,6 +63,17 @@ export function CompareView(props: {
                 </option>
               ))}
             </HTMLSelect>
+          )}
+          {views.length > 0 && (
+            <Action
+              icon={curvesIcon}
+              label={trans.__('Open in TensorBoard')}
+              onClick={() =>
+                execute(CommandIDs.openTensorBoard, {
+                  runs: views.map(({ id }) => id)
+                })
+              }
+            />
           )}
         </div>
         {!!error && (

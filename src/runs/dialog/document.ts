@@ -20,6 +20,11 @@ export function isPipeline(path: string): boolean {
   return PathExt.extname(path).toLowerCase() === '.pipeline';
 }
 
+/** A parameter file of DLC, which runs as what it is converted to. */
+export function isParams(path: string): boolean {
+  return PathExt.extname(path).toLowerCase() === '.params';
+}
+
 /** A file, and what it lets one choose. */
 export interface IFile {
   path: string;

@@ -13,7 +13,7 @@ import * as React from 'react';
 
 import type { IRunView } from '../../api';
 import { CommandIDs } from '../../commands';
-import { pinIcon } from '../../icons';
+import { curvesIcon, pinIcon } from '../../icons';
 import type { Execute } from '../../ui';
 import {
   Action,
@@ -219,6 +219,11 @@ function Actions(props: {
         icon={copyIcon}
         label={trans.__('Compare with other runs')}
         onClick={() => execute(CommandIDs.compareRuns, { runs: [run] })}
+      />
+      <Action
+        icon={curvesIcon}
+        label={trans.__('Open in TensorBoard')}
+        onClick={() => execute(CommandIDs.openTensorBoard, { runs: [run] })}
       />
       <Action
         icon={downloadIcon}

@@ -1,3 +1,4 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import type { IAttemptKey, IReplica, State } from '../../api';
@@ -68,6 +69,14 @@ function Ranks(props: {
                 {trans.__('on %1', chosen.node)}
               </span>
             )}{' '}
+            {chosen.gpu && (
+              <span className="jp-Convect-replicaNode">
+                {gpuName(chosen.gpu, trans)}
+              </span>
+            )}{' '}
+            {chosen.rate && (
+              <span className="jp-Convect-replicaNode">{chosen.rate}</span>
+            )}{' '}
             {chosen.reason
               ? translated(chosen.reason, trans)
               : stateLabel(trans, chosen.state)}
@@ -123,6 +132,13 @@ const STEPS: { readonly [key: string]: number } = {
   End: Infinity
 };
 
+/** A GPU by its number, or by the beginning of its id. */
+function gpuName(gpu: string, trans: TranslationBundle): string {
+  return /^\d+$/.test(gpu)
+    ? trans.__('GPU %1', gpu)
+    : gpu.slice(0, 'GPU-'.length + 8);
+}
+
 /** One tile per rank; arrows go from one to the next. */
 function Tiles(props: {
   replicas: readonly IReplica[];
@@ -153,12 +169,13 @@ function Tiles(props: {
       aria-label={trans.__('Processes')}
       onKeyDown={onKeyDown}
     >
-      {replicas.map(({ rank, state, node, line }, index) => (
+      {replicas.map(({ rank, state, node, gpu, rate, line }, index) => (
         <Tile
           key={rank}
           rank={rank}
           state={state}
-          node={node}
+          place={[node, gpu && gpuName(gpu, trans)].filter(Boolean).join(' · ')}
+          rate={rate}
           line={line}
           isChosen={rank === chosen}
           isReachable={index === at}
@@ -173,28 +190,33 @@ function Tiles(props: {
 const Tile = React.memo(function Tile(props: {
   rank: number;
   state: State;
-  node: string | null;
+  /** The node and the GPU, as far as they are known. */
+  place: string;
+  rate: string | null;
   line: string;
   isChosen: boolean;
   isReachable: boolean;
   onChoose: (rank: number) => void;
 }): JSX.Element {
-  const { rank, state, node, line, isChosen, isReachable, onChoose } = props;
+  const { rank, state, place, rate, line } = props;
+  const { isChosen, isReachable, onChoose } = props;
   return (
     <div
       className="jp-Convect-tile"
       role="option"
       data-state={state}
+      data-tall={rate && place ? '' : undefined}
       aria-selected={isChosen}
       tabIndex={isReachable ? 0 : -1}
-      title={line}
+      title={[place, rate, line].filter(Boolean).join('\n')}
       onClick={() => onChoose(rank)}
     >
       <span className="jp-Convect-tileRank">
         <StateIcon state={state} />
         {rank}
-        {node && <span className="jp-Convect-replicaNode">{node}</span>}
+        <span className="jp-Convect-replicaNode">{rate ?? place}</span>
       </span>
+      {rate && place && <span className="jp-Convect-tileLine">{place}</span>}
       <span className="jp-Convect-tileLine">{line}</span>
     </div>
   );

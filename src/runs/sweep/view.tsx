@@ -13,6 +13,7 @@ import * as React from 'react';
 import type { IRunSummary, ISweepView, State } from '../../api';
 import { isUnreachable, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
+import { curvesIcon } from '../../icons';
 import type { Execute } from '../../ui';
 import {
   Action,
@@ -138,6 +139,17 @@ function SweepHeader(props: {
               wide
               label={trans.__('Run the failed again')}
               onClick={act(() => model.api.rerunSweep(model.id))}
+            />
+          )}
+          {view.runs.length > 0 && (
+            <Action
+              icon={curvesIcon}
+              label={trans.__('Open in TensorBoard')}
+              onClick={() =>
+                execute(CommandIDs.openTensorBoard, {
+                  runs: view.runs.map(({ id }) => id)
+                })
+              }
             />
           )}
           <Action

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConvectError
-from ..pipeline.problems import did_you_mean
+from .problems import did_you_mean
 
 if TYPE_CHECKING:
-    from ..pipeline.types import Document
+    from .types import Document
 
 KINDS = ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "BatchJob")
 _WITHOUT_TWIN = {

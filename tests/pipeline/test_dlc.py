@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.cli.dlc import read_params
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.pipeline.dlc import read_params
 from jupyterlab_convect.pipeline.resolve import resolve
 from jupyterlab_convect.pipeline.validate import validate
 

@@ -1,0 +1,157 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import * as React from 'react';
+
+import type { ITrainingField, ITrainingJob } from '../api';
+import { Field, Select, TextInput, useDraft, useTrans } from '../ui';
+import { argumentsText, valueOf } from './values';
+import type { TrainingModel } from './model';
+
+/** What people change most in a training job; each change is written into its text. */
+export function TrainingForm(props: {
+  job: ITrainingJob;
+  model: TrainingModel;
+}): JSX.Element {
+  const { job, model } = props;
+  const trans = useTrans();
+  return (
+    <form
+      className="jp-Convect-trainingForm"
+      aria-label={trans.__('Training job')}
+      onSubmit={event => event.preventDefault()}
+    >
+      {job.fields.map(field => (
+        <FormField
+          key={[field.name, ...field.roles].join()}
+          field={field}
+          hasRoles={job.fields.some(
+            ({ name, roles }) => name === field.name && roles !== field.roles
+          )}
+          model={model}
+        />
+      ))}
+    </form>
+  );
+}
+
+function FormField(props: {
+  field: ITrainingField;
+  /** Other roles have another value. */
+  hasRoles: boolean;
+  model: TrainingModel;
+}): JSX.Element {
+  const { field, hasRoles, model } = props;
+  const trans = useTrans();
+  const [error, setError] = React.useState<string | null>(null);
+  const name = labelOf(field, trans);
+  const label =
+    field.roles.length > 0 && (hasRoles || field.name === 'replicas')
+      ? `${name} (${field.roles.join(', ')})`
+      : name;
+  const write = (text: string) => {
+    const value = valueOf(field.kind, text);
+    setError(value === undefined ? trans.__('Enter a whole number.') : null);
+    if (value !== undefined) {
+      void model.change(field, value);
+    }
+  };
+  return (
+    <Field label={label} error={error}>
+      {input => {
+        switch (field.kind) {
+          case 'choice':
+            return (
+              <Select
+                value={String(field.value ?? '')}
+                options={['', ...field.choices].map(value => ({
+                  value,
+                  label: value || trans.__('as the operator decides')
+                }))}
+                onChange={write}
+              />
+            );
+          case 'list':
+            return (
+              <Lines
+                input={input}
+                value={argumentsText(field.value)}
+                onChange={write}
+              />
+            );
+          default:
+            return (
+              <TextInput
+                isLazy
+                value={String(field.value ?? '')}
+                onChange={write}
+              />
+            );
+        }
+      }}
+    </Field>
+  );
+}
+
+/** A text of several lines that is written when the field is left. */
+function Lines(props: {
+  input: object;
+  value: string;
+  onChange: (text: string) => void;
+}): JSX.Element {
+  const { input, value, onChange } = props;
+  const [draft, setDraft] = useDraft(value);
+  const text = draft ?? value;
+  return (
+    <textarea
+      {...input}
+      className="jp-mod-styled"
+      rows={Math.min(4, Math.max(1, text.split('\n').length))}
+      placeholder={useTrans().__('one in each line')}
+      spellCheck={false}
+      value={text}
+      onChange={event => setDraft(event.target.value)}
+      onBlur={() => {
+        if (text !== value) {
+          onChange(text);
+        }
+        setDraft(null);
+      }}
+    />
+  );
+}
+
+function labelOf({ name }: ITrainingField, trans: TranslationBundle): string {
+  switch (name) {
+    case 'name':
+      return trans.__('Name');
+    case 'runtime':
+      return trans.__('Runtime');
+    case 'nodes':
+      return trans.__('Nodes');
+    case 'processes':
+      return trans.__('Processes per node');
+    case 'replicas':
+      return trans.__('Replicas');
+    case 'image':
+      return trans.__('Image');
+    case 'command':
+      return trans.__('Command');
+    case 'args':
+      return trans.__('Arguments');
+    case 'gpu':
+      return trans.__('GPUs');
+    case 'cpu':
+      return trans.__('CPU');
+    case 'memory':
+      return trans.__('Memory');
+    case 'restart':
+      return trans.__('Restart policy');
+    case 'clean_up':
+      return trans.__('Delete pods at the end');
+    case 'restarts':
+      return trans.__('Restarts');
+    case 'deadline':
+      return trans.__('Time limit in seconds');
+    default:
+      return name;
+  }
+}
