@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import ConvectError
 from .discovery import MAX_BYTES, Discovery, Reports, discover_content, reports, too_large
 from .document import parse, read_file, unreadable
+from .patterns import find
 
 if TYPE_CHECKING:
     from .types import Document
@@ -123,18 +124,15 @@ class FileCache:
             return []
         if kind == "folder":
             pattern = posixpath.join(glob.escape(pattern), "**") if pattern != "." else "**"
-        # Unlike Path.glob, this passes over hidden files, as a shell does.
-        matches = glob.iglob(pattern, root_dir=self.root, recursive=True)  # noqa: PTH207
-        found = list(itertools.islice(matches, MAX_MATCHES + 1))
+        found = list(itertools.islice(find(self.root, pattern), MAX_MATCHES + 1))
         if len(found) > MAX_MATCHES:
             raise ConvectError(
                 f"“{pattern}” matches more than {MAX_MATCHES} files.",
                 code="too-many-files",
                 hint="Name fewer files, or keep data on a volume.",
             )
-        paths = (posixpath.normpath(path.replace("\\", "/")) for path in found)
         return sorted(
-            path for path in paths if "__pycache__" not in path and self.kind(path) == "file"
+            path for path in found if "__pycache__" not in path and self.kind(path) == "file"
         )
 
     def _content(self, path: str) -> bytes:

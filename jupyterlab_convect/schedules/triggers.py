@@ -6,7 +6,6 @@ What happened has a key that is the same for whoever notices it, so that it coun
 from __future__ import annotations
 
 import fnmatch
-import glob
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from ..errors import ConvectError
+from ..pipeline.patterns import find
 from ..pipeline.plan import Json
 from ..runs.model import ENDED
 
@@ -121,8 +121,7 @@ def _check_file(wanted: FileTrigger) -> None:
 def scan(root: Path, pattern: str) -> dict[str, str]:
     """The files that match, each with what tells its versions apart."""
     found: dict[str, str] = {}
-    # Unlike those of `Path`, its patterns leave hidden files alone, in which copies are begun.
-    for name in glob.iglob(pattern, root_dir=root, recursive=True):  # noqa: PTH207
+    for name in find(root, pattern):  # Not the hidden ones, in which copies are begun.
         try:
             status = (root / name).stat()
         except OSError:
