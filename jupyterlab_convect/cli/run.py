@@ -86,7 +86,7 @@ def add(subparsers: Any) -> None:
 
 
 def add_distributed(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("distributed training, of a script or of a pipeline's")
+    group = parser.add_argument_group("distributed training, of a file or of a pipeline's scripts")
     group.add_argument(
         "--processes", metavar="N", type=_processes, help="on each node: a number, `gpu` or `cpu`"
     )
@@ -103,6 +103,10 @@ def add_distributed(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="the rank whose values and metrics count (0)",
     )
+    group.add_argument(
+        "--hang-after", metavar="TIME", help="say so when they do nothing for so long, as in 10m"
+    )
+    group.add_argument("--on-hang", choices=("report", "stop"), help="what to do about it (report)")
 
 
 def _processes(text: str) -> int | str:
@@ -110,7 +114,7 @@ def _processes(text: str) -> int | str:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    names = ("nodes", "processes", "launcher", "restarts", "outputs_from")
+    names = ("nodes", "processes", "launcher", "restarts", "outputs_from", "hang_after", "on_hang")
     how = {name: value for name in names if (value := getattr(options, name)) is not None}
     return {"distributed": how} if how else {}
 

@@ -17,9 +17,16 @@ _NOT_INHERITED = {
 }
 
 
-def settings_of(node: Mapping[str, Json], *defaults: Mapping[str, Json] | None) -> dict[str, Json]:
-    """The settings that hold for a node, from the farthest defaults to the node itself."""
+def settings_of(
+    node: Mapping[str, Json], *defaults: Mapping[str, Json] | None, alone: bool = False
+) -> dict[str, Json]:
+    """The settings that hold for a node, from the farthest defaults to the node itself.
+
+    `alone`: there is no other node that the defaults could be meant for.
+    """
     skipped = _NOT_INHERITED.get(node["kind"], frozenset())
+    if alone and node["kind"] == "notebook":
+        skipped = frozenset()
     merged: dict[str, Json] = {}
     for layer in defaults:
         merged = merge(merged, {k: v for k, v in (layer or {}).items() if k not in skipped})

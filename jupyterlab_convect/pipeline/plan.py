@@ -114,6 +114,8 @@ class Kubernetes:
     priority: str | None = None
     service_account: str | None = None
     pull_secrets: tuple[str, ...] = ()
+    resources: Mapping[str, str] = field(default_factory=dict)
+    """Amounts of what only some clusters have, by the name that it has there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ class Distributed:
     restarts: int = 0
     outputs_from: int = 0
     """The rank whose values and metrics are those of the step."""
+    hang_after: float | None = None
+    """Seconds of silence and idleness after which it hangs; None if nobody looks."""
+    on_hang: Literal["report", "stop"] = "report"
 
     @property
     def outputs_node(self) -> int:

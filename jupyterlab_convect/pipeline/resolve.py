@@ -207,7 +207,8 @@ class _Part:
     def step(self, name: str, node: dict[str, Any]) -> Step:
         defaults = cast("Mapping[str, Json] | None", self.document.get("defaults"))
         folder = posixpath.dirname(self.path or "")
-        settings = settings_of(node, defaults, self.settings)
+        alone = len(self.document["nodes"]) == 1
+        settings = settings_of(node, defaults, self.settings, alone=alone)
         step = _step(node, settings, self.bound, folder, self.files)
         if self.prefix and step.path is None and step.working_folder == "source":
             step = replace(step, working_folder=_working_folder(".", folder))
@@ -408,6 +409,8 @@ def _distributed(value: Mapping[str, Any] | None, resources: Resources) -> Distr
     whole: dict[str, Any] = {
         key: int(item) if isinstance(item, float) else item for key, item in value.items()
     }
+    if "hang_after" in whole:
+        whole["hang_after"] = duration(value["hang_after"]) or None
     cpu = resources.cpu and (resources.cpu.request or resources.cpu.limit)
     if whole.get("processes") == "gpu":
         whole["processes"] = max(1, math.ceil(resources.gpu.count)) if resources.gpu else 1
@@ -425,6 +428,7 @@ def _kubernetes(value: Mapping[str, Any]) -> Kubernetes:
         priority=value.get("priority"),
         service_account=value.get("service_account"),
         pull_secrets=tuple(value.get("pull_secrets", ())),
+        resources=dict(sorted(value.get("resources", {}).items())),
     )
 
 

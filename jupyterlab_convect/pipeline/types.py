@@ -163,6 +163,8 @@ class Distributed(TypedDict, total=False):
     launcher: Literal["plain", "torchrun", "mpi"]
     restarts: int
     outputs_from: int
+    hang_after: float | str
+    on_hang: Literal["report", "stop"]
 
 
 class Kubernetes(TypedDict, total=False):
@@ -173,6 +175,7 @@ class Kubernetes(TypedDict, total=False):
     priority: str
     service_account: str
     pull_secrets: list[str]
+    resources: dict[str, str]
 
 
 class Toleration(TypedDict, total=False):

@@ -24,7 +24,7 @@ from .merge import merge, settings_of
 from .plan import Json
 from .problems import Problem
 
-DISTRIBUTABLE = ("script", "command")
+DISTRIBUTABLE = ("script", "command", "notebook")
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -70,8 +70,10 @@ def validate_settings(
     if misshapen:
         return misshapen
     view = {"parameters": document.get("parameters", {}), "defaults": settings}
-    nodes = document["nodes"].values()
-    is_in_vain = "distributed" in settings and not any(n["kind"] in DISTRIBUTABLE for n in nodes)
+    kinds = [node["kind"] for node in document["nodes"].values()]
+    # Notebooks are prepared and looked at in many pipelines: none of them is meant by the way.
+    meant = kinds == ["notebook"] or {"script", "command"} & set(kinds)
+    is_in_vain = "distributed" in settings and not meant
     return [
         *([_cannot_distribute(None, ("distributed",))] if is_in_vain else ()),
         *check_distributed(merge(document.get("defaults", {}), settings), settings, None, ()),
@@ -158,8 +160,8 @@ def _cannot_distribute(node: str | None, path: tuple[str, ...]) -> Problem:
     return Problem(
         "error",
         "not-distributable",
-        "Only a script or a command can be distributed.",
+        "Only a notebook, a script or a command can be distributed.",
         node,
         path,
-        "Move what is to run in several processes into a script.",
+        "In a pipeline, say so for the node itself.",
     )

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from ..safe_files import read_regular, write_new, write_whole
 from ..text import duration_text
 from . import declared_files
 from .distributed import DistributedWork
+from .distributed_notebook import DistributedNotebook
 from .event_files import EventFiles
 from .kernels import reap_rest
 from .layers import Layer
@@ -52,7 +53,9 @@ class Work(Protocol):
     async def run(self) -> None: ...
     async def interrupt(self) -> None: ...
     def kill(self) -> None: ...
-    def tick(self) -> None: ...
+    def tick(self, used: Mapping[str, float] | None) -> None:
+        """Called again and again; `used` is what was used of the machine, if that is new."""
+
     def processes(self) -> list[int]: ...
 
 
@@ -212,7 +215,11 @@ async def _execute(
     report.view = open_view(spec, step.folder, overlays=settings.overlays > 0)
     with limiting(settings.memory_limit, settings.cpu_limit) as limits:
         work: Work
-        if step.kind == "notebook":
+        if step.kind == "notebook" and step.distributed is not None:
+            work = report.replicas = DistributedNotebook(
+                step, record, settings, limits, report.view
+            )
+        elif step.kind == "notebook":
             work = NotebookWork(step, record, settings, limits, report.view, spare)
         elif step.distributed is not None:
             work = report.replicas = DistributedWork(
@@ -277,10 +284,11 @@ async def _tick(work: Work, step: StepSpec, record: StepRecord, scalars: EventFi
             record.read_values()
             if scalars is not None:
                 scalars.look(work.view.written or step.folder)
-            work.tick()
-            reap_rest()
-            if usage.is_due() and (used := await usage.sample(work.processes())):
+            used = await usage.sample(work.processes()) if usage.is_due() else None
+            if used:
                 record.event("usage", **used)
+            work.tick(used)
+            reap_rest()
             if time.monotonic() - beat >= BEAT:
                 beat = time.monotonic()
                 record.event("beat")

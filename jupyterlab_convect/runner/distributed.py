@@ -20,6 +20,8 @@ from typing import Any, Literal
 
 from ..json_text import dumps, loads
 from ..safe_files import write_whole
+from ..text import duration_text
+from .hang import HangWatch, customize, show_stacks
 from .kernels import end_rest, explain_os_error, make_folder, start_process
 from .limits import Limits
 from .outcome import MemoryWatch, StepFailed, explain_end
@@ -34,6 +36,8 @@ from .view_spec import View
 ADDRESS = "127.0.0.1"
 STOPPED = {-signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM, 128 + signal.SIGKILL}
 """How a process ends that was asked to."""
+SHOWING = 1.0
+"""Seconds that processes have to write their stacks before they are stopped."""
 
 
 @dataclass(slots=True)
@@ -87,6 +91,10 @@ class DistributedWork:
         """Those that the runner itself has started: the replicas, or their launcher."""
         self._first: Replica | None = None
         """The first that failed."""
+        self._watch: HangWatch | None = None
+        self._hang: str | None = None
+        """Why all of them are being stopped, if that is because they hang."""
+        self._ending: asyncio.Future[None] | None = None
         self._is_stopping = False
         self._is_written = False
 
@@ -100,8 +108,7 @@ class DistributedWork:
         self.view = certain(self.view, step.folder)
         if self.view.kind == "turns" and self._node == 0:  # the other nodes wait for the first
             await wait_for_turn(step, self._record)
-        command = command_of(step, self.view)
-        env = environment_of(step, self._record, command[0])
+        command, env = self._program()
         option = _option_of(step, command)
         count = how.processes or _processors()
         gpus = _gpus(env)
@@ -142,7 +149,10 @@ class DistributedWork:
     def processes(self) -> list[int]:
         return [each.pid for each in self._processes if each.returncode is None]
 
-    def tick(self) -> None:
+    def tick(self, used: Mapping[str, float] | None) -> None:
+        pids = [each.pid for each in self._replicas if each.pid and each.state == "running"]
+        if self._watch is not None and pids and self._watch.look(used, pids):
+            self._tell_hang(self._watch.hangs)
         if not self._is_written:
             self._write()
 
@@ -150,11 +160,23 @@ class DistributedWork:
         """What became of each replica so far."""
         return [replica.told() for replica in self._replicas]
 
+    def _program(self) -> tuple[list[str], dict[str, str]]:
+        """What each replica is, and its environment, but for what tells them apart."""
+        command = command_of(self._step, self.view)
+        return command, environment_of(self._step, self._record, command[0])
+
+    def _ready(self, folder: Path, command: list[str]) -> list[str]:
+        """The words that start a replica, with all that they need in `folder`."""
+        return command
+
+    async def _finish(self) -> None:
+        """All processes have ended."""
+
     async def _round(
         self, command: list[str], env: Mapping[str, str], option: str | None
     ) -> StepFailed | None:
         """Run all of them once; why they failed."""
-        self._first, self._processes = None, []
+        self._first, self._hang, self._processes = None, None, []
         memory = MemoryWatch(self._limits)
         for replica in self._replicas:
             replica.exit_code = replica.pid = replica.started = replica.ended = None
@@ -165,14 +187,16 @@ class DistributedWork:
             why = explain_os_error(error) if isinstance(error, OSError) else str(error)
             raise StepFailed(f"{self._step.title} could not be started: {why}.") from error
         finally:
+            self._watch = None
             self._signal(signal.SIGKILL)
             for process in self._processes:
                 await end_rest(process.pid)
-        if self._first is not None:
+            await self._finish()
+        if self._first is not None or self._hang is not None:
             for replica in self._replicas:
                 if replica.state in ("starting", "running"):  # a launcher did not wait for it
                     self._change(replica, "cancelled", self._why_stopped())
-            return self._explain(self._first)
+            return StepFailed(self._hang) if self._first is None else self._explain(self._first)
         if code:
             end = explain_end(code, memory)
             last = said.rstrip().rpartition("\n")[2].strip()
@@ -207,14 +231,17 @@ class DistributedWork:
         program = folder / "replica.py"
         source = resources.files(__package__).joinpath("replica_process.py")
         program.write_bytes(source.read_bytes())
-        ears = {str(each.rank): each.log.write for each in self._replicas} | {CONTROL: heed}
+        if self._how.hang_after is not None:
+            env, self._watch = customize(folder, env), HangWatch(self._how.hang_after)
+        ears = {str(each.rank): self._ear(each) for each in self._replicas} | {CONTROL: heed}
+        words = self._ready(folder, command)
         starter = [sys.executable, "-I", "-S", str(program)]
         if not launcher:
             starter += ["--all", str(len(self._replicas)), str(self._grace)]
         try:
             with _listening(folder, ears):
                 process, reading = await start_process(
-                    [*launcher, *starter, str(folder), option or "", *command],
+                    [*launcher, *starter, str(folder), option or "", *words],
                     self._step.folder,
                     {**env, **(_MPI if self._how.launcher == "mpi" else {})},
                     self._limits,
@@ -266,16 +293,46 @@ class DistributedWork:
             "CONVECT_OUTPUTS_FROM": str(how.outputs_from),
         }
 
+    def _ear(self, replica: Replica) -> Callable[[str], None]:
+        def hear(text: str) -> None:
+            replica.log.write(text)
+            if self._watch is not None:
+                self._watch.heard()
+
+        return hear
+
+    def _tell_hang(self, hangs: bool) -> None:
+        """Say of all that they hang, and where, or that they go on."""
+        running = [each for each in self._replicas if each.state == "running"]
+        seconds = duration_text(self._how.hang_after or 0)
+        reason = f"It seems to hang: no output and no use of a CPU or GPU for {seconds}."
+        self._record.add_to_log(f"[{reason}]\n" if hangs else "[It goes on.]\n")
+        for replica in running:
+            self._change(replica, "running", reason if hangs else None)
+            if hangs and not (replica.pid and show_stacks([replica.pid])):
+                replica.log.write("[It has no Python stacks that can be shown.]\n")
+        # With several nodes, the others may be at work.
+        if hangs and self._how.on_hang == "stop" and self._how.nodes == 1:
+            self._ending = asyncio.ensure_future(self._end_hanging(reason, self._processes[-1]))
+
+    async def _end_hanging(self, reason: str, launcher: asyncio.subprocess.Process) -> None:
+        await asyncio.sleep(SHOWING)
+        if launcher.returncode is None and self._watch is not None and self._watch.hangs:
+            self._hang = reason
+            self._signal(signal.SIGTERM)
+            await asyncio.sleep(self._grace)
+        if launcher.returncode is None and self._hang:
+            self._signal(signal.SIGKILL)
+
     def _began(self, replica: Replica, pid: int) -> None:
         replica.pid, replica.started = pid, time.time()
         self._change(replica, "running")
 
     def _ended(self, replica: Replica, code: int, memory: MemoryWatch) -> None:
         replica.exit_code, replica.ended = code, time.time()
-        is_asked = self._is_stopping or self._first is not None
         if code == 0:
             self._change(replica, "succeeded")
-        elif is_asked and code in STOPPED:
+        elif self._are_stopped() and code in STOPPED:
             self._change(replica, "cancelled", self._why_stopped())
         else:
             end = explain_end(code, memory)
@@ -283,9 +340,13 @@ class DistributedWork:
             self._change(replica, "failed", f"The process {end}.")
             self._first = self._first or replica
 
+    def _are_stopped(self) -> bool:
+        return self._is_stopping or self._hang is not None or self._first is not None
+
     def _why_stopped(self) -> str:
-        first = self._first
-        return "Stopped." if first is None else f"Stopped because rank {first.rank} failed."
+        if self._first is not None:
+            return f"Stopped because rank {self._first.rank} failed."
+        return "Stopped." if self._hang is None else "Stopped because it hung."
 
     def _change(
         self,

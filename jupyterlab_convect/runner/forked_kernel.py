@@ -113,6 +113,8 @@ class _Handed(NamedTuple):
 
 
 class ForkedKernel(Kernel):
+    is_prepared = True
+
     def __init__(
         self, made: Mapping[str, Any], keeper: socket.socket, channel: socket.socket, output: int
     ) -> None:

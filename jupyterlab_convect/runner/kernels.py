@@ -48,6 +48,8 @@ class Kernel(ABC):
     """Done when the process has ended: its exit code, or minus the signal that ended it."""
     gone: asyncio.Future[Any]
     """Done when the process has ended, which may be before anybody can say how."""
+    is_prepared = False
+    """Whether it was made ready for steps before it was given to this one."""
 
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)

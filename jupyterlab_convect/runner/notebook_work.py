@@ -122,7 +122,7 @@ class NotebookWork:
     def processes(self) -> list[int]:
         return [] if self._kernel is None else [self._kernel.pid]
 
-    def tick(self) -> None:
+    def tick(self, used: object) -> None:
         execution = self._execution
         if execution is not None and execution.version != self._saved and self._pace.due():
             execution.settle(final=False)
@@ -189,7 +189,7 @@ class NotebookWork:
             raise
         self._ready = True
         foreign = self._spec.interpreter != sys.executable
-        if python and (foreign or isinstance(self._kernel, StartedKernel)):
+        if python and (foreign or not self._kernel.is_prepared):
             await self._offer_reporting()
         self.progress(0, self._execution.total)
         await self._execution.execute_cells(self.progress)

@@ -68,7 +68,7 @@ class ProcessWork:
     def processes(self) -> list[int]:
         return [] if self._process is None else [self._process.pid]
 
-    def tick(self) -> None:
+    def tick(self, used: object) -> None:
         pass
 
     def _signal(self, number: signal.Signals) -> None:

@@ -22,6 +22,10 @@ from collections.abc import Mapping
 from typing import Any
 
 CONTROL = "control"
+RANK = "@rank"
+"""Stands for the rank in paths below the folder."""
+PARENT = "JPY_PARENT_PID"
+"""Names the process without which a kernel ends."""
 NAMES = {
     "RANK": ("OMPI_COMM_WORLD_RANK", "PMI_RANK"),
     "LOCAL_RANK": ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
@@ -34,6 +38,8 @@ NAMES = {
 def main(folder: str, option: str, command: list[str]) -> int:
     env = environment(os.environ)
     rank = env["RANK"]
+    if PARENT in env:
+        env[PARENT] = str(os.getpid())
     process: subprocess.Popen[bytes] | None = None
     signals: list[int] = []
 
@@ -56,7 +62,8 @@ def main(folder: str, option: str, command: list[str]) -> int:
         os.close(control)
 
     output = os.open(f"{folder}/{rank}", os.O_WRONLY)
-    words = [*command, f"{option}={env['LOCAL_RANK']}"] if option else command
+    words = [word.replace(f"{folder}/{RANK}", f"{folder}/{rank}") for word in command]
+    words += [f"{option}={env['LOCAL_RANK']}"] if option else []
     try:
         process = subprocess.Popen(words, stdout=output, stderr=output, env=env)
     except OSError as error:
@@ -68,6 +75,8 @@ def main(folder: str, option: str, command: list[str]) -> int:
         process.send_signal(signals[0])
     code = process.wait()
     tell(code=code)
+    if PARENT in env:
+        return 0  # how the end of a kernel is meant, the runner knows
     return code if code >= 0 else 128 - code
 
 

@@ -44,6 +44,9 @@ class DistributedSpec:
     outputs_from: int = 0
     """The rank whose values and metrics are those of the step."""
     nodes: int = 1
+    hang_after: float | None = None
+    """Seconds without output and use of processors after which it hangs."""
+    on_hang: str = "report"
 
     @property
     def outputs_node(self) -> int:
@@ -152,6 +155,8 @@ def _distributed(data: Mapping[str, Any]) -> DistributedSpec:
         int(data.get("restarts", 0)),
         int(data.get("outputs_from", 0)),
         int(data.get("nodes", 1)),
+        float(data["hang_after"]) if data.get("hang_after") else None,
+        str(data.get("on_hang", "report")),
     )
 
 

@@ -34,7 +34,7 @@ LOG, EVENTS, STATE, OUTCOME = "log.txt", "events.ndjson", "gathered.json", "outp
 LARGEST_READ = 1 << 20
 LARGEST_LOG = 100_000_000
 LONGEST_REASON = 2000
-KEPT = ("files", "made", "made.json", "environment.json")
+KEPT = ("executed.ipynb", "files", "made", "made.json", "environment.json")
 """What is taken over from the node whose outputs count."""
 _LINE = re.compile(rb"\[(\d{1,9})\] (.*)", re.DOTALL)
 
@@ -115,6 +115,7 @@ class Gathering:
             source = node_folder(self._folder, self._how.outputs_node) / name
             with contextlib.suppress(FileNotFoundError):
                 source.rename(self._folder / name)
+        self._keep_notebooks(len(nodes))
         known = [outcome for outcome in outcomes if outcome]
         facts = {
             **{key: value for key, value in counting.items() if key not in _OF_ONE_NODE},
@@ -124,6 +125,14 @@ class Gathering:
         }
         write_outcome(self._folder, self._ending(nodes, outcomes, stopped), facts)
         shutil.rmtree(self._folder / NODES, ignore_errors=True)
+
+    def _keep_notebooks(self, count: int) -> None:
+        """What the ranks of a notebook executed that do not count."""
+        for number in range(count):
+            for path in (node_folder(self._folder, number) / REPLICA_LOGS).glob("*.ipynb"):
+                if path.stem.isdecimal():
+                    make_folder(self._folder / REPLICA_LOGS)
+                    path.rename(self._folder / REPLICA_LOGS / path.name)
 
     def _ending(
         self,

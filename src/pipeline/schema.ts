@@ -54,7 +54,7 @@ export interface ISettings {
   cache?: boolean;
   /** `source`: the folder of the node's file, in the run's own view of the project. `isolated`: an empty folder with only the declared files. `shared`: the folder itself, together with other runs. Else a folder of the project, relative to the pipeline's. */
   working_folder?: string;
-  /** Run a script or a command as several processes that work together. */
+  /** Run a notebook, a script or a command as several processes that work together. */
   distributed?: IDistributed;
   /** Details of the pod, where the runtime has pods. */
   kubernetes?: IKubernetes;
@@ -291,6 +291,10 @@ export interface IDistributed {
   restarts?: number;
   /** The rank whose values and metrics are those of the step. */
   outputs_from?: number;
+  /** When no process has printed anything or used a CPU or GPU for this time, say so and write the Python stacks of all of them to the log: seconds, or a text such as `10m`. 0 means never. */
+  hang_after?: number | string;
+  /** `report` only says so. `stop` stops all processes as well, so that `restarts` or retries start them again. */
+  on_hang?: 'report' | 'stop';
 }
 
 export interface IKubernetes {
@@ -308,6 +312,8 @@ export interface IKubernetes {
   service_account?: string;
   /** Secrets to pull the image from its registry. */
   pull_secrets?: string[];
+  /** Amounts of resources that only this cluster has, by name, such as `rdma/hca`. */
+  resources?: { [key: string]: string };
 }
 
 /** A taint that the pod accepts. */
@@ -745,7 +751,9 @@ export const SHAPE = {
         processes: {},
         launcher: {},
         restarts: {},
-        outputs_from: {}
+        outputs_from: {},
+        hang_after: {},
+        on_hang: {}
       }
     },
     kubernetes: {
@@ -767,7 +775,10 @@ export const SHAPE = {
         },
         priority: {},
         service_account: {},
-        pull_secrets: {}
+        pull_secrets: {},
+        resources: {
+          type: 'object'
+        }
       }
     },
     toleration: {

@@ -49,6 +49,7 @@ export function Field(props: IFieldProps): JSX.Element {
       return <RetriesField {...props} />;
     case 'processes':
     case 'timeout':
+    case 'hang_after':
       return <Labelled {...props} as={QuantityInput} />;
   }
   switch (schema['x-form']?.widget) {

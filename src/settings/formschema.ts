@@ -208,7 +208,7 @@ const SETTINGS = {
   distributed: {
     title: 'Distributed training',
     description:
-      'Run a script or a command as several processes that work together.',
+      'Run a notebook, a script or a command as several processes that work together.',
     $ref: '#/$defs/distributed',
     'x-form': {
       group: 'distributed'
@@ -1352,6 +1352,31 @@ export const SCHEMA = {
           type: 'integer',
           minimum: 0,
           default: 0
+        },
+        hang_after: {
+          title: 'Hangs after',
+          description:
+            'When no process has printed anything or used a CPU or GPU for this time, say so and write the Python stacks of all of them to the log: seconds, or a text such as `10m`. 0 means never.',
+          oneOf: [
+            {
+              type: 'number',
+              minimum: 0
+            },
+            {
+              type: 'string',
+              format: 'duration'
+            }
+          ],
+          'x-form': {
+            placeholder: '10m'
+          }
+        },
+        on_hang: {
+          title: 'When it hangs',
+          description:
+            '`report` only says so. `stop` stops all processes as well, so that `restarts` or retries start them again.',
+          enum: ['report', 'stop'],
+          default: 'report'
         }
       },
       additionalProperties: false
@@ -1418,6 +1443,19 @@ export const SCHEMA = {
           items: {
             type: 'string',
             minLength: 1
+          }
+        },
+        resources: {
+          title: 'Other resources',
+          description:
+            'Amounts of resources that only this cluster has, by name, such as `rdma/hca`.',
+          type: 'object',
+          additionalProperties: {
+            type: 'string',
+            format: 'quantity'
+          },
+          'x-form': {
+            widget: 'pairs'
           }
         }
       },

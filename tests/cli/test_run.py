@@ -406,10 +406,8 @@ def test_a_script_runs_as_several_processes(work: Path, capsys: pytest.CaptureFi
 
 
 def test_what_cannot_be_distributed_is_refused_before_the_run(
-    train: str, work: Path, capsys: pytest.CaptureFixture[str]
+    work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", train, "--processes", "2"]) == 2
-    assert "Only a script or a command can be distributed." in capsys.readouterr().err
     (work / "s.py").write_text("1")
     assert main(["run", "s.py", "--processes", "2", "--nodes", "2"]) == 2
     assert "there is only this machine" in capsys.readouterr().err

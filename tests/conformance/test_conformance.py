@@ -742,6 +742,18 @@ async def test_replicas_work_together_in_the_same_view(lab):
     ]
 
 
+async def test_a_notebook_has_a_kernel_for_each_replica(lab):
+    needs_replicas(lab)
+    lab.notebook("训练.ipynb", TOGETHER, "print('rank', rank)")
+    train = notebook("训练.ipynb", distributed={"processes": 2, "outputs_from": 1})
+    run, state = await lab.succeed({"train": train}, own_view=True)
+    assert state.steps["train"].outputs == {"sum": 3}
+    folder = lab.result(run, "train")
+    assert "rank 1" in (folder / "executed.ipynb").read_text()
+    for rank in range(2):
+        assert (folder / "replicas" / f"{rank}.log").read_text() == f"rank {rank}\n"
+
+
 async def test_a_replica_that_fails_ends_all_and_is_tried_again(lab):
     needs_replicas(lab)
     lab.write(

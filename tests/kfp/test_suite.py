@@ -58,6 +58,7 @@ ELSEWHERE = {
     "test_a_replica_that_fails_ends_all_and_is_tried_again": "the same",
     "test_replicas_go_on_after_the_host_is_gone": "the same",
     "test_replicas_on_several_nodes_work_together": "the same",
+    "test_a_notebook_has_a_kernel_for_each_replica": "the same",
     "test_the_rank_that_fails_first_ends_those_of_other_nodes": "the same",
     "test_nodes_go_on_after_the_host_is_gone_and_stop_together": "the same",
 }

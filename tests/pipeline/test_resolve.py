@@ -258,10 +258,17 @@ def test_how_many_processes_there_are_is_in_the_plan(
     assert from_json(Plan, to_json(plan)) == plan
 
 
-def test_a_run_of_a_notebook_cannot_be_distributed(churn: dict[str, Any], root: Path) -> None:
-    churn["nodes"] = {"prepare": churn["nodes"]["prepare"]}
-    with pytest.raises(Refused, match="Only a script or a command"):
-        resolve(churn, root=root, settings={"distributed": {"processes": 2}})  # type: ignore[arg-type]
+def test_a_run_distributes_a_notebook_only_if_it_is_the_only_node(
+    churn: dict[str, Any], root: Path
+) -> None:
+    first = churn["nodes"]["prepare"]
+    settings: Any = {"distributed": {"processes": 2}}
+    churn["nodes"] = {"prepare": first, "again": first}
+    with pytest.raises(Refused, match="Only a notebook, a script or a command"):
+        resolve(churn, root=root, settings=settings)  # type: ignore[arg-type]
+    churn["nodes"] = {"prepare": first}
+    plan = resolve(churn, root=root, settings=settings)  # type: ignore[arg-type]
+    assert plan.step("prepare").distributed == Distributed(processes=2)
 
 
 @pytest.mark.parametrize(

@@ -306,11 +306,15 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
         (train("path", value="train.py"), "unknown-file-type", "train", ("path",), "script"),
         # distributed
         (
-            train("distributed", value={"processes": 2}),
+            put(
+                "nodes",
+                "g",
+                value={"kind": "component", "component": "sha256:0", "distributed": {}},
+            ),
             "not-distributable",
-            "train",
+            "g",
             ("distributed",),
-            "Only a script or a command",
+            "Only a notebook, a script or a command",
         ),
         (
             command(processes="gpu"),

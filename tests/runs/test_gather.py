@@ -144,3 +144,16 @@ def test_a_node_that_left_nothing_did_not_succeed(folder):
     end(folder, 0)
     Gathering(folder, HOW).conclude([DONE, DONE], stopped=None)
     assert read_outcome(folder).reason == "It ended without leaving a result."
+
+
+def test_the_notebooks_of_all_ranks_are_kept(folder):
+    gathering = Gathering(folder, HOW)
+    (folder / "nodes" / "0" / "executed.ipynb").write_text("zero")
+    other = folder / "nodes" / "1" / "replicas"
+    other.mkdir()
+    (other / "1.ipynb").write_text("one")
+    for node in range(2):
+        end(folder, node)
+    gathering.conclude([DONE, DONE], stopped=None)
+    assert (folder / "executed.ipynb").read_text() == "zero"
+    assert (folder / "replicas" / "1.ipynb").read_text() == "one"

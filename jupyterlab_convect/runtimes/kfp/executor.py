@@ -93,6 +93,11 @@ def refusals(step: Step, defaults: TaskDefaults) -> Iterator[Problem]:
             ("kubernetes", "service_account"),
             "Kubeflow Pipelines has one service account per run, not per node.",
         )
+    if wanted.resources:
+        yield no(
+            ("kubernetes", "resources"),
+            "Kubeflow Pipelines asks for CPUs, memory, disk and one kind of accelerator only.",
+        )
     if step.distributed is not None:
         yield no(
             ("distributed",),

@@ -96,6 +96,7 @@ PROPERTIES: dict[str, Property] = {
     "node.kubernetes.priority": Property("refused", "Kubeflow has no such field"),
     "node.kubernetes.service_account": Property("refused", "Kubeflow has one per run"),
     "node.kubernetes.pull_secrets": Property("honoured", "of the pod"),
+    "node.kubernetes.resources": Property("refused", "Kubeflow has no such field"),
     "node.extra": Property("not needed", "for other programs"),
 }
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ...background import Health
 from ...pipeline.plan import Distributed
+from ...runner.hang import hang_of
 from ...runs.gather import Gathering, NodeStatus, first_failed, node_folder
 from ...runs.model import ENDED
 from ...safe_files import read_regular
@@ -17,8 +18,9 @@ from ...transfer.receive import LogReceiver
 from ...transfer.shared_volume import write_stop
 from ...transfer.ways import Transfers
 from ..base import Attempt
+from .api import ApiError, ClusterUnreachable
 from .cluster import Cluster, Observed
-from .jobs import job_of, way_of, without_shared_volume
+from .jobs import delete_job, job_of, way_of, without_shared_volume
 from .log_follower import LogFollower
 from .objects import STEP, Diagnosis, is_over, seconds_of, terminated
 
@@ -69,7 +71,13 @@ class Gangs:
             gathering.conclude(nodes, stopped=_why_stopped(attempt))
             return None
         gathering.update(nodes)
-        return together(found, gathering)
+        hang = hang_of(gathering.replicas)
+        if hang is not None and how.on_hang == "stop":
+            stop_nodes(attempt, "failed", hang)
+            with contextlib.suppress(ApiError, ClusterUnreachable):  # the next look tries again
+                delete_job(self._cluster.api, job_of(attempt))
+        diagnosis = together(found, gathering)
+        return diagnosis if hang is None else replace(diagnosis, reason=hang)
 
     def forget(self, key: Key) -> None:
         self._gatherings.pop(key, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from ...errors import Refused
@@ -18,6 +19,8 @@ from .secret_digests import DIGESTS, KEY
 UNPACK, SEND = "unpack", "send"
 MASTER, MASTER_PORT = "master", 29500
 """The file of the inbox that says where the first pod is reached, and the port there."""
+WITHOUT_SIDECAR = {"sidecar.istio.io/inject": "false"}
+"""A sidecar outlives the step, and stands between nodes that talk to each other."""
 Manifest = dict[str, Any]
 
 NOBODY_SPECIAL = 1000
@@ -81,6 +84,7 @@ def job(
     ours = jobs.labels_of(run, step.id, attempt)
     labels = {**defaults.labels, **step.kubernetes.labels, **ours}
     annotations = {
+        **(WITHOUT_SIDECAR if step.distributed else {}),
         **defaults.annotations,
         **step.kubernetes.annotations,
         jobs.NAME: f"{run} {step.id} {attempt}",
@@ -118,7 +122,7 @@ def pod_spec(
         **_container(STEP, image, content.command, _seen(mounts, content), step, defaults),
         **({"args": _words(content.args)} if content.args else {}),
         "env": [*_environment(content.env, step.secrets), *_node_environment(step)],
-        "resources": resources(step.resources, defaults),
+        "resources": resources(step.resources, defaults, wanted.resources),
     }
     pull_secrets = _unique((*wanted.pull_secrets, *defaults.pull_secrets))
     selector = {**defaults.node_selector, **wanted.node_selector}
@@ -154,7 +158,10 @@ def pod_security(step: Step, defaults: PodDefaults) -> Manifest:
     return context
 
 
-def resources(wanted: Resources, defaults: PodDefaults) -> Manifest:
+def resources(
+    wanted: Resources, defaults: PodDefaults, others: Mapping[str, str] = MappingProxyType({})
+) -> Manifest:
+    """`others` are amounts of what only this cluster has."""
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
     amounts: tuple[tuple[str, Amount | None], ...] = (
@@ -171,6 +178,8 @@ def resources(wanted: Resources, defaults: PodDefaults) -> Manifest:
         gpus = gpu_requests(wanted.gpu, defaults.profile(wanted.gpu))
         requests |= gpus
         limits |= gpus
+    requests |= others
+    limits |= others
     return {
         **({"requests": requests} if requests else {}),
         **({"limits": limits} if limits else {}),

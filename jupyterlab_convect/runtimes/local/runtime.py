@@ -24,13 +24,15 @@ from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
 from ...runner import enter_step
 from ...runner.forked_kernel import describes
+from ...runner.hang import hang_of
 from ...runner.kernels import find
 from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
 from ...runner.processes import identify, is_alive, is_here, send_signal
 from ...runner.shared_folder import waits_for
+from ...runner.step import REPLICA_STATES
 from ...runs.attempts import read_outcome
-from ...runs.model import ENDED
+from ...runs.model import ENDED, State
 from ...safe_files import append_to, read_regular, write_whole
 from ...secret_values import environment, without_secrets
 from ..base import Attempt, Feature, StepRuntime, StepStatus
@@ -236,7 +238,8 @@ class LocalRuntime(StepRuntime):
             if waits := waits_for(attempt.folder):
                 return StepStatus(attempt.key, "queued", waits, progress=progress)
             begun = (attempt.folder / "runner.json").exists()
-            return StepStatus(attempt.key, "running" if begun else "starting", progress=progress)
+            state: State = "running" if begun else "starting"
+            return StepStatus(attempt.key, state, _hang(attempt), progress=progress)
         # It may have ended since the first look.
         return _outcome(attempt) or _explain_death(attempt)
 
@@ -272,7 +275,7 @@ class LocalRuntime(StepRuntime):
         done, written = os.pipe()
         self._listen(-done, done)
         try:
-            if attempt.step.kind != "notebook":
+            if attempt.step.kind != "notebook" or attempt.step.distributed is not None:
                 return await runners.order(order, [written]), None
             # The runner gets ready while its kernel is looked for.
             ours, theirs = socket.socketpair()
@@ -372,6 +375,17 @@ def _outcome(attempt: Attempt) -> StepStatus | None:
     except ConvectError as error:
         return StepStatus(attempt.key, "failed", "Its result cannot be read.", error.sentence)
     return None if outcome is None else StepStatus(attempt.key, outcome.state, outcome.reason)
+
+
+def _hang(attempt: Attempt) -> str | None:
+    how = attempt.step.distributed
+    if how is None or how.hang_after is None:
+        return None
+    try:
+        told = json.loads(read_regular(attempt.folder / REPLICA_STATES))["replicas"]
+        return hang_of(told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _explain_death(attempt: Attempt) -> StepStatus:

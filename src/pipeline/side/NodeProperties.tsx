@@ -34,10 +34,7 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
         value={node}
         inherited={document.defaults}
         isShown={name =>
-          name !== 'distributed' ||
-          node.kind === 'script' ||
-          node.kind === 'command' ||
-          name in node
+          name !== 'distributed' || node.kind !== 'component' || name in node
         }
         head={
           <>

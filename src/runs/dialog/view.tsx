@@ -218,7 +218,6 @@ function Settings({ form }: { form: RunForm }): JSX.Element {
   const { settings } = form.choice;
   const { free } = form;
   const isScript = form.kernel === null && !form.isPipeline;
-  const isNotebook = !isScript && !form.isPipeline;
   const isShown = (name: string, value: JSONValue | undefined) =>
     value !== undefined || !(name in FEATURES) || form.has(FEATURES[name]);
   const hints: { [path: string]: string | null | undefined } = {
@@ -252,9 +251,7 @@ function Settings({ form }: { form: RunForm }): JSX.Element {
         value={settings}
         inherited={form.defaults}
         isShown={name =>
-          !(name === 'kernel' && isScript) &&
-          !(name === 'distributed' && isNotebook) &&
-          isShown(name, settings[name])
+          !(name === 'kernel' && isScript) && isShown(name, settings[name])
         }
       />
     </FormProvider>

@@ -124,6 +124,7 @@ SAMPLES: dict[str, Any] = {
     "kubernetes.priority": {"kubernetes": {"priority": "high"}},
     "kubernetes.service_account": {"kubernetes": {"service_account": "me"}},
     "kubernetes.pull_secrets": {"kubernetes": {"pull_secrets": ["registry"]}},
+    "kubernetes.resources": {"kubernetes": {"resources": {"rdma/hca": "1"}}},
     "when": {"when": "${{ nodes.before.outputs.x > 1 }}"},
     "for_each.name": {"for_each": {"name": "i", "in": [1]}},
     "for_each.in": {"for_each": {"name": "i", "in": [1, 2]}},

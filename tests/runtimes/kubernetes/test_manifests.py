@@ -265,6 +265,28 @@ def test_a_distributed_step_is_an_indexed_job_that_counts_its_pods() -> None:
     assert env["CONVECT_OUTPUTS_NODE"] == {"value": "2"}
 
 
+def test_what_only_some_clusters_have_is_asked_for_by_name() -> None:
+    asked = Kubernetes(resources={"rdma/hca": "1"})
+    step = replace(STEP, kubernetes=asked, resources=Resources(cpu=Amount("1")))
+    assert container(step)["resources"] == {
+        "requests": {"cpu": "1", "rdma/hca": "1"},
+        "limits": {"rdma/hca": "1"},
+    }
+
+
+def test_no_sidecar_comes_between_nodes_unless_that_is_asked_for() -> None:
+    name = "sidecar.istio.io/inject"
+    together = replace(STEP, distributed=Distributed(2))
+    wanted = replace(together, kubernetes=Kubernetes(annotations={name: "true"}))
+    found = [
+        job(RUN, step, 1, DEFAULTS, CONTENT)["spec"]["template"]["metadata"]["annotations"].get(
+            name
+        )
+        for step in (STEP, together, wanted)
+    ]
+    assert found == [None, "false", "true"]
+
+
 def test_a_service_leads_to_the_first_pod_and_goes_with_its_job() -> None:
     step = Step("3d " + "x" * 80, "script", "train", distributed=Distributed(2))
     made = job(RUN, step, 1, DEFAULTS, CONTENT)
