@@ -17,6 +17,7 @@ from .measure import Result, absent
 
 PARTS = (
     "notebooks",
+    "training",
     "engine",
     "storage",
     "schedules",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +15,7 @@ from .test_distributed import log_of, replicas, start_nodes
 
 pytestmark = pytest.mark.slow
 
-MENDED = textwrap.dedent(
-    """
-    import sys
-    from importlib.machinery import PathFinder, SourceFileLoader
-
-    class Mending(SourceFileLoader):
-        def get_code(self, name):
-            source = self.get_source(name)
-            return compile(source.replace("in Std:", "in map(Std, range(4)):"), self.path, "exec")
-
-    class Finder:
-        def find_spec(self, name, path=None, target=None):
-            if name == "torch.distributed.elastic.multiprocessing.api":
-                spec = PathFinder.find_spec(name, path)
-                spec.loader = Mending(name, spec.origin)
-                return spec
-
-    sys.meta_path.insert(0, Finder())
-    """
-)
+MENDED = "import enum; enum.EnumType.__iter__ = lambda cls: iter(cls._member_map_.values())"
 """The torch of Debian 12 (1.13) loops over a Flag, which leaves out two of its members since
 Python 3.11: without this its torchrun always fails."""
 
