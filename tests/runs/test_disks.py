@@ -413,5 +413,5 @@ def answers(address: str) -> bool:
     try:
         with urllib.request.urlopen(address, timeout=60):
             return True
-    except OSError:
+    except (OSError, ValueError):  # ValueError: it has no address any more.
         return False
