@@ -66,7 +66,7 @@ def describe(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _DescribedNode:
     """A node of the pipeline, or of one inside it, whose nodes are named by path."""
 
     id: str
@@ -86,12 +86,12 @@ def _refuse_errors(document: Document, path: str | None) -> None:
 
 def _parts(
     document: Document, trail: tuple[str, ...], files: FileCache | None, prefix: str = ""
-) -> Iterator[_Part]:
+) -> Iterator[_DescribedNode]:
     """`trail` are the pipelines around this one, and itself."""
     folder = trail[-1].rpartition("/")[0]
     defaults = cast(Mapping[str, Json], document.get("defaults", {}))
     for name, node in cast(dict[str, dict[str, Any]], document["nodes"]).items():
-        yield _Part(prefix + name, node, settings_of(node, defaults), folder)
+        yield _DescribedNode(prefix + name, node, settings_of(node, defaults), folder)
         if node["kind"] == "pipeline" and files is not None:
             path = cast(str, join(folder, node["path"]))
             inner = _inner(path, trail, files)
@@ -164,7 +164,7 @@ def _used(items: Mapping[str, Any], names: Any) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def _files(parts: Sequence[_Part], files: FileCache | None) -> list[Json]:
+def _files(parts: Sequence[_DescribedNode], files: FileCache | None) -> list[Json]:
     found: dict[tuple[str, str], list[str]] = {}
     for part in sorted(parts, key=lambda part: part.id):
         for role, path in _files_of(part.node, part.settings, part.folder, files):
