@@ -82,7 +82,11 @@ def _run(options: argparse.Namespace) -> int:
     if not isinstance(runtime, KubernetesRuntime):
         raise ConvectError("The runtime kubernetes cannot run training jobs.")
     signal.signal(signal.SIGTERM, _stop)
-    return runtime.run_job(job.content, lambda line: print(line, flush=True))
+    try:
+        return runtime.run_job(job.content, lambda line: print(line, flush=True))
+    except ConvectError as error:  # A run gives the last line as the reason.
+        said = " ".join(filter(None, (error.sentence, error.hint)))
+        raise ConvectError(said, code=error.code) from None
 
 
 def _stop(number: int, frame: object) -> None:
