@@ -11,6 +11,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import { CATEGORY, takes } from './commands';
 import { IConvectApi } from './tokens';
+import { loaded } from './ui/lazy';
 
 /** What pages and dialogs need of JupyterLab. */
 export interface IPartsContext {
@@ -56,7 +57,10 @@ export function lazyCommands(options: {
           label,
           describedBy: takes({ path }),
           execute: async args => {
-            parts ??= load({ app, api, documents, browser, trans });
+            parts ??= loaded(() =>
+              load({ app, api, documents, browser, trans })
+            );
+            parts.catch(() => (parts = undefined));
             return (await parts).execute(command, args);
           }
         });

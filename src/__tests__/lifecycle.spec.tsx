@@ -1,3 +1,4 @@
+import { Widget } from '@lumino/widgets';
 import { act } from 'react-dom/test-utils';
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
@@ -66,6 +67,17 @@ describe('what is gone listens to nothing', () => {
     await until(() => editor.widgets[0] !== split);
     editor.dispose();
     expect(split.isDisposed).toBe(true);
+  });
+
+  it('an editor that is behind another tab asks for nothing', () => {
+    const { session } = openSession(EMPTY);
+    const editor = new PipelineEditor(session, {} as never);
+    editor.hide();
+    Widget.attach(editor, document.body);
+    expect(session.isShown).toBe(false);
+    editor.show();
+    expect(session.isShown).toBe(true);
+    editor.dispose();
   });
 
   it('a chart that is gone reads no colours', async () => {

@@ -15,13 +15,14 @@ import * as React from 'react';
 
 import type { Execute } from '../ui';
 import { TranslationProvider } from '../ui/hooks';
+import { lazy } from '../ui/lazy';
 import { CatalogCommands } from './ids';
 import type { CatalogModel } from './model';
 import type { IEntry } from './types';
 
-const ComponentsView = React.lazy(() => import('./components'));
-const PreviewView = React.lazy(() => import('./preview'));
-const CatalogsView = React.lazy(() => import('./catalogs'));
+const ComponentsView = lazy(() => import('./components'));
+const PreviewView = lazy(() => import('./preview'));
+const CatalogsView = lazy(() => import('./catalogs'));
 
 /** How the height is shared between the list, the preview and the catalogs. */
 const SHARES = [4, 3, 3];

@@ -9,6 +9,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { CATEGORY, takes } from '../commands';
 import { IConvectApi } from '../tokens';
+import { loaded } from '../ui/lazy';
 import type { CatalogActions } from './actions';
 import { addCatalogCommands } from './commands';
 import { CatalogCommands, KINDS } from './ids';
@@ -35,7 +36,7 @@ const catalog: JupyterFrontEndPlugin<void> = {
     const model = new CatalogModel(api);
     let actions: CatalogActions | null = null;
     addCatalogCommands(app, trans, async () => {
-      const { CatalogActions } = await import('./actions');
+      const { CatalogActions } = await loaded(() => import('./actions'));
       return (actions ??= new CatalogActions(app, model, documents, trans));
     });
 

@@ -5,10 +5,10 @@ import type { Widget } from '@lumino/widgets';
 import { BoxLayout, BoxPanel, SplitPanel } from '@lumino/widgets';
 import * as React from 'react';
 
-import type * as CanvasChunk from './canvas';
+import { lazy, loaded } from '../ui/lazy';
 import type { Session } from './session';
 
-const BrokenPage = React.lazy(() => import('./broken'));
+const BrokenPage = lazy(() => import('./broken'));
 
 /**
  * The content of a pipeline's tab: the canvas with its side panel, or the page
@@ -41,6 +41,13 @@ export class PipelineEditor extends BoxPanel {
       // Not a child while a page stands in its place.
       this._split.dispose();
       super.dispose();
+    }
+  }
+
+  protected override onAfterAttach(msg: Message): void {
+    super.onAfterAttach(msg);
+    if (!this.isVisible) {
+      this.session.isShown = false;
     }
   }
 
@@ -107,7 +114,9 @@ export class PipelineEditor extends BoxPanel {
 
   /** The canvas comes in a chunk of its own, with the first pipeline opened. */
   private async load(): Promise<void> {
-    const { Canvas, CanvasHost, SidePanel, unfold } = await loadCanvas();
+    const { Canvas, CanvasHost, SidePanel, unfold } = await loaded(
+      () => import('./canvas')
+    );
     if (this.isDisposed || this._side) {
       return;
     }
@@ -144,18 +153,4 @@ export class PipelineEditor extends BoxPanel {
   private _shown: unknown = undefined;
   private _side: Widget | null = null;
   private _split = new SplitPanel({ orientation: 'horizontal', spacing: 1 });
-}
-
-/** The network may be away for a moment; a chunk can be asked for again. */
-async function loadCanvas(): Promise<typeof CanvasChunk> {
-  for (let pause = 500; ; pause *= 2) {
-    try {
-      return await import('./canvas');
-    } catch (error) {
-      if (pause > 4000) {
-        throw error;
-      }
-      await new Promise(resolve => setTimeout(resolve, pause));
-    }
-  }
 }

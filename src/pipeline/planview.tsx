@@ -4,6 +4,7 @@ import * as React from 'react';
 
 import type { IPlan, IPlanStep } from '../api';
 import type { IPlanView, IPlanViewFactory } from '../tokens';
+import { loaded } from '../ui/lazy';
 import type { IPlanState } from './canvas/PlanCanvas';
 import type { IDocument, IGroupNode, Json, Node } from './schema';
 import { VERSION } from './schema';
@@ -17,7 +18,7 @@ export class PlanViewFactory implements IPlanViewFactory {
     plan: IPlan,
     options: { onSelect: (step: string) => void }
   ): Promise<IPlanView> {
-    const { PlanCanvas } = await import('./canvas');
+    const { PlanCanvas } = await loaded(() => import('./canvas'));
     const state = new Store<IPlanState>({
       steps: {},
       groups: {},

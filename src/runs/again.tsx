@@ -6,9 +6,9 @@ import * as React from 'react';
 import '../../style/page.css';
 
 import type { ISourceChange, Version } from '../api';
-import { FormDialog, TranslationProvider, useTrans } from '../ui';
+import { FormDialog, lazy, TranslationProvider, useTrans } from '../ui';
 
-const TextDiff = React.lazy(() => import('./compare/diff'));
+const TextDiff = lazy(() => import('./compare/diff'));
 
 /** Ask which files to run again when they have changed since; null for none. */
 export async function askVersion(

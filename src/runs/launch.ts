@@ -22,7 +22,10 @@ import { convectIcon } from '../icons';
 import { IConvectApi, IRunsOpener } from '../tokens';
 import { runsMeant } from './context';
 import { preferencesOf, preferenceWords } from './preferences';
+import { loaded } from '../ui/lazy';
 import { nameSettings } from '../ui/settings';
+
+const launching = () => import('./launching');
 
 export const launch: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:launch',
@@ -103,7 +106,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
       }),
       execute: async args => {
         const files = meant(args);
-        const { launchFiles, launchPart } = await import('./launching');
+        const { launchFiles, launchPart } = await loaded(launching);
         if (args.mode) {
           const { mode, node, of } = args as { [name: string]: string };
           const select = { mode, node } as ISelection;
@@ -122,7 +125,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
       execute: async args => {
         const [id] = runsMeant(app, args);
         if (id) {
-          const { launchLike } = await import('./launching');
+          const { launchLike } = await loaded(launching);
           await launchLike(context, id);
         }
       }
@@ -142,7 +145,7 @@ export const launch: JupyterFrontEndPlugin<void> = {
       // The form is on its way before the button is pressed.
       button.node.addEventListener(
         'pointerenter',
-        () => void import('./launching'),
+        () => void launching().catch(() => undefined),
         { once: true }
       );
       return button;

@@ -5,6 +5,7 @@ export * from './format';
 export * from './hooks';
 export * from './inputs';
 export * from './json';
+export * from './lazy';
 export * from './list';
 export * from './observable';
 export * from './sentences';

@@ -3,6 +3,8 @@ import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import type { Widget } from '@lumino/widgets';
 
+import { loaded } from './lazy';
+
 /** Less than that is too little for two documents side by side. */
 const WIDE = 1200;
 
@@ -50,7 +52,7 @@ export class PageKind<T extends Widget> {
     id: string,
     options?: DocumentRegistry.IOpenOptions
   ): Promise<MainAreaWidget<T>> {
-    const content = await this.make(id);
+    const content = await loaded(() => this.make(id));
     const page = new MainAreaWidget({ content });
     // What can be done is in the page itself.
     page.toolbar.hide();

@@ -1,9 +1,9 @@
 import * as React from 'react';
 
-import { runtimeLabel, useTrans } from '../../ui';
+import { lazy, runtimeLabel, useTrans } from '../../ui';
 import type { RunForm } from './form';
 
-const SchemaForm = React.lazy(() => import('../../ui/schemaform'));
+const SchemaForm = lazy(() => import('../../ui/schemaform'));
 
 /** The options that only this runtime has, as its schema describes them. */
 export function Options({ form }: { form: RunForm }): JSX.Element | null {

@@ -6,6 +6,7 @@ import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import {
   Action,
+  lazy,
   stateLabel,
   Tabs,
   translated,
@@ -23,7 +24,7 @@ import type { RunModel, Tab } from './model';
 import { itemLabel } from './steps';
 import { Values } from './values';
 
-const Replicas = React.lazy(() => import('./replicas'));
+const Replicas = lazy(() => import('./replicas'));
 
 /** Opens a terminal that executes these words. */
 export type OpenTerminal = (words: readonly string[]) => void;

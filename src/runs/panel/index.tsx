@@ -6,6 +6,7 @@ import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
 import { TranslationProvider } from '../../ui/hooks';
+import { loaded } from '../../ui/lazy';
 import type { IRunStore } from '../../tokens';
 import type * as Content from './content';
 import type { PanelModel } from './model';
@@ -57,7 +58,7 @@ export class RunsPanel extends ReactWidget {
   }
 
   private async load(): Promise<void> {
-    this._content ??= await import('./content');
+    this._content ??= await loaded(() => import('./content'));
     if (!this.isDisposed) {
       this._model?.setVisible(true);
       this._model ??= new this._content.PanelModel(this.runs);
