@@ -8,6 +8,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jupyterlab_convect"
@@ -50,7 +51,9 @@ OTHERWISE = re.compile(
 def sentences() -> list[str]:
     if not TRANSLATED.exists():
         pytest.skip("the sources of the front end are not here")
-    return [said for table in json.loads(TRANSLATED.read_text("utf-8")).values() for said in table]
+    tables = json.loads(TRANSLATED.read_text("utf-8"))
+    del tables["components"]
+    return [said for table in tables.values() for said in table]
 
 
 def said(folder: Path) -> list[tuple[int, re.Pattern[str]]]:
@@ -114,6 +117,19 @@ def test_every_translated_sentence_is_one_that_is_said():
         if own >= SHORT and most < MOST * own and not OTHERWISE.fullmatch(sentence):
             unsaid.append(sentence)
     assert unsaid == []
+
+
+def test_the_words_of_the_components_are_translated():
+    if not TRANSLATED.exists():
+        pytest.skip("the sources of the front end are not here")
+    words: set[str] = set()
+    for file in (PACKAGE / "catalog" / "components").glob("*.yaml"):
+        component = yaml.safe_load(file.read_text("utf-8"))
+        category = component["metadata"]["annotations"]["category"]
+        ends = [*component["inputs"], *component["outputs"]]
+        words |= {component["name"], component["description"].strip(), category}
+        words |= {end["description"] for end in ends}
+    assert json.loads(TRANSLATED.read_text("utf-8"))["components"] == sorted(words), HOW
 
 
 def test_every_sentence_is_translated():

@@ -64,15 +64,22 @@ def output_type(end: End) -> str | None:
 
 def _missing(name: str, node: Mapping[str, Any]) -> Problem:
     source = node.get("source")
+    if not source:
+        hint = "Add it again from the catalog."
+    elif source.endswith(".py"):
+        hint = (
+            "It is an operator of Airflow, which cannot be imported. "
+            "Use a script, a command or a component instead."
+        )
+    else:
+        hint = f"Import it from {source[:200]} and add it to the pipeline again."
     return Problem(
         "error",
         "missing-component",
         f"The definition of the component “{node['component'][:80]}” is not in the pipeline.",
         name,
         ("component",),
-        f"Import it from {source[:200]} and add it to the pipeline again."
-        if source
-        else "Add it again from the catalog.",
+        hint,
     )
 
 

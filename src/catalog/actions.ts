@@ -7,6 +7,7 @@ import { FileDialog } from '@jupyterlab/filebrowser';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import '../../style/catalog.css';
+import { sentenceOf } from '../api';
 import { EditorCommands } from '../pipeline/ids';
 import { askApproval, askWithdrawal } from './approval';
 import { CatalogCommands } from './ids';
@@ -165,7 +166,8 @@ export class CatalogActions {
       model.reveal(catalog.id);
     }
     if (error) {
-      Notification.error(`${name}: ${error.message} ${error.hint ?? ''}`, {
+      const [why, what] = [error.message, error.hint ?? ''].map(sentenceOf);
+      Notification.error(`${name}: ${why} ${what}`, {
         autoClose: false
       });
     } else if (counts.errors > 0) {

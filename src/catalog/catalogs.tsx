@@ -2,6 +2,7 @@ import { closeIcon, editIcon, refreshIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import '../../style/catalog.css';
+import { sentenceOf } from '../api';
 import type { Execute } from '../ui';
 import { Action, Ago, useModel, useTrans } from '../ui';
 import { CatalogCommands } from './ids';
@@ -117,7 +118,8 @@ function CatalogItem(props: {
       )}
       {catalog.error && (
         <div className="jp-Convect-message" data-severity="error" role="alert">
-          {catalog.error.message} {catalog.error.hint}
+          {sentenceOf(catalog.error.message)}{' '}
+          {sentenceOf(catalog.error.hint ?? '')}
         </div>
       )}
     </li>

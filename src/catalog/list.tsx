@@ -5,6 +5,7 @@ import {
 } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import { sentenceOf } from '../api';
 import type { IListRow } from '../ui';
 import { List, useModel, useTrans } from '../ui';
 import { dragComponent, dropOf } from './drag';
@@ -108,7 +109,9 @@ function Heading(props: {
   return (
     <>
       <Caret.react tag="span" className="jp-Convect-rowCaret" />
-      <span className="jp-Convect-rowName">{name || trans.__('Other')}</span>
+      <span className="jp-Convect-rowName">
+        {name ? sentenceOf(name) : trans.__('Other')}
+      </span>
       <span className="jp-Convect-count">{count}</span>
     </>
   );
@@ -127,7 +130,7 @@ const Component = React.memo(function Component(props: {
       <Icon.react tag="span" className="jp-Convect-rowCaret" />
       <span className="jp-Convect-rowBody">
         <span className="jp-Convect-rowLine">
-          <span className="jp-Convect-rowName">{entry.name}</span>
+          <span className="jp-Convect-rowName">{sentenceOf(entry.name)}</span>
           {isBroken && (
             <span className="jp-Convect-tag jp-mod-error">
               {trans.__('Error')}
@@ -144,13 +147,15 @@ const Component = React.memo(function Component(props: {
             </span>
           )}
         </span>
-        <span className="jp-Convect-rowDetail">{firstLine(detail)}</span>
+        <span className="jp-Convect-rowDetail">
+          {firstLine(sentenceOf(detail ?? ''))}
+        </span>
       </span>
     </>
   );
 });
 
-function firstLine(text = ''): string {
+function firstLine(text: string): string {
   return text.split('\n', 1)[0];
 }
 

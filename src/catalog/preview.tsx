@@ -3,7 +3,7 @@ import * as React from 'react';
 
 import '../../style/catalog.css';
 import { sentenceOf } from '../api';
-import { formatValue, useModel, useTrans } from '../ui';
+import { Failure, formatValue, useModel, useTrans } from '../ui';
 import { Command } from './command';
 import type { CatalogModel } from './model';
 import { nameOf } from './names';
@@ -40,7 +40,7 @@ export default function PreviewView(props: {
       aria-label={entry.name}
       aria-busy={!!entry.digest && !component && !error}
     >
-      <h2>{entry.name}</h2>
+      <h2>{sentenceOf(entry.name)}</h2>
       {entry.error && (
         <Trouble error={entry.error} isPinned={entry.digest !== ''} />
       )}
@@ -70,11 +70,7 @@ export default function PreviewView(props: {
           )}
         </p>
       )}
-      {!!error && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {sentenceOf(error)}
-        </div>
-      )}
+      <Failure error={error} />
       {component && (
         <Details
           entry={entry}
@@ -123,9 +119,9 @@ function Trouble(props: {
           </>
         )}
         <dt>{trans.__('Reason')}</dt>
-        <dd>{error.message}</dd>
+        <dd>{sentenceOf(error.message)}</dd>
       </dl>
-      {error.hint && <p>{error.hint}</p>}
+      {error.hint && <p>{sentenceOf(error.hint)}</p>}
     </div>
   );
 }
@@ -142,7 +138,9 @@ function Details(props: {
   return (
     <>
       {component.description && (
-        <p className="jp-Convect-description">{component.description.trim()}</p>
+        <p className="jp-Convect-description">
+          {sentenceOf(component.description.trim())}
+        </p>
       )}
       {component.unsupported.map(sentence => (
         <p
@@ -150,7 +148,7 @@ function Details(props: {
           className="jp-Convect-message"
           data-severity="warning"
         >
-          {sentence}
+          {sentenceOf(sentence)}
         </p>
       ))}
       <Ends
@@ -233,7 +231,9 @@ function Ends(props: {
               </span>
             )}
             {end.description && (
-              <span className="jp-Convect-aside">{end.description}</span>
+              <span className="jp-Convect-aside">
+                {sentenceOf(end.description)}
+              </span>
             )}
           </li>
         ))}

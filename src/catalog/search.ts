@@ -1,3 +1,4 @@
+import { sentenceOf } from '../api';
 import type { IEntry } from './types';
 
 /** One line of the list. */
@@ -39,8 +40,10 @@ export function prepare(entries: readonly IEntry[]): ISearchable[] {
     )
     .map(entry => ({
       entry,
-      name: entry.name.toLowerCase(),
-      text: [entry.name, entry.description, ...entry.inputs]
+      name: `${entry.name}\n${sentenceOf(entry.name)}`.toLowerCase(),
+      text: [entry.name, entry.description]
+        .flatMap(text => [text, sentenceOf(text)])
+        .concat(entry.inputs)
         .join('\n')
         .toLowerCase()
     }));

@@ -69,7 +69,7 @@ export const notifications: JupyterFrontEndPlugin<void> = {
         window.Notification?.permission === 'granted'
       ) {
         const shown = new window.Notification(headline(ending, trans), {
-          body: detail(ending),
+          body: detail(ending, trans),
           tag: id
         });
         shown.onclick = () => {

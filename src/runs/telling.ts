@@ -1,5 +1,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import { translated } from '../ui/sentences';
 import { isBad } from '../ui/states';
 import type { Ending } from './endings';
 
@@ -31,15 +32,19 @@ export function headline(ending: Ending, trans: TranslationBundle): string {
 }
 
 /** Why, and what was printed last. */
-export function detail({ reason, lines }: Ending): string {
-  return [reason, ...lines].filter(line => line).join('\n');
+export function detail(
+  { reason, lines }: Ending,
+  trans: TranslationBundle
+): string {
+  return [wordsOf(reason, trans), ...lines].filter(line => line).join('\n');
 }
 
 /** Both, no longer than JupyterLab shows. */
 export function message(ending: Ending, trans: TranslationBundle): string {
   const { reason, lines } = ending;
   const room = lines.length > 0 ? LONGEST_REASON : LONGEST;
-  const head = [headline(ending, trans), cut(reason ?? '', room)].join(' ');
+  const why = cut(wordsOf(reason, trans), room);
+  const head = [headline(ending, trans), why].join(' ');
   const kept: string[] = [];
   let left = LONGEST - head.trim().length;
   for (const line of [...lines].reverse()) {
@@ -51,6 +56,10 @@ export function message(ending: Ending, trans: TranslationBundle): string {
     left -= shown.length + 1;
   }
   return cut([head.trim(), ...kept].join('\n'), LONGEST);
+}
+
+function wordsOf(reason: string | null, trans: TranslationBundle): string {
+  return reason ? translated(reason, trans) : '';
 }
 
 function cut(text: string, length: number): string {

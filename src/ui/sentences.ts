@@ -28,13 +28,16 @@ const MOST_RECENT = 1000;
 /**
  * Show what the server says in the language of the page from now on.
  *
- * `sentences.json` has what it says, with places for what differs. In the places
+ * `sentences.json` has what it says, with places for what differs, and the words of the
+ * components that it has. In the places
  * of `containers`, unless in quotes, are other sentences or `fragments`, which are
  * found nowhere else: the words of programs and people are left alone.
  */
 export function learn(known: typeof table, bundle: TranslationBundle): void {
   sentences = [
-    ...known.sentences.map(sentence => patternOf(sentence, false)),
+    ...[...known.sentences, ...known.components].map(sentence =>
+      patternOf(sentence, false)
+    ),
     ...known.containers.map(sentence => patternOf(sentence, true))
   ].sort(byWeight);
   withFragments = [

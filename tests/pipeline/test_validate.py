@@ -347,6 +347,17 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             ("component",),
             "catalog",
         ),
+        (
+            put(
+                "nodes",
+                "c",
+                value={"kind": "component", "component": "bash", "source": "x/bash_operator.py"},
+            ),
+            "missing-component",
+            "c",
+            ("component",),
+            "operator of Airflow",
+        ),
         # version
         (put("convect", value=2), "newer-version", None, ("convect",), "Update"),
         (put("convect", value="1"), "bad-version", None, ("convect",), "must be 1"),

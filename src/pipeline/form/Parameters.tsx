@@ -1,5 +1,6 @@
 import * as React from 'react';
 
+import { sentenceOf } from '../../api';
 import { readValue, Row, writeValue } from '../../settings';
 import {
   AddButton,
@@ -134,7 +135,7 @@ function Parameter(props: {
   return (
     <Row
       label={port.name}
-      help={port.help}
+      help={port.help && sentenceOf(port.help)}
       path={path}
       isSet={value !== undefined}
       isRequired={port.isRequired && value === undefined}
@@ -164,7 +165,9 @@ function Parameter(props: {
         </>
       }
     >
-      {port.help && <div className="jp-Convect-help">{port.help}</div>}
+      {port.help && (
+        <div className="jp-Convect-help">{sentenceOf(port.help)}</div>
+      )}
       {source === 'value' && (
         <ValueInput port={port} value={value} set={write} />
       )}

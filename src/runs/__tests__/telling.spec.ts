@@ -34,7 +34,7 @@ describe('what is told of an end', () => {
     expect(text.length).toBeLessThanOrEqual(140);
     expect(text).toMatch(/^churn failed in train\. r+…\n/);
     expect(text.endsWith('the last line')).toBe(true);
-    expect(detail(long)).toContain('r'.repeat(500));
+    expect(detail(long, trans)).toContain('r'.repeat(500));
   });
 
   it('says how many runs of a sweep failed', () => {

@@ -5,6 +5,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Gettext } from '@jupyterlab/translation/lib/gettext';
 
 import { ConvectError, sentenceOf, translateSentences } from '../../api';
+import type { Ending } from '../../runs/endings';
+import { message } from '../../runs/telling';
 import { learn, reasonOf, translated } from '../sentences';
 import * as table from '../sentences.json';
 
@@ -93,6 +95,19 @@ describe('what the server says', () => {
     ]
   ])('is translated: %s', (sentence, expected) => {
     expect(translated(sentence, trans)).toBe(expected);
+  });
+
+  it('is told of an end, too', () => {
+    const reason = 'Timed out after 6 s.';
+    const ending = { name: 'a', state: 'failed', reason, lines: [] };
+    const told = message(ending as unknown as Ending, trans);
+    expect(told).toContain(translated(reason, trans));
+    expect(told).not.toContain(reason);
+  });
+
+  it('names the components that are included, and leaves others alone', () => {
+    expect(sentenceOf('Download file')).toBe('下载文件');
+    expect(sentenceOf('Download files')).toBe('Download files');
   });
 
   it('stays as it is when nobody has translated it', () => {
