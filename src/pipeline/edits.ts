@@ -9,7 +9,12 @@ import {
   moved,
   parentsOf
 } from './graph';
-import { mapNodes, outputExpression, parameterExpression } from './expressions';
+import {
+  mapNodes,
+  mapParameter,
+  outputExpression,
+  parameterExpression
+} from './expressions';
 import type { Draft, Path, PipelineDoc } from './model';
 import type { IPort } from './ports';
 import type { IDocument, Json, Node } from './schema';
@@ -343,6 +348,35 @@ export function renameNode(
     }
   });
   return id;
+}
+
+/** Call a parameter of the pipeline otherwise, wherever it is used; whether the name was free. */
+export function renameParameter(
+  doc: PipelineDoc,
+  old: string,
+  name: string
+): boolean {
+  const { parameters = {}, outputs, nodes } = doc.snapshot;
+  if (!(old in parameters) || name in parameters) {
+    return false;
+  }
+  doc.edit(draft => {
+    draft.set(['meta', 'parameters', old], undefined);
+    draft.set(['meta', 'parameters', name], { ...parameters[old] });
+    for (const id of Object.keys(nodes)) {
+      for (const property of EXPRESSIVE) {
+        const path: Path = ['nodes', id, property];
+        const value = draft.get(path);
+        if (value !== undefined) {
+          draft.set(path, mapParameter(value, old, name));
+        }
+      }
+    }
+    if (outputs) {
+      draft.set(['meta', 'outputs'], mapParameter(outputs, old, name));
+    }
+  });
+  return true;
 }
 
 /** Put these nodes into a new group. Gives its id. */

@@ -83,6 +83,29 @@ export function mapNodes(
   value: Json,
   change: (node: string, output?: string) => string | null
 ): Json | undefined {
+  return mapReferences(value, (reference, text) => {
+    if (reference.kind !== 'output' && reference.kind !== 'state') {
+      return text;
+    }
+    const { node } = reference;
+    const output = reference.kind === 'output' ? reference.output : undefined;
+    const to = change(node, output);
+    return to && text.replace(`nodes.${node}`, `nodes.${to}`);
+  });
+}
+
+/** The value with a parameter of the pipeline under another name. */
+export function mapParameter(value: Json, old: string, name: string): Json {
+  return mapReferences(value, (reference, text) =>
+    reference.kind === 'parameter' && reference.name === old
+      ? `parameters.${name}`
+      : text
+  )!;
+}
+
+type Change = (reference: Reference, text: string) => string | null;
+
+function mapReferences(value: Json, change: Change): Json | undefined {
   if (typeof value === 'string') {
     let isGone = false;
     const mapped = value.replace(EXPRESSION, (text, inner: string) => {
@@ -98,13 +121,13 @@ export function mapNodes(
   }
   if (Array.isArray(value)) {
     return value
-      .map(item => mapNodes(item, change))
+      .map(item => mapReferences(item, change))
       .filter(item => item !== undefined);
   }
   if (isObject(value)) {
     const mapped: { [key: string]: Json } = {};
     for (const [key, item] of Object.entries(value)) {
-      const changed = mapNodes(item, change);
+      const changed = mapReferences(item, change);
       if (changed !== undefined) {
         mapped[key] = changed;
       }
@@ -114,26 +137,16 @@ export function mapNodes(
   return value;
 }
 
-function mapExpression(
-  inner: string,
-  change: (node: string, output?: string) => string | null
-): string | null {
+function mapExpression(inner: string, change: Change): string | null {
   let mapped = '';
   let end = 0;
   for (const { text, at, reference } of placesIn(inner)) {
-    if (reference.kind === 'output' || reference.kind === 'state') {
-      const { node } = reference;
-      const to = change(
-        node,
-        reference.kind === 'output' ? reference.output : undefined
-      );
-      if (to === null) {
-        return null;
-      }
-      mapped +=
-        inner.slice(end, at) + text.replace(`nodes.${node}`, `nodes.${to}`);
-      end = at + text.length;
+    const to = change(reference, text);
+    if (to === null) {
+      return null;
     }
+    mapped += inner.slice(end, at) + to;
+    end = at + text.length;
   }
   return mapped + inner.slice(end);
 }

@@ -2,6 +2,7 @@ import { align } from '../positions';
 import { copy, paste, readClip } from '../clipboard';
 import {
   addParameterFor,
+  renameParameter,
   connectFile,
   group,
   remove,
@@ -201,6 +202,34 @@ describe('addParameterFor', () => {
     });
     doc.undo();
     expect(doc.snapshot).toEqual(DIAMOND);
+  });
+});
+
+describe('renameParameter', () => {
+  it('renames it wherever it is used, in one step, and takes no other name', () => {
+    const doc = open();
+    addParameterFor(doc, 'c', { name: 'rows', type: 'integer', default: 3 });
+    doc.edit(draft => {
+      draft.set(['nodes', 'b', 'when'], '${{ parameters.rows > 2 }}');
+      draft.set(['meta', 'outputs'], { n: '${{ parameters.rows }}' });
+      draft.set(['meta', 'parameters', 'other'], { type: 'string' });
+    });
+    const before = doc.snapshot;
+    expect(renameParameter(doc, 'rows', 'other')).toBe(false);
+    expect(doc.snapshot).toBe(before);
+    expect(renameParameter(doc, 'rows', 'lines')).toBe(true);
+    const { nodes, outputs, parameters } = doc.snapshot;
+    expect(parameters).toEqual({
+      lines: { type: 'integer', default: 3 },
+      other: { type: 'string' }
+    });
+    expect(nodes.b.when).toBe('${{ parameters.lines > 2 }}');
+    expect(nodes.c).toMatchObject({
+      parameters: { rows: '${{ parameters.lines }}' }
+    });
+    expect(outputs).toEqual({ n: '${{ parameters.lines }}' });
+    doc.undo();
+    expect(doc.snapshot).toEqual(before);
   });
 });
 

@@ -8,7 +8,7 @@ import type { IConvectApi } from '../../api';
 import { sentenceOf } from '../../api';
 import { loopAround, referencesFor, runsAnyway } from '../completion';
 import { expressionOf, innerOf, shownOf } from '../expressions';
-import type { Json } from '../schema';
+import type { IParameter, Json } from '../schema';
 import { isObject } from '../serialize';
 import { useStore } from '../store';
 import { useForm } from './context';
@@ -142,7 +142,10 @@ export function LoopField(props: IFieldProps): JSX.Element {
 }
 
 /** What was typed as a list: JSON, or values with commas between them. */
-export function readList(text: string): Json[] | undefined {
+export function readList(
+  text: string,
+  type?: IParameter['type']
+): Json[] | undefined {
   if (text.trim() === '') {
     return undefined;
   }
@@ -160,15 +163,18 @@ export function readList(text: string): Json[] | undefined {
     .split(/[,，]/)
     .map(item => item.trim())
     .filter(item => item !== '')
-    .map(item => readValue(item, undefined)!);
+    .map(item => readValue(item, type)!);
 }
 
-export function writeList(value: Json | undefined): string {
+export function writeList(
+  value: Json | undefined,
+  type?: IParameter['type']
+): string {
   if (!Array.isArray(value)) {
     return writeValue(value);
   }
   const text = value.map(writeValue).join(', ');
-  return JSON.stringify(readList(text) ?? []) === JSON.stringify(value)
+  return JSON.stringify(readList(text, type) ?? []) === JSON.stringify(value)
     ? text
     : JSON.stringify(value);
 }

@@ -11,10 +11,12 @@ import {
 } from '../../settings';
 import { AddButton, RemoveButton, Select, TextInput } from '../../ui';
 import { referencesFor } from '../completion';
+import { renameParameter } from '../edits';
 import { expressionOf, shownOf } from '../expressions';
 import { useForm } from '../form/context';
 import { ExpressionInput } from '../form/ExpressionInput';
 import { ValueInput } from '../form/Parameters';
+import { readList, writeList } from '../form/RuleFields';
 import { pipelineIcon } from '../icons';
 import type { IParameter, Json } from '../schema';
 
@@ -74,38 +76,20 @@ const TYPES = (definitionOf('parameter').properties?.type.enum ??
   []) as string[];
 
 function PipelineParameters(): JSX.Element {
-  const { session, set } = useForm();
+  const { session } = useForm();
   const { trans } = session;
   const parameters = session.document.parameters ?? {};
-  const [isNaming, setNaming] = React.useState(false);
   return (
     <>
       {Object.entries(parameters).map(([name, parameter]) => (
         <PipelineParameter key={name} name={name} parameter={parameter} />
       ))}
-      {isNaming ? (
-        <Row label={trans.__('Name')} path={['parameters']}>
-          <TextInput
-            value=""
-            label={trans.__('Name of the new parameter')}
-            isLazy
-            autoFocus
-            onChange={text => {
-              const name = text.trim();
-              setNaming(false);
-              if (name && !(name in parameters)) {
-                set(['parameters', name], { type: 'string' });
-                session.showProperties(null, ['parameters', name]);
-              }
-            }}
-          />
-        </Row>
-      ) : (
-        <AddButton
-          label={trans.__('Add a parameter')}
-          onClick={() => setNaming(true)}
-        />
-      )}
+      <NewName
+        section="parameters"
+        add={trans.__('Add a parameter')}
+        label={trans.__('Name of the new parameter')}
+        value={{ type: 'string' }}
+      />
     </>
   );
 }
@@ -115,7 +99,6 @@ function PipelineOutputs(): JSX.Element {
   const { session, set } = useForm();
   const { trans } = session;
   const outputs = session.document.outputs ?? {};
-  const [isNaming, setNaming] = React.useState(false);
   const names = referencesFor(session, null, 'outputs');
   return (
     <>
@@ -139,30 +122,45 @@ function PipelineOutputs(): JSX.Element {
           />
         </Row>
       ))}
-      {isNaming ? (
-        <Row label={trans.__('Name')} path={['outputs']}>
-          <TextInput
-            value=""
-            label={trans.__('Name of the new output')}
-            isLazy
-            autoFocus
-            onChange={text => {
-              const name = text.trim();
-              setNaming(false);
-              if (name && !(name in outputs)) {
-                set(['outputs', name], '');
-                session.showProperties(null, ['outputs', name]);
-              }
-            }}
-          />
-        </Row>
-      ) : (
-        <AddButton
-          label={trans.__('Add an output')}
-          onClick={() => setNaming(true)}
-        />
-      )}
+      <NewName
+        section="outputs"
+        add={trans.__('Add an output')}
+        label={trans.__('Name of the new output')}
+        value=""
+      />
     </>
+  );
+}
+
+/** A button for one more, which asks how it is called. */
+function NewName(props: {
+  section: 'parameters' | 'outputs';
+  add: string;
+  label: string;
+  value: Json;
+}): JSX.Element {
+  const { section, add, label, value } = props;
+  const { session, set } = useForm();
+  const [isNaming, setNaming] = React.useState(false);
+  return isNaming ? (
+    <Row label={session.trans.__('Name')} path={[section]}>
+      <TextInput
+        value=""
+        label={label}
+        isLazy
+        autoFocus
+        onChange={text => {
+          const name = text.trim();
+          setNaming(false);
+          if (name && !(name in (session.document[section] ?? {}))) {
+            set([section, name], value);
+            session.showProperties(null, [section, name]);
+          }
+        }}
+      />
+    </Row>
+  ) : (
+    <AddButton label={add} onClick={() => setNaming(true)} />
   );
 }
 
@@ -213,6 +211,28 @@ function PipelineParameter(props: {
             onChange={text => set([...path, 'description'], text || undefined)}
           />
           <span>{trans.__('description')}</span>
+        </label>
+        <label className="jp-Convect-part jp-mod-wide">
+          <TextInput
+            value={writeList(parameter.choices, parameter.type)}
+            onChange={text =>
+              set([...path, 'choices'], readList(text, parameter.type))
+            }
+          />
+          <span>{trans.__('choices')}</span>
+        </label>
+        <label className="jp-Convect-part jp-mod-wide">
+          <TextInput
+            value={name}
+            isLazy
+            onChange={text => {
+              const wish = text.trim();
+              if (wish && renameParameter(session.doc, name, wish)) {
+                session.showProperties(null, ['parameters', wish]);
+              }
+            }}
+          />
+          <span>{trans.__('name')}</span>
         </label>
         <label className="jp-Convect-part jp-mod-check">
           <input
