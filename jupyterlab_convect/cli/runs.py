@@ -88,6 +88,25 @@ def add(subparsers: Any) -> None:
 
     add_artifacts(verbs)
 
+    edit = verbs.add_parser("edit", help="give a run another name, labels or a note")
+    edit.add_argument("run", help=RUN)
+    edit.add_argument("--name", help="what it is called")
+    edit.add_argument("--note", help="what there is to say about it; '' for nothing")
+    edit.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="add or replace a label; NAME= alone removes it (repeatable)",
+    )
+    add_json(edit)
+    edit.set_defaults(handler=_edit)
+
+    delete = verbs.add_parser("delete", help="delete runs that have ended, with what they left")
+    delete.add_argument("run", nargs="+", help=RUN)
+    add_json(delete)
+    delete.set_defaults(handler=_delete)
+
     prune = verbs.add_parser("prune", help="delete runs that have ended, the oldest first")
     prune.add_argument(
         "--keep-days", type=float, default=None, metavar="N", help="keep those that are younger"
@@ -109,7 +128,7 @@ def _add_list(verbs: Any) -> None:
     parser.add_argument("--label", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--text", help="with these words in name, path, parameters or note")
     parser.add_argument("--path", help="of this file")
-    parser.add_argument("--sweep", help="of this sweep")
+    parser.add_argument("--sweep", help="of this sweep; none for those outside of sweeps")
     parser.add_argument("--since", metavar="WHEN", help="made after: 2h, 3d, or 2026-11-16")
     parser.add_argument("--until", metavar="WHEN", help="made before")
     parser.add_argument(
@@ -401,6 +420,34 @@ def _best(options: argparse.Namespace) -> int:
         output.say_json(view)
     else:
         tell_sweep(view)
+    return 0
+
+
+def _edit(options: argparse.Namespace) -> int:
+    store = open_workspace().store
+    run_id = find_run(store, options.run)
+    change: dict[str, Any] = {"name": options.name, "note": options.note}
+    change = {key: text for key, text in change.items() if text is not None}
+    if options.label:
+        asked = dict(map(split, options.label))
+        labels = {**store.read(run_id).state.labels, **asked}
+        gone = {name for name, text in asked.items() if not text}
+        change["labels"] = {name: labels[name] for name in labels if name not in gone}
+    if not change:
+        raise ConvectError("Say what to change: --name, --label or --note.")
+    store.change(run_id, **change)
+    return _show(options)
+
+
+def _delete(options: argparse.Namespace) -> int:
+    store = open_workspace().store
+    ids = list(dict.fromkeys(find_run(store, word) for word in options.run))
+    for run_id in ids:
+        store.delete(run_id)
+    if options.json:
+        output.say_json({"runs": ids})
+    else:
+        output.note("1 run deleted." if len(ids) == 1 else f"{len(ids)} runs deleted.")
     return 0
 
 

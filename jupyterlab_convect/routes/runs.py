@@ -228,9 +228,9 @@ class ArchiveHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, run_id: str) -> None:
-        run, _ = await self.aside(self.workspace.store.read, run_id)
+        run, state = await self.aside(self.workspace.store.read, run_id)
         folder = self.workspace.store.run_folder(run.id)
-        await self.stream(f"{run.id}.zip", archive(folder), "application/zip")
+        await self.stream(f"{state.name} {run.id}.zip", archive(folder), "application/zip")
 
 
 def _label(text: str) -> tuple[str, str]:

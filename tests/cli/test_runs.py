@@ -123,6 +123,23 @@ def test_a_run_is_shown_by_any_of_its_names(
     assert "3 runs" in capsys.readouterr().err
 
 
+def test_a_run_is_named_labelled_noted_and_deleted(
+    three: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, third = three
+    change = ("--name", "best so far", "--note", "kept for May", "--label", "team=churn")
+    assert main(["runs", "edit", first, *change, "--label", "n=", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["name"], shown["note"]) == ("best so far", "kept for May")
+    assert shown["labels"] == {"team": "churn"}
+    assert main(["runs", "edit", first]) == 2
+    assert "Say what to change" in capsys.readouterr().err
+    assert main(["runs", "delete", second, third[-6:]]) == 0
+    assert "2 runs deleted." in capsys.readouterr().err
+    assert listed(capsys) == [first]
+    assert main(["runs", "delete", second]) == 2
+
+
 def test_logs_are_printed(three: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", "logs", three[0]]) == 0
     assert capsys.readouterr().out == "number 1\n"
