@@ -1,8 +1,7 @@
 import * as React from 'react';
 
 import '../../style/catalog.css';
-import { sentenceOf } from '../api';
-import { Empty, SearchInput, useModel, useTrans } from '../ui';
+import { Empty, Failure, SearchInput, useModel, useTrans } from '../ui';
 import { componentIcon } from './icons';
 import type { IListActions } from './list';
 import { ComponentList } from './list';
@@ -45,11 +44,7 @@ export default function ComponentsView(props: {
           }}
         />
       </div>
-      {!!model.error && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {sentenceOf(model.error)}
-        </div>
-      )}
+      <Failure error={model.error} />
       {!model.isReady && !model.error && (
         <div className="jp-Convect-hint">{trans.__('Loading…')}</div>
       )}

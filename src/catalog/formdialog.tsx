@@ -4,6 +4,7 @@ import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
 import {
+  Failure,
   Field,
   FormDialog,
   TextField,
@@ -12,13 +13,14 @@ import {
   useTrans
 } from '../ui';
 import { formatDuration } from '../ui/format';
+import { lazy } from '../ui/lazy';
 import { newCatalogLabel } from './commands';
 import type { CatalogForm } from './form';
 import type { IFormValues } from './settings';
 import { isForeign } from './settings';
 import type { ICatalog } from './types';
 
-const SchemaForm = React.lazy(() => import('../ui/schemaform'));
+const SchemaForm = lazy(() => import('../ui/schemaform'));
 
 type Options = IFormValues['options'];
 
@@ -150,11 +152,7 @@ function CatalogFormView(props: { form: CatalogForm }): JSX.Element {
         )}
         {form.kind === 'url' && <Replacements form={form} />}
       </fieldset>
-      {form.failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {form.failure}
-        </div>
-      )}
+      <Failure error={form.failure} />
     </div>
   );
 }

@@ -4,8 +4,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IConvectApi } from '../api';
-import { sentenceOf } from '../api';
-import { FormDialog, TranslationProvider, useTrans } from '../ui';
+import { Failure, FormDialog, TranslationProvider, useTrans } from '../ui';
 import { linesOf } from './difference';
 import { keyOf } from './search';
 import type { IEntry } from './types';
@@ -116,11 +115,7 @@ function Difference(props: { entry: IEntry; api: IConvectApi }): JSX.Element {
       .then(({ difference }) => setDiff(difference), setError);
   }, [api, entry]);
   if (error) {
-    return (
-      <div className="jp-Convect-message" data-severity="error" role="alert">
-        {sentenceOf(error)}
-      </div>
-    );
+    return <Failure error={error} />;
   }
   if (diff === null) {
     return <div className="jp-Convect-hint">{trans.__('Loading…')}</div>;

@@ -3,6 +3,7 @@ import * as React from 'react';
 
 import type { IConvectApi, IProblem } from '../api';
 import { sentenceOf } from '../api';
+import { Failure } from '../ui/inputs';
 import { translated } from '../ui/sentences';
 import { move, spreadOut } from './positions';
 import { isOpenGroup } from './graph';
@@ -36,11 +37,7 @@ export function ElyraPage({ session }: { session: Session }): JSX.Element {
     <div className="jp-Pipeline-page">
       <pipelineIcon.react tag="div" className="jp-Pipeline-pageIcon" />
       <h2>{trans.__('This is an Elyra pipeline')}</h2>
-      {error !== null && (
-        <p className="jp-Convect-message" data-severity="error" role="alert">
-          {error}
-        </p>
-      )}
+      <Failure error={error} />
       {result && (
         <>
           <p>

@@ -11,9 +11,10 @@ import type { IConvectApi } from '../api';
 import { sentenceOf } from '../api';
 import {
   CheckBox,
+  Failure,
   Field,
-  FormDialog,
   formatValue,
+  FormDialog,
   Observable,
   runtimeLabel,
   Section,
@@ -223,11 +224,7 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
       <Parameters form={form} />
       <Rules form={form} />
       <p className="jp-Convect-help">{keeperSentence(trans, form.keeper)}</p>
-      {form.failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {form.failure}
-        </div>
-      )}
+      <Failure error={form.failure} />
     </div>
   );
 }
@@ -582,11 +579,7 @@ function BackfillFields(props: { form: BackfillForm }): JSX.Element {
           onChange={backwards => form.set({ backwards })}
         />
       </Field>
-      {form.failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {form.failure}
-        </div>
-      )}
+      <Failure error={form.failure} />
     </div>
   );
 }

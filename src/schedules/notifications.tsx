@@ -11,6 +11,7 @@ import type { Execute, IPageOptions } from '../ui';
 import {
   Action,
   CheckBox,
+  Failure,
   Field,
   Observable,
   Page,
@@ -456,11 +457,7 @@ function NotificationFields(props: { form: NotificationForm }): JSX.Element {
         </button>
         {form.told && <span role="status">{form.told}</span>}
       </Field>
-      {form.failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {form.failure}
-        </div>
-      )}
+      <Failure error={form.failure} />
     </div>
   );
 }

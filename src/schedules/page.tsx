@@ -9,6 +9,7 @@ import { CommandIDs } from '../commands';
 import type { Execute, IPageOptions } from '../ui';
 import {
   Action,
+  Failure,
   Page,
   StateIcon,
   stateLabel,
@@ -68,14 +69,6 @@ export class SchedulePage extends Page<ScheduleModel> {
   }
 }
 
-function Failure({ error }: { error: unknown }): JSX.Element | null {
-  return error ? (
-    <div className="jp-Convect-message" data-severity="error" role="alert">
-      {sentenceOf(error)}
-    </div>
-  ) : null;
-}
-
 function ScheduleList(props: {
   model: SchedulesModel;
   execute: Execute;
@@ -84,7 +77,7 @@ function ScheduleList(props: {
   const trans = useTrans();
   const { schedules, keeper, error } = model;
   if (!schedules) {
-    return error ? <Failure error={error} /> : <></>;
+    return <Failure error={error} />;
   }
   if (schedules.length === 0) {
     return (
@@ -350,11 +343,7 @@ function Header(props: {
           </button>
         </div>
       )}
-      {failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {failure}
-        </div>
-      )}
+      <Failure error={failure} />
     </header>
   );
 }
@@ -504,11 +493,7 @@ function Ledger(props: {
   return (
     <section className="jp-Convect-ledger">
       <h3>{trans.__('Due times')}</h3>
-      {failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {failure}
-        </div>
-      )}
+      <Failure error={failure} />
       <table className="jp-Convect-scheduleTable">
         <thead>
           <tr>

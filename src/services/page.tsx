@@ -9,7 +9,15 @@ import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { IConvectApi } from '../tokens';
 import type { Execute, IPageOptions } from '../ui';
-import { Action, Ago, Page, PageModel, useModel, useTrans } from '../ui';
+import {
+  Action,
+  Ago,
+  Failure,
+  Page,
+  PageModel,
+  useModel,
+  useTrans
+} from '../ui';
 import { addressOf } from './address';
 import { Copied, showToken } from './dialog';
 import { Services } from './list';
@@ -90,11 +98,7 @@ function Endpoints(props: {
   const { endpoints, error } = model;
   return (
     <>
-      {error !== null && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {sentenceOf(error)}
-        </div>
-      )}
+      <Failure error={error} />
       {endpoints?.length === 0 && (
         <div className="jp-Convect-empty">
           <h3>{trans.__('No endpoints yet')}</h3>
@@ -205,11 +209,7 @@ function Endpoint(props: {
           />
         </div>
       </div>
-      {failure && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {failure}
-        </div>
-      )}
+      <Failure error={failure} />
       <div className="jp-Convect-facts">
         {path && (
           <button

@@ -2,6 +2,7 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import { closeIcon, folderIcon, HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import { sentenceOf } from '../api';
 import { useTrans } from './hooks';
 
 /** Whether inputs only show what they hold. */
@@ -286,6 +287,19 @@ export function SearchInput(
       type="search"
       onChange={event => onChange(event.target.value)}
     />
+  );
+}
+
+/** What went wrong, if anything did. */
+export function Failure({ error }: { error: unknown }): JSX.Element {
+  return (
+    <>
+      {!!error && (
+        <div className="jp-Convect-message" data-severity="error" role="alert">
+          {sentenceOf(error)}
+        </div>
+      )}
+    </>
   );
 }
 

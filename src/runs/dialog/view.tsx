@@ -10,6 +10,7 @@ import type { IFormContext } from '../../settings';
 import { Form, FormProvider, PairList } from '../../settings';
 import {
   CheckBox,
+  Failure,
   Field,
   goalLabel,
   IconButton,
@@ -91,15 +92,7 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
       <More form={form} />
       <div className="jp-Convect-verdict">
         <Problems form={form} />
-        {form.failure && (
-          <div
-            className="jp-Convect-message"
-            data-severity="error"
-            role="alert"
-          >
-            {translated(form.failure, trans)}
-          </div>
-        )}
+        <Failure error={form.failure} />
         <Summary form={form} />
         <p className="jp-Convect-help">
           {whereItWorks(form.subject, outcome, form.problems, trans)}

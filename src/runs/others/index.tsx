@@ -3,12 +3,12 @@ import * as React from 'react';
 import '../../../style/others.css';
 
 import type { IOthersRun, IOthersRunView } from '../../api';
-import { sentenceOf } from '../../api';
 import type { IPlanViewFactory } from '../../tokens';
 import type { IPageOptions } from '../../ui';
 import {
   Ago,
   Duration,
+  Failure,
   isLive,
   Page,
   StateIcon,
@@ -67,11 +67,7 @@ export function OthersView(props: {
           )}
         </div>
       </header>
-      {error !== null && (
-        <div className="jp-Convect-message" data-severity="error" role="alert">
-          {sentenceOf(error)}
-        </div>
-      )}
+      <Failure error={error} />
       {runs?.length === 0 && (
         <div className="jp-Convect-empty">
           {trans.__('There are no runs that were created elsewhere.')}

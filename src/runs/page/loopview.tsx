@@ -1,10 +1,10 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
-import { sentenceOf } from '../../api';
 import type { IGroup, ILoopItem, State } from '../../api';
 import {
   Duration,
+  Failure,
   formatValue,
   isBad,
   isLive,
@@ -190,11 +190,7 @@ function LoopTable(props: {
   return (
     <>
       <Counts model={model} />
-      {!!model.error && (
-        <p className="jp-Convect-message" data-severity="error" role="alert">
-          {sentenceOf(model.error)}
-        </p>
-      )}
+      <Failure error={model.error} />
       {count === 0 && (
         <p className="jp-Convect-hint">
           {model.group.items === 0
