@@ -27,7 +27,7 @@ import { pinIcon } from '../icons';
 import { IConvectApi, IRunStore, IRunsOpener } from '../tokens';
 import { isLive as isLiveState } from '../ui/states';
 import { PIN, runsMeant, stepMeant } from './context';
-import { linkToRun } from './links';
+import { linkToRun, linkToSweep } from './links';
 
 export const actions: JupyterFrontEndPlugin<void> = {
   id: 'jupyterlab-convect:actions',
@@ -260,7 +260,7 @@ export const actions: JupyterFrontEndPlugin<void> = {
         const answer = await showDialog({
           title: trans._n('Delete %1 run?', 'Delete %1 runs?', ids.length),
           body: trans.__(
-            'Executed notebooks, logs and files are deleted with it. The sources stay.'
+            'Executed notebooks, logs and files are deleted too. The sources stay.'
           ),
           buttons: [
             Dialog.cancelButton(),
@@ -278,10 +278,14 @@ export const actions: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.copyLink, {
       label: trans.__('Copy Link'),
       icon: linkIcon,
-      describedBy: takes({ run }),
+      describedBy: takes({ run, sweep: trans.__('The id of the sweep') }),
       execute: args => {
-        for (const id of runsMeant(app, args)) {
-          Clipboard.copyToSystem(linkToRun(api.settings.baseUrl, id));
+        const { baseUrl } = api.settings;
+        const links = args.sweep
+          ? [linkToSweep(baseUrl, String(args.sweep))]
+          : runsMeant(app, args).map(id => linkToRun(baseUrl, id));
+        for (const link of links) {
+          Clipboard.copyToSystem(link);
           Notification.info(trans.__('The link is in the clipboard.'), {
             autoClose: 3000
           });

@@ -140,8 +140,15 @@ export function formatParameters(parameters: {
   readonly [name: string]: ReadonlyJSONValue | undefined;
 }): string {
   return Object.entries(parameters)
-    .map(([name, value]) => `${name}=${formatValue(value)}`)
+    .map(([name, value]) => `${name}=${quoted(value) ?? formatValue(value)}`)
     .join(', ');
+}
+
+/** A text in quotes that is empty or has a comma, which is taken for the end of it. */
+function quoted(value: ReadonlyJSONValue | undefined): string | null {
+  return typeof value === 'string' && /^$|[,"]/.test(value)
+    ? JSON.stringify(value)
+    : null;
 }
 
 /** `max:accuracy` in words. */

@@ -67,6 +67,11 @@ export abstract class Page<T extends PageModel> extends ReactWidget {
   /** What the tab says; null to leave it as it is. */
   protected abstract get name(): string | null;
 
+  /** What tells tabs of one name apart, when the pointer rests on one. */
+  protected get caption(): string {
+    return '';
+  }
+
   protected abstract content(execute: Execute): JSX.Element;
 
   protected override render(): JSX.Element {
@@ -84,6 +89,7 @@ export abstract class Page<T extends PageModel> extends ReactWidget {
 
   private rename(): void {
     this.title.label = this.name ?? this.title.label;
+    this.title.caption = this.caption || this.title.label;
   }
 
   private _kept = new Map<string, unknown>();

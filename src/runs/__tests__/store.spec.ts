@@ -169,6 +169,20 @@ describe('RunStore', () => {
     server.store.dispose();
   });
 
+  it('compares one run with the one before it of the same file', async () => {
+    const server = await readyServer(server => {
+      ['a', 'b', 'c'].forEach(id => server.put(id, 'succeeded', { path: 'x' }));
+      server.put('bb', 'succeeded', { path: 'y' });
+    });
+    const compare = seen(new CompareModel(server.store, ['c']));
+    await until(() => compare.views.length === 2);
+    expect(compare.ids).toEqual(['c', 'b']);
+    compare.remove('b');
+    expect(compare.ids).toEqual(['c']);
+    compare.dispose();
+    server.store.dispose();
+  });
+
   it('asks for nothing that nobody sees, and once for all that changed when it is seen', async () => {
     const server = await readyServer(server => {
       many(server, 2, 's');

@@ -1,6 +1,7 @@
 import * as React from 'react';
 
 import type { Execute, IPageOptions } from '../../ui';
+import { compareIcon } from '../../icons';
 import { Page } from '../../ui';
 import type { CompareModel } from './model';
 import { CompareView } from './view';
@@ -12,6 +13,7 @@ export class ComparePage extends Page<CompareModel> {
   constructor(model: CompareModel, options: IPageOptions) {
     super(model, options);
     this.title.label = options.trans.__('Compare runs');
+    this.title.icon = compareIcon;
   }
 
   protected get name(): string | null {

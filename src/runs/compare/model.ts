@@ -13,6 +13,7 @@ export class CompareModel extends PageModel {
     ids: readonly string[]
   ) {
     super();
+    this._isAlone = ids.length === 1;
     ids.forEach(id => this.add(id));
   }
 
@@ -78,7 +79,18 @@ export class CompareModel extends PageModel {
     if (first && !this._others) {
       const path = first.path ?? '';
       this._others = new FilteredRuns(this.runs, { path });
-      this._others.changed.connect(this.touch, this);
+      this._others.changed.connect(this.onOthers, this);
+    }
+    this.touch();
+  }
+
+  /** One run alone is compared with the one before it. */
+  private onOthers(): void {
+    const [{ id, path }] = this.views;
+    const [newest] = this.others;
+    if (this._isAlone && path && newest) {
+      this._isAlone = false;
+      this.add((this.others.find(other => other.id < id) ?? newest).id);
     }
     this.touch();
   }
@@ -88,6 +100,7 @@ export class CompareModel extends PageModel {
     watched.release(this.isShown);
   }
 
+  private _isAlone: boolean;
   private _others: FilteredRuns | null = null;
   private _watched: IWatchedRun[] = [];
 }

@@ -10,9 +10,11 @@ import type { Execute } from '../../ui';
 import {
   Action,
   Ago,
+  Failure,
   formatDuration,
   formatExact,
   formatParameters,
+  lazy,
   momentOf,
   StateIcon,
   useKept,
@@ -34,7 +36,7 @@ import {
   sameSources
 } from './table';
 
-const TextDiff = React.lazy(() => import('./diff'));
+const TextDiff = lazy(() => import('./diff'));
 
 /** Runs side by side: parameters, metrics, environment, and the sources of two of them. */
 export function CompareView(props: {
@@ -76,11 +78,7 @@ export function CompareView(props: {
             />
           )}
         </div>
-        {!!error && (
-          <p className="jp-Convect-message" data-severity="error">
-            {sentenceOf(error)}
-          </p>
-        )}
+        <Failure error={error} />
       </header>
       <div className="jp-Convect-compare">
         <table className="jp-Convect-table">

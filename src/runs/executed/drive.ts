@@ -78,22 +78,21 @@ export class ExecutedDrive implements Contents.IDrive {
     path: string,
     options?: Contents.IFetchOptions
   ): Promise<Contents.IModel> {
-    const file = fileOf(path);
-    if (file) {
+    const isWanted = options?.content !== false;
+    const [file, key] = [fileOf(path), keyOf(path)];
+    if (file && !path.endsWith('.ipynb')) {
       const format = options?.format ?? 'text';
-      const content =
-        options?.content === false ? null : await this.file(file, format);
+      const content = isWanted ? await this.file(file, format) : null;
       return {
         ...model(path, { type: 'file', content, format }),
         mimetype: ''
       };
     }
-    const key = keyOf(path);
-    if (!key) {
+    const source = file ?? key;
+    if (!source) {
       return model(path, { type: 'directory', content: [], format: 'json' });
     }
-    const content =
-      options?.content === false ? null : await this.notebook(key);
+    const content = isWanted ? await this.notebook(source) : null;
     return model(path, { type: 'notebook', content, format: 'json' });
   }
 
@@ -118,9 +117,15 @@ export class ExecutedDrive implements Contents.IDrive {
     return format === 'base64' ? base64(blob) : blob.text();
   }
 
-  private async notebook(key: IAttemptKey): Promise<INotebookContent> {
+  private async notebook(
+    source: RunFile | IAttemptKey
+  ): Promise<INotebookContent> {
     const { readOnly } = await import('./content');
-    return readOnly(await this.api.notebook(key));
+    return readOnly(
+      'file' in source
+        ? (JSON.parse(await this.file(source, 'text')) as INotebookContent)
+        : await this.api.notebook(source)
+    );
   }
 
   newUntitled = refuse;

@@ -63,6 +63,9 @@ export const executed: JupyterFrontEndPlugin<void> = {
 
     const toolbar = (panel: NotebookPanel) => {
       const key = keyOf(panel.context.path);
+      if (!key) {
+        return []; // A notebook that a step made.
+      }
       const button = (
         name: string,
         options: { label: string; icon?: typeof convectIcon },
@@ -73,7 +76,7 @@ export const executed: JupyterFrontEndPlugin<void> = {
           label: options.label,
           tooltip: options.label,
           icon: options.icon,
-          onClick: () => void (key && work(key))
+          onClick: () => void work(key)
         })
       });
       return [
@@ -96,22 +99,24 @@ export const executed: JupyterFrontEndPlugin<void> = {
     };
 
     // It has no file types, so that it is not offered for other notebooks.
-    docRegistry.addWidgetFactory(
-      new NotebookWidgetFactory({
-        name: FACTORY,
-        label: trans.__('Executed Notebook'),
-        fileTypes: [],
-        modelName: 'notebook',
-        readOnly: true,
-        preferKernel: false,
-        canStartKernel: false,
-        rendermime,
-        contentFactory,
-        mimeTypeService: editors.mimeTypeService,
-        toolbarFactory: toolbar,
-        translator: translator ?? undefined
-      })
+    const factory = new NotebookWidgetFactory({
+      name: FACTORY,
+      label: trans.__('Executed Notebook'),
+      fileTypes: [],
+      modelName: 'notebook',
+      readOnly: true,
+      preferKernel: false,
+      canStartKernel: false,
+      rendermime,
+      contentFactory,
+      mimeTypeService: editors.mimeTypeService,
+      toolbarFactory: toolbar,
+      translator: translator ?? undefined
+    });
+    factory.widgetCreated.connect((_, panel) =>
+      panel.addClass('jp-Convect-executed')
     );
+    docRegistry.addWidgetFactory(factory);
 
     const wanted = (args: ReadonlyPartialJSONObject): IWanted => ({
       run: runsMeant(app, args)[0],
@@ -159,10 +164,11 @@ export const executed: JupyterFrontEndPlugin<void> = {
         const { run, step = '', attempt = 1 } = wanted(args);
         const file = { run, step, attempt, file: String(args.file) };
         const [type] = docRegistry.getFileTypesForPath(file.file);
-        const isShown =
-          type?.contentType === 'file' && Number(args.size ?? 0) <= LARGEST;
-        if (isShown) {
-          documents.openOrReveal(pathOfFile(file));
+        const isNotebook = type?.contentType === 'notebook';
+        const isShown = isNotebook || type?.contentType === 'file';
+        if (isShown && Number(args.size ?? 0) <= LARGEST) {
+          const factory = isNotebook ? FACTORY : undefined;
+          documents.openOrReveal(pathOfFile(file), factory);
         } else {
           window.open(api.url(...fileOperation(run, file)));
         }

@@ -1,5 +1,4 @@
 import {
-  copyIcon,
   deleteIcon,
   downloadIcon,
   duplicateIcon,
@@ -13,7 +12,7 @@ import * as React from 'react';
 
 import type { IRunView } from '../../api';
 import { CommandIDs } from '../../commands';
-import { curvesIcon, pinIcon } from '../../icons';
+import { compareIcon, curvesIcon, pinIcon } from '../../icons';
 import type { Execute } from '../../ui';
 import {
   Action,
@@ -216,7 +215,7 @@ function Actions(props: {
         onClick={() => execute(CommandIDs.cloneRun, { run })}
       />
       <Action
-        icon={copyIcon}
+        icon={compareIcon}
         label={trans.__('Compare with other runs')}
         onClick={() => execute(CommandIDs.compareRuns, { runs: [run] })}
       />

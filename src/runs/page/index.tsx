@@ -4,7 +4,7 @@ import * as React from 'react';
 
 import type { IPlanViewFactory } from '../../tokens';
 import type { Execute, IPageOptions } from '../../ui';
-import { Page } from '../../ui';
+import { formatParameters, Page } from '../../ui';
 import type { RunModel } from './model';
 import { hasTerminals, openTerminal } from './terminal';
 import { RunPageView } from './view';
@@ -35,6 +35,11 @@ export class RunPage extends Page<RunModel> {
 
   protected get name(): string | null {
     return this.model.name;
+  }
+
+  protected override get caption(): string {
+    const { path, parameters = {} } = this.model.view ?? {};
+    return [path, formatParameters(parameters)].filter(Boolean).join('\n');
   }
 
   protected content(execute: Execute): JSX.Element {

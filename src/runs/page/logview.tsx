@@ -1,4 +1,9 @@
-import { Button, downloadIcon } from '@jupyterlab/ui-components';
+import {
+  Button,
+  caretDownIcon,
+  caretUpIcon,
+  downloadIcon
+} from '@jupyterlab/ui-components';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import * as React from 'react';
 
@@ -8,6 +13,7 @@ import {
   formatClock,
   formatExact,
   formatSize,
+  IconButton,
   KeptState,
   SearchInput,
   useKept,
@@ -121,6 +127,7 @@ export function Log(
     }
   };
   const current = hits[hit % Math.max(1, hits.length)];
+  const goOn = (by: 1 | -1) => setHit((hit + by + hits.length) % hits.length);
 
   return (
     <div className="jp-Convect-log">
@@ -135,8 +142,7 @@ export function Log(
           }}
           onKeyDown={event => {
             if (event.key === 'Enter' && hits.length > 0) {
-              const step = event.shiftKey ? hits.length - 1 : 1;
-              setHit((hit + step) % hits.length);
+              goOn(event.shiftKey ? -1 : 1);
             }
           }}
         />
@@ -146,6 +152,20 @@ export function Log(
               ? `${(hit % hits.length) + 1}/${hits.length}`
               : trans.__('not found'))}
         </span>
+        {hits.length > 1 && (
+          <>
+            <IconButton
+              icon={caretUpIcon}
+              label={trans.__('Previous')}
+              onClick={() => goOn(-1)}
+            />
+            <IconButton
+              icon={caretDownIcon}
+              label={trans.__('Next')}
+              onClick={() => goOn(1)}
+            />
+          </>
+        )}
         <Check
           label={trans.__('Follow')}
           checked={follow}

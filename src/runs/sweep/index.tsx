@@ -4,6 +4,7 @@ import * as React from 'react';
 import '../../../style/sweep.css';
 
 import type { Execute, IPageOptions } from '../../ui';
+import { sweepIcon } from '../../icons';
 import { Page } from '../../ui';
 import type { SweepModel } from './model';
 import { SweepView } from './view';
@@ -15,6 +16,7 @@ export class SweepPage extends Page<SweepModel> {
   constructor(model: SweepModel, options: IPageOptions) {
     super(model, options);
     this.addClass('jp-Convect-sweep');
+    this.title.icon = sweepIcon;
     this.title.label = options.trans.__('Sweep');
     this.shown = model.runs.shows(model.id, () => this.isVisible);
   }

@@ -91,10 +91,17 @@ export class SweepModel extends PageModel {
     return this._hovered;
   }
 
+  /** Up, then down, then as it was; of a metric, what is likely the better end comes first. */
   sortBy(column: string): void {
-    const same = this._sort?.column === column;
+    const isLow = this._view?.select?.startsWith('min:') ?? false;
+    const first = column.startsWith('m:') && !isLow;
+    const now = this._sort?.column === column ? this._sort.descending : null;
     this._sort =
-      same && this._sort?.descending ? null : { column, descending: same };
+      now === null
+        ? { column, descending: first }
+        : now === first
+          ? { column, descending: !first }
+          : null;
     this.arrange();
   }
 

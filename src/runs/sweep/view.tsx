@@ -1,8 +1,10 @@
 import {
   addIcon,
+  deleteIcon,
   downloadIcon,
   folderIcon,
   HTMLSelect,
+  linkIcon,
   notebookIcon,
   refreshIcon,
   stopIcon
@@ -19,6 +21,7 @@ import {
   Action,
   Ago,
   Check,
+  Failure,
   formatParameters,
   goalLabel,
   isLive,
@@ -33,7 +36,7 @@ import { SweepTable } from './grid';
 import type { SweepModel } from './model';
 import { Plots } from './plots';
 import { AddPoints } from './points';
-import { csvOf, labelOf } from './table';
+import { csvOf, goalOf, labelOf } from './table';
 
 /** The page of a sweep: what it is, its plots, its table. */
 export function SweepView(props: {
@@ -87,6 +90,7 @@ function SweepHeader(props: {
   const live = view.runs.filter(run => isLive(run.state)).length;
   const failed = count(['failed', 'lost', 'cancelled']);
   const best = view.runs.find(({ id }) => id === model.best);
+  const goal = goalOf(view.select)?.slice('m:'.length);
   const act = (work: () => Promise<unknown>) => () => {
     work().then(
       () => {
@@ -158,6 +162,17 @@ function SweepHeader(props: {
             label={trans.__('Add points')}
             onClick={() => setAdding(!adding)}
           />
+          <Action
+            icon={linkIcon}
+            label={trans.__('Copy link')}
+            onClick={() => execute(CommandIDs.copyLink, { sweep: view.id })}
+          />
+          <Action
+            icon={deleteIcon}
+            label={trans.__('Delete')}
+            disabled={live > 0}
+            onClick={() => execute(CommandIDs.deleteSweep, { sweep: view.id })}
+          />
         </div>
       </div>
       <div className="jp-Convect-facts">
@@ -177,12 +192,11 @@ function SweepHeader(props: {
         <Ago time={view.created} />
         <BestChoice model={model} view={view} onFailure={setFailure} />
         {best && <span>{formatParameters(sweptOf(view, best))}</span>}
+        {best && goal && (
+          <strong>{formatParameters({ [goal]: best.metrics[goal] })}</strong>
+        )}
       </div>
-      {failure && (
-        <p className="jp-Convect-message" data-severity="error" role="alert">
-          {failure}
-        </p>
-      )}
+      <Failure error={failure} />
       {adding && <AddPoints model={model} onDone={() => setAdding(false)} />}
     </header>
   );
@@ -295,9 +309,22 @@ function TableBar(props: { model: SweepModel; execute: Execute }): JSX.Element {
           downloadText(name, text, 'text/csv');
         }}
       />
-      <details className="jp-Convect-columns">
+      <details
+        className="jp-Convect-columns"
+        onBlur={({ currentTarget, relatedTarget }) => {
+          if (!currentTarget.contains(relatedTarget)) {
+            currentTarget.open = false;
+          }
+        }}
+        onKeyDown={({ currentTarget, key }) => {
+          if (key === 'Escape') {
+            currentTarget.open = false;
+            currentTarget.querySelector('summary')?.focus();
+          }
+        }}
+      >
         <summary>{trans.__('Columns')}</summary>
-        <div>
+        <div tabIndex={-1}>
           {model.columns
             .filter(({ kind }) => kind !== 'state')
             .map(column => (

@@ -41,6 +41,9 @@ describe('formatting', () => {
     expect(formatParameters({ lr: 0.1, name: 'a', list: [1] })).toBe(
       'lr=0.1, name=a, list=[1]'
     );
+    expect(formatParameters({ mode: 'x, y', a: 9, empty: '' })).toBe(
+      'mode="x, y", a=9, empty=""'
+    );
   });
 
   it('names what is not a finite number, however deep it is', () => {

@@ -89,4 +89,18 @@ describe('a file of a run', () => {
     expect([type, writable]).toEqual(['file', false]);
     drive.dispose();
   });
+
+  it('is a notebook that cannot be edited when it is one', async () => {
+    const cell = { cell_type: 'markdown', source: ['a', 'b'], metadata: {} };
+    const text = async () => JSON.stringify({ cells: [cell] });
+    const api = { madeFile: async () => ({ text }), settings: {} };
+    const drive = new ExecutedDrive(api as unknown as IConvectApi);
+    const made = pathOfFile({ ...file, file: 'made/report.ipynb' });
+    const found = await drive.get(made.slice(DRIVE.length + 1));
+    expect([found.type, found.writable]).toEqual(['notebook', false]);
+    expect(found.content.cells).toMatchObject([
+      { source: 'ab', metadata: { editable: false } }
+    ]);
+    drive.dispose();
+  });
 });

@@ -75,6 +75,20 @@ describe('SweepModel', () => {
     model.dispose();
   });
 
+  it('sorts a metric by its better end first, then the other way, then not', async () => {
+    const model = modelOf();
+    await loaded(model);
+    const order = (column: string) => {
+      model.sortBy(column);
+      return model.rows.map(({ id }) => id).join('');
+    };
+    expect([1, 2, 3].map(() => order('m:loss'))).toEqual(['bac', 'abc', 'abc']);
+    await model.markBest('max:loss');
+    expect([1, 2].map(() => order('m:loss'))).toEqual(['abc', 'bac']);
+    expect([1, 2].map(() => order('p:lr'))).toEqual(['abc', 'cba']);
+    model.dispose();
+  });
+
   it('marks no run that was the best before the last one ended', async () => {
     const model = modelOf([], 2);
     await loaded(model);
