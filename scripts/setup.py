@@ -146,6 +146,12 @@ def set_up_browser() -> bool:
     say("installing the browser tests")
     folder = ROOT / "ui-tests"
     run(jlpm(), "install", "--immutable", folder=folder, PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD="1")
+    # In a place of its own: in the environment it would change the pages of all other tests.
+    run(
+        *(str(VENV / "bin" / "pip"), "install", "--disable-pip-version-check", "--no-deps"),
+        *("--upgrade", "--target", str(MAKE / "notebook")),
+        *("notebook>=7.5,<8", "notebook_shim"),
+    )
     return True
 
 

@@ -126,3 +126,31 @@ test('an Elyra pipeline is opened, and its original is kept', async ({ page, tmp
   await expect.poll(() => textOf(page, path)).toContain('"convect": 1');
   await expect.poll(() => textOf(page, `${tmpPath}/old.elyra.pipeline`)).toBe(ELYRA);
 });
+
+test('a part of the program that the network lost is loaded again', async ({
+  page,
+  tmpPath
+}) => {
+  const seen = new Set<string>();
+  await page.route('**/jupyterlab-convect/static/*.js*', route => {
+    const url = route.request().url();
+    const isFirst = !seen.has(url);
+    seen.add(url);
+    return isFirst ? route.abort('connectionreset') : route.continue();
+  });
+  const path = `${tmpPath}/lost.pipeline`;
+  await upload(
+    page,
+    path,
+    JSON.stringify({
+      convect: 1,
+      nodes: { only: { kind: 'command', command: ['true'] } }
+    })
+  );
+  await openFile(page, path);
+  const editor = page.locator('.jp-Pipeline-editor:visible');
+  await expect(editor.locator('.jp-Pipeline-card')).toHaveCount(1);
+  expect(seen.size).toBeGreaterThan(0);
+  await editor.locator('.jp-Pipeline-card').dblclick();
+  await expect(editor.locator('.jp-Pipeline-form')).toBeVisible();
+});

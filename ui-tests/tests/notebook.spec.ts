@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -6,12 +6,13 @@ import * as path from 'node:path';
 
 import { answers, closeConnectionErrors, expect, freePort, notebook, test } from './helpers';
 
-const IS_THERE = spawnSync('python', ['-c', 'import notebook']).status === 0;
+/** Where it was installed for this test. */
+const PACKAGES = path.resolve(__dirname, '../../.make/notebook');
 
 test('a notebook in Jupyter Notebook runs, and its run opens in another tab', async ({
   browser
 }) => {
-  test.skip(!IS_THERE, 'Jupyter Notebook is not installed.');
+  test.skip(!fs.existsSync(PACKAGES), 'Jupyter Notebook is not installed.');
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'convect-notebook-'));
   fs.writeFileSync(path.join(root, 'small.ipynb'), notebook('print("done")'));
   const port = await freePort();
@@ -27,6 +28,8 @@ test('a notebook in Jupyter Notebook runs, and its run opens in another tab', as
         CONVECT_UI_PORT: port,
         JUPYTER_CONFIG_DIR: path.join(home, 'config'),
         JUPYTER_DATA_DIR: path.join(home, 'data'),
+        JUPYTER_PATH: path.join(PACKAGES, 'share', 'jupyter'),
+        PYTHONPATH: PACKAGES,
         JUPYTER_RUNTIME_DIR: path.join(home, 'runtime'),
         XDG_CACHE_HOME: path.join(home, 'cache')
       },

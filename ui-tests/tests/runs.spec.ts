@@ -438,3 +438,35 @@ test('a page that is moved keeps its log, and its place in it', async ({ page, t
   await run.getByRole('button', { name: 'Stop', exact: true }).click();
   await expect(run.getByText('Cancelled').first()).toBeVisible();
 });
+
+test('a page behind another one asks for nothing', async ({ page, tmpPath }) => {
+  const begin = async (name: string, seconds: number) => {
+    const path = `${tmpPath}/${name}.ipynb`;
+    const source = `import time\nprint("begun")\ntime.sleep(${seconds})`;
+    await upload(page, path, notebook(source));
+    const made = await page.request.post('/jupyterlab-convect/api/v1/runs', {
+      data: { path, settings: { resources: { cpu: '100m' } } }
+    });
+    return (await made.json()).id as string;
+  };
+  const behind = await begin('behind', 600);
+  await execute(page, 'convect:open-run', { run: behind });
+  const run = frontPage(page);
+  await run.getByRole('tab', { name: 'Log' }).click();
+  await expect(run.getByText('begun')).toBeVisible();
+
+  const front = await begin('front', 5);
+  await execute(page, 'convect:open-run', { run: front });
+  await expect(run.locator('h2')).toHaveText('front');
+  const asked: string[] = [];
+  page.on('request', request => {
+    if (request.url().includes(`/runs/${behind}`)) {
+      asked.push(request.url());
+    }
+  });
+  await run.locator('.jp-Convect-titleState[data-state="succeeded"]').waitFor();
+  expect(asked).toEqual([]);
+  await page.request.post(`/jupyterlab-convect/api/v1/runs/${behind}/stop`, {
+    data: {}
+  });
+});
