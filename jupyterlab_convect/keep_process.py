@@ -6,7 +6,6 @@ There is one per user, held by a lease. While a server keeps the clocks it stand
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -16,15 +15,20 @@ import time
 from pathlib import Path
 
 from .background import forever
-from .errors import Conflict, ConvectError, words_of
-from .runs.lease import RENEW, Lease, Owner, host_name, owner_of, process_birth
+from .errors import Conflict, ConvectError, Missing, words_of
+from .runs.lease import EXPIRES, RENEW, Lease, Owner, host_name, owner_of, process_birth
 from .safe_files import append_to, make_folder
 from .schedules.schedule_store import Schedules
+from .schedules.times import due_before, just_before
 from .settings import Settings, load_settings
 from .workspace import Workspace
 
 LOOK_PAUSE = 1.0
 RESUME_PAUSE = 10.0
+MINUTE = 60.0
+"""Seconds by which a cluster may be early: it counts in minutes, and by a clock of its own."""
+OTHERS_PATIENCE = 3 * EXPIRES
+"""Seconds after which it is sure that the process that keeps a clock already is alive."""
 PATIENCE = 30.0
 """Seconds until a process that should begin or end is given up on."""
 UNIT = "convect-schedules.service"
@@ -80,18 +84,55 @@ async def keep(workspace: Workspace) -> None:
         lease.give_back()
 
 
-def run_until_told(workspace: Workspace) -> None:
-    """`keep` in this process, until it is interrupted or terminated."""
+async def keep_one(workspace: Workspace, schedule_id: str) -> None:
+    """Do what the clock of a schedule has started this process for: make the runs that are due,
+    and drive them to their end. Another process that does is left to it."""
+    scheduling = workspace.scheduling
+    schedules = scheduling.schedules
+    ledger = await asyncio.to_thread(schedules.read, schedule_id)
+    clock = ledger.schedule.clock
+    due = next(due_before(clock, ledger.cursor, time.time() + MINUTE), None)
+    since = None if due is None else just_before(due)
+    keeper = scheduling.keeper("cluster", only=schedule_id, since=since)
+    begun = time.monotonic()
+    try:
+        while True:
+            await keeper.look()
+            await scheduling.drive(schedule_id, keeper.live_runs())
+            ledger = await asyncio.to_thread(schedules.read, schedule_id)
+            is_left = ledger.paused is not None or ledger.schedule.kept_by != "runtime"
+            if is_left or due is None or ledger.cursor >= due:
+                if not await asyncio.to_thread(scheduling.is_busy, schedule_id):
+                    break
+                if not keeper.is_keeping and time.monotonic() > begun + OTHERS_PATIENCE:
+                    break
+            await asyncio.sleep(LOOK_PAUSE)
+        if workspace.has_notifications:
+            await workspace.notifier.look()
+        await scheduling.keep_elsewhere(schedule_id)
+    finally:
+        await workspace.close()
 
-    async def run() -> None:
-        task = asyncio.ensure_future(keep(workspace))
+
+def run_until_told(workspace: Workspace, schedule_id: str | None = None) -> int:
+    """`keep` or `keep_one` in this process, until it is interrupted or terminated; not 0 when
+    another process has to go on with what `keep_one` has begun."""
+    work = keep(workspace) if schedule_id is None else keep_one(workspace, schedule_id)
+
+    async def run() -> int:
+        task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
-        with contextlib.suppress(asyncio.CancelledError):
+        try:
             await task
+        except Missing:
+            pass  # Somebody has removed the schedule.
+        except asyncio.CancelledError:
+            return 0 if schedule_id is None else 1
+        return 0
 
-    asyncio.run(run())
+    return asyncio.run(run())
 
 
 def start(settings: Settings) -> Owner:
@@ -193,11 +234,8 @@ def unit_folder() -> Path:
 def unit_text() -> str:
     """The unit: it starts with the session, and again when it ends by itself."""
     named = ("CONVECT_RUNS_DIR", "CONVECT_INDEX_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")
-    # A percent sign has a meaning of its own there.
     lines = [
-        f'Environment="{name}={os.environ[name]}"'.replace("%", "%%")
-        for name in named
-        if name in os.environ
+        f'Environment="{name}={_in_unit(os.environ[name])}"' for name in named if name in os.environ
     ]
     return "\n".join(
         [
@@ -205,7 +243,7 @@ def unit_text() -> str:
             "Description=Keeps the schedules of jupyterlab-convect",
             "",
             "[Service]",
-            f'ExecStart="{sys.executable}" -m {__name__}',
+            f'ExecStart="{_in_unit(sys.executable)}" -m {__name__}',
             *lines,
             "Restart=on-failure",
             "KillMode=process",
@@ -217,5 +255,10 @@ def unit_text() -> str:
     )
 
 
+def _in_unit(text: str) -> str:
+    """A text between quotes of a unit, where some characters have meanings of their own."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+
+
 if __name__ == "__main__":
-    run_until_told(Workspace(load_settings()))
+    sys.exit(run_until_told(Workspace(load_settings()), *sys.argv[1:2]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .errors import ConvectError, Missing
 from .pipeline.plan import Json, to_json
 from .runs.model import ENDED, GOOD
-from .runs.versions import changed_sources
+from .runs.versions import SourceChange, changes_since
 from .schedules.keeper import who_keeps
 from .schedules.ledger import Ledger, newest
 from .schedules.schedule import Schedule
@@ -58,10 +58,14 @@ class ScheduleViews:
             "missed": schedule.missed,
             "deadline": schedule.deadline,
             "user": schedule.user,
-            "changed": self._changed(schedule),
+            "changed": [change.path for change in self._changes(schedule)],
             "counts": ledger.counts(now),
             **upcoming(schedule.clock, now, has_trigger=schedule.trigger is not None),
         }
+
+    def changes(self, schedule_id: str) -> list[SourceChange]:
+        """How the pinned files differ from those of today."""
+        return self._changes(self.schedules.read(schedule_id).schedule)
 
     def all(self) -> list[dict[str, Json]]:
         """`ScheduleSummary` of each, the newest first."""
@@ -132,18 +136,18 @@ class ScheduleViews:
             "clock": to_json(schedule.clock),
             "trigger": None if schedule.trigger is None else to_json(schedule.trigger),
             "pinned": schedule.sources is not None,
+            "kept_by": schedule.kept_by,
             "paused": ledger.paused,
             "due": None if ledger.paused is not None else following,
             "last": self._with_states(schedule, last[0]) if last else None,
         }
 
-    def _changed(self, schedule: Schedule) -> list[str]:
-        """The pinned files that are not what they were."""
+    def _changes(self, schedule: Schedule) -> list[SourceChange]:
         if schedule.sources is None:
             return []
         with contextlib.suppress(ConvectError, KeyError):
             snapshots = self._workspace.store.snapshots
-            return changed_sources(snapshots, schedule.request, schedule.sources)
+            return changes_since(snapshots, schedule.request, schedule.sources)
         return []
 
     def _with_states(self, schedule: Schedule, line: dict[str, Json]) -> dict[str, Json]:

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,10 +17,12 @@ from .pipeline.discovery import discover
 from .pipeline.plan import Json, from_json
 from .runs.model import ENDED, GOOD, Request, Run, new_id
 from .runs.sweep_space import MOST, points_of
+from .runtimes.base import KeptClock
 from .schedule_views import ScheduleViews
+from .schedules.cluster_times import cluster_times
 from .schedules.hooks import delivery_of, hook_token, is_allowed
 from .schedules.job_definitions import LABEL, find_file, read_definitions
-from .schedules.keeper import Keeper, Kind
+from .schedules.keeper import Keeper, Kind, decided_to_run
 from .schedules.ledger import Ledger
 from .schedules.schedule import (
     BODY,
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 MOST_CALLS = 1000
 """Calls that may wait to be decided on."""
 
+NEVER = ("0 0 1 1 *", "UTC")
+"""What a clock that is not due any more is kept as, paused."""
+
 Which = Literal["missing", "failed", "all"]
 Make = Callable[[Request], Run]
 Tell = Callable[[str], None]
@@ -59,10 +64,11 @@ class Scheduling(ScheduleViews):
         super().__init__(workspace)
         self._keeper: Keeper | None = None
 
-    def keeper(self, kind: Kind, tell: Tell = lambda _: None) -> Keeper:
+    def keeper(self, kind: Kind, tell: Tell = lambda _: None, **how: Any) -> Keeper:
         """The one of this process, which offers to keep the clocks."""
         if self._keeper is None:
-            self._keeper = Keeper(self.schedules, self, kind, self._workspace.health, tell=tell)
+            health = self._workspace.health
+            self._keeper = Keeper(self.schedules, self, kind, health, tell=tell, **how)
         return self._keeper
 
     async def close(self) -> None:
@@ -99,6 +105,7 @@ class Scheduling(ScheduleViews):
             new_id(), title, now, request, clock, sweep=sweep, user=user, trigger=trigger, **how
         )
         schedule = await self._checked(schedule, make, pin=pinned)
+        await self._keep_elsewhere(schedule, paused=paused)
         files = await asyncio.to_thread(_files_of, schedule)
         events = [] if files is None else [{"time": now, "type": "seen", "files": files}]
         await asyncio.to_thread(self.schedules.add, schedule, *events)
@@ -128,12 +135,80 @@ class Scheduling(ScheduleViews):
             elif pinned or "request" in given:
                 pinned = pinned or schedule.sources is not None
             schedule = await self._checked(schedule, make, pin=bool(pinned))
+            is_paused = ledger.paused is not None if paused is None else paused
+            await self._keep_elsewhere(schedule, paused=is_paused)
             is_same = _pattern_of(schedule) == _pattern_of(before)
             files = None if is_same else await asyncio.to_thread(_files_of, schedule)
             await asyncio.to_thread(self.schedules.edit, schedule, files)
+            if _keeper_of(schedule) != _keeper_of(before):
+                await self._forget_elsewhere(before)
         if paused is not None and paused != (ledger.paused is not None):
+            if not given and pinned is None:
+                await self._keep_elsewhere(ledger.schedule, paused=paused)
             act = self.schedules.pause if paused else self.schedules.resume
             await asyncio.to_thread(act, schedule_id)
+
+    async def remove(self, schedule_id: str) -> None:
+        """Delete it with its ledger; its runs stay."""
+        ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
+        await asyncio.to_thread(self.schedules.remove, schedule_id)
+        await self._forget_elsewhere(ledger.schedule)
+
+    async def keep_elsewhere(self, schedule_id: str) -> None:
+        """Tell the cluster that keeps the clock of a schedule, if one does, how it goes on."""
+        ledger = await asyncio.to_thread(self.schedules.read, schedule_id)
+        await self._keep_elsewhere(ledger.schedule, paused=ledger.paused is not None)
+
+    async def _keep_elsewhere(self, schedule: Schedule, *, paused: bool) -> None:
+        if schedule.kept_by != "runtime":
+            return
+        times = cluster_times(schedule.clock, time.time())
+        runs = self._workspace.store.folder
+        clock = KeptClock(
+            schedule.id,
+            schedule.name,
+            *(times or NEVER),
+            deadline=0.0 if schedule.missed == "none" else schedule.deadline,
+            paths=(str(runs), schedule.request.root),
+            runs=runs,
+            config=await asyncio.to_thread(self.schedules.engine_folder),
+            paused=paused or times is None,
+        )
+        await self._workspace.runtimes[schedule.request.runtime].keep_clock(clock)
+
+    async def _forget_elsewhere(self, schedule: Schedule) -> None:
+        if schedule.kept_by != "runtime":
+            return
+        try:
+            await self._workspace.runtimes[schedule.request.runtime].forget_clock(schedule.id)
+        except ConvectError as error:
+            raise ConvectError(
+                f"It is done here, but the cluster still keeps the clock: {error.sentence}",
+                code="clock-left",
+                hint="What the cluster starts by it ends without doing anything.",
+            ) from None
+
+    def is_busy(self, schedule_id: str) -> bool:
+        """Whether runs of it wait, are being made or go on. Reads files."""
+        ledger = self.schedules.read(schedule_id)
+        return bool(ledger.unsure() or ledger.queued()) or not all(
+            self.is_over(ledger.schedule, str(line.run)) for line in decided_to_run(ledger)
+        )
+
+    async def drive(self, schedule_id: str, started: Collection[str]) -> None:
+        """Take over those runs, or sweeps, of a schedule that nobody drives."""
+        schedule = (await asyncio.to_thread(self.schedules.read, schedule_id)).schedule
+        runs = set(started)
+        if schedule.sweep is not None:
+            sweeps = self._workspace.sweeps
+            for sweep_id in started:
+                await sweeps.tend(sweep_id)
+            runs = {
+                str(point["run"])
+                for sweep_id in started
+                for point in sweeps.view(sweep_id)["points"]
+            }
+        await self._workspace.engine.resume(runs)
 
     async def run_now(
         self, schedule_id: str, due: float | None = None, make: Make | None = None
@@ -407,6 +482,11 @@ def _same_token(wanted: Trigger | None, known: Trigger | None) -> Trigger | None
     if wanted.call is not None and known is not None and known.call is not None:
         return replace(wanted, call=known.call)
     return wanted
+
+
+def _keeper_of(schedule: Schedule) -> str | None:
+    """The runtime that keeps the clock; None when that is done here."""
+    return schedule.request.runtime if schedule.kept_by == "runtime" else None
 
 
 def _pattern_of(schedule: Schedule) -> str | None:

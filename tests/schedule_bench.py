@@ -76,7 +76,7 @@ class Bench:
         self.schedules.add(schedule)
         return schedule.id
 
-    def keeper(self, schedules: Schedules | None = None) -> Keeper:
+    def keeper(self, schedules: Schedules | None = None, **how: Any) -> Keeper:
         return Keeper(
             schedules or self.schedules,
             self.started,
@@ -84,6 +84,7 @@ class Bench:
             Health(logging.getLogger("test")),
             now=lambda: self.time.wall,
             ticks=lambda: self.time.awake,
+            **how,
         )
 
     def outcomes(self, schedule_id: str) -> list[tuple[float, str]]:

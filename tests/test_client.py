@@ -258,3 +258,36 @@ def test_the_processes_of_a_distributed_script(folder: Path) -> None:
         (1, "succeeded"),
     ]
     assert run.logs(replica=1) == "rank 1\n"
+
+
+def test_a_notebook_is_made_callable_called_and_taken_back(folder: Path, write_notebook: Write):
+    write_notebook(
+        folder / "model.ipynb",
+        ("parameters", "x: int = 1\nscale = 2"),
+        ("serve", "def predict(values):\n    return [scale * each for each in values]"),
+        ("outputs", "y = scale * x"),
+    )
+    made = client.make_callable("model.ipynb", {"scale": 3}, concurrency=1, queue=0, idle="1h")
+    assert [each.id for each in client.endpoints()] == [made.id] == ["model"]
+    assert made.token
+    done = made.call(x=7)
+    done.wait()
+    assert done.outputs == {"y": 21}
+    assert [run.id for run in client.runs(labels={"endpoint": "model"})] == [done.id]
+    for wrong in ({"scale": 1}, {"z": 1}, {"x": "a"}):
+        with pytest.raises(ConvectError):
+            made.call(**wrong)
+    assert made.predict([1, 2]) == [3, 6]
+    assert made.predict(b"[4]") == [12]
+    with pytest.raises(ConvectError, match="TypeError"):
+        made.predict(1)
+    assert "/predict" in made.description()["paths"]
+    made.edit(paused=True)
+    with pytest.raises(ConvectError, match="paused"):
+        made.call()
+    assert made.add_token("other") != made.token
+    made.remove_token("first")
+    assert [each["name"] for each in made.view()["tokens"]] == ["other"]
+    made.remove()
+    assert client.endpoints() == []
+    assert client.services() == []

@@ -70,6 +70,11 @@ def add(subparsers: Any) -> None:
     add_json(show)
     show.set_defaults(handler=_show)
 
+    diff = verbs.add_parser("diff", help="show how pinned files differ from those of today")
+    diff.add_argument("schedule", help=SCHEDULE)
+    add_json(diff)
+    diff.set_defaults(handler=_diff)
+
     for verb, words in (("pause", "let due times pass"), ("resume", "go on after a pause")):
         each = verbs.add_parser(verb, help=words)
         each.add_argument("schedule", help=SCHEDULE)
@@ -180,6 +185,11 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         help="which missed due times to make up for (last)",
     )
     rules.add_argument("--deadline", metavar="DURATION", help="for how long (1d)")
+    rules.add_argument(
+        "--kept-by",
+        choices=("here", "runtime"),
+        help="who keeps the clock: we, or the cluster that it runs on (here)",
+    )
     rules.add_argument("--pinned", action="store_true", help="always run the files as they are now")
 
 
@@ -246,7 +256,7 @@ def _add(options: argparse.Namespace) -> int:
     _say_next(scheduling.view(schedule_id))
     if trigger is not None and trigger.call is not None:
         _say_hook(scheduling.hook(schedule_id))
-    _say_keeper(scheduling)
+    _say_keeper(scheduling, scheduling.view(schedule_id))
     return 0
 
 
@@ -335,7 +345,24 @@ def _show(options: argparse.Namespace) -> int:
     ]
     if rows:
         output.say(output.table(rows, ("due", "outcome", "run", "")))
-    _say_keeper(scheduling)
+    _say_keeper(scheduling, view)
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from difflib import unified_diff
+
+    scheduling = open_workspace().scheduling
+    found = scheduling.changes(find_schedule(scheduling, options.schedule))
+    if options.json:
+        output.say_json({"changes": [change._asdict() for change in found]})
+        return 0
+    for path, before, after in found:
+        old, new = ((text or "").splitlines() for text in (before, after))
+        name = f"today/{path}" if after is not None else "/dev/null"
+        output.say("\n".join(unified_diff(old, new, f"pinned/{path}", name, lineterm="")))
+    if not found:
+        output.note("No pinned file differs from the file of today.")
     return 0
 
 
@@ -350,8 +377,9 @@ def _pause(options: argparse.Namespace) -> int:
 
 
 def _remove(options: argparse.Namespace) -> int:
-    scheduling = open_workspace().scheduling
-    scheduling.schedules.remove(find_schedule(scheduling, options.schedule))
+    workspace = open_workspace()
+    schedule_id = find_schedule(workspace.scheduling, options.schedule)
+    asyncio.run(_closing(workspace, workspace.scheduling.remove(schedule_id)))
     return 0
 
 
@@ -563,6 +591,7 @@ def _rules(options: argparse.Namespace) -> dict[str, Any]:
         "overlap": options.overlap,
         "concurrency": options.limit,
         "missed": options.missed,
+        "kept_by": options.kept_by,
         "deadline": None if options.deadline is None else duration(options.deadline),
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -684,7 +713,10 @@ def _say_next(view: dict[str, Any]) -> None:
             output.say(f"{wall} is left out that night; it runs at {due}.")
 
 
-def _say_keeper(scheduling: Scheduling) -> None:
+def _say_keeper(scheduling: Scheduling, view: dict[str, Any] | None = None) -> None:
+    if view is not None and view["kept_by"] == "runtime":
+        output.note(f"Kept by {view['runtime']}, also while JupyterLab is off.")
+        return
     keeper = scheduling.who_keeps()
     if keeper is None:
         output.note(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +61,8 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _endpoint(options: argparse.Namespace, workspace: Workspace) -> Endpoint:
-    import time
-
     from ..runs.model import Request
-    from ..services.endpoints import Endpoint, check_endpoint, id_for, this_process
+    from ..services.endpoints import endpoint_of, this_process
 
     root, path = locate(options.path, options.root)
     request = Request(
@@ -74,21 +71,13 @@ def _endpoint(options: argparse.Namespace, workspace: Workspace) -> Endpoint:
         runtime=options.runtime or workspace.settings.default_runtime,
         parameters=typed_parameters(options.parameter, known_types(root, path)),
     )
-    limits = {
-        name: value
-        for name in ("concurrency", "queue", "rate", "idle")
-        if (value := getattr(options, name)) is not None
-    }
-    endpoint = Endpoint(
-        id=options.id or id_for(path),
-        name=options.name or Path(path).name,
-        created=time.time(),
-        request=request,
+    return endpoint_of(
+        request,
+        endpoint_id=options.id,
+        name=options.name,
         process=this_process(),
-        **{"concurrency": os.cpu_count() or 1, **limits},
+        **{name: getattr(options, name) for name in ("concurrency", "queue", "rate", "idle")},
     )
-    check_endpoint(endpoint)
-    return endpoint
 
 
 async def _answer(options: argparse.Namespace, workspace: Workspace, endpoint: Endpoint) -> int:

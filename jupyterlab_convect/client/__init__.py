@@ -25,6 +25,7 @@ from .run_handles import RunHandle, RunList, SweepHandle
 from .session import current_session
 
 if TYPE_CHECKING:
+    from .endpoint_handle import EndpointHandle
     from .schedule_handle import ScheduleHandle
     from .service_handle import ServiceHandle
 
@@ -33,7 +34,9 @@ __all__ = [
     "RunFailed",
     "RunHandle",
     "SweepHandle",
+    "endpoints",
     "import_schedules",
+    "make_callable",
     "metric",
     "notifications",
     "notify",
@@ -149,6 +152,7 @@ def schedule(
     missed: Literal["none", "last", "all"] = "last",
     deadline: float | str = "1d",
     pinned: bool = False,
+    kept_by: Literal["here", "runtime"] = "here",
     sweep: Mapping[str, Json] | None = None,
     parameters: Mapping[str, Json] | None = None,
     runtime: str | None = None,
@@ -163,7 +167,8 @@ def schedule(
     `trigger`: `{"file": {"pattern": "data/*.csv"}}`, `{"run": {"path": "prepare.ipynb"}}` or
     `{"call": {}}`.
 
-    The clock is kept by a Jupyter server while it is up, or by `convect schedule keep`.
+    The clock is kept by a Jupyter server while it is up, or by `convect schedule keep`; with
+    `kept_by="runtime"`, by the cluster of the runtime.
     A parameter may have the value `${{ schedule.due }}` or `${{ schedule.date }}`. `sweep` has
     a `space`, and what else `sweep` takes. Times are seconds since 1970, durations seconds or
     such as `15m`. Without `zone`, the clocks of this machine count.
@@ -173,7 +178,7 @@ def schedule(
     request = _request(what, parameters, runtime, None, labels, settings, options, use_cache, root)
     clock = make_clock(cron, every, zone, anchor, start, end, jitter)
     how: dict[str, Any] = {"concurrency": concurrency, "missed": missed, "trigger": trigger}
-    how |= {} if overlap is None else {"overlap": overlap}
+    how |= {"kept_by": kept_by, **({} if overlap is None else {"overlap": overlap})}
     return make_schedule(
         current_session(),
         request,
@@ -227,6 +232,52 @@ def services() -> list[ServiceHandle]:
     session = current_session()
     found = ServiceStore(session.workspace.store).all()
     return [ServiceHandle(session, record.service.id) for record in found]
+
+
+def make_callable(
+    what: str | Path,
+    parameters: Mapping[str, Json] | None = None,
+    *,
+    endpoint_id: str | None = None,
+    name: str | None = None,
+    runtime: str | None = None,
+    settings: Mapping[str, Json] | None = None,
+    options: Mapping[str, Json] | None = None,
+    concurrency: int | None = None,
+    queue: int | None = None,
+    rate: int | None = None,
+    idle: str | float | None = None,
+    root: str | Path | None = None,
+) -> EndpointHandle:
+    """Make a notebook, a script or a pipeline callable, as Make Callable… in JupyterLab does.
+
+    Each call is a run. Callers cannot choose the `parameters` that are given here. The handle has
+    the first `token`; nobody can tell it later. The server answers calls while it is up.
+    """
+    from ..pipeline.quantities import duration
+    from .endpoint_handle import create_endpoint
+
+    request = _request(what, parameters, runtime, None, None, settings, options, True, root)
+    return create_endpoint(
+        current_session(),
+        request,
+        endpoint_id=endpoint_id,
+        name=name,
+        concurrency=concurrency,
+        queue=queue,
+        rate=rate,
+        idle=None if idle is None else duration(idle),
+    )
+
+
+def endpoints() -> list[EndpointHandle]:
+    """All endpoints."""
+    from ..services.endpoints import EndpointStore
+    from .endpoint_handle import EndpointHandle
+
+    session = current_session()
+    found = EndpointStore(session.workspace.store).all()
+    return [EndpointHandle(session, endpoint.id) for endpoint in found]
 
 
 def import_schedules(

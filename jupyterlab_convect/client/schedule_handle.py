@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..pipeline.plan import Json
 from ..pipeline.quantities import duration
 from ..runs.model import Request
+from ..runs.versions import SourceChange
 from ..schedules.times import Clock, local_zone
 from ..scheduling import Which, trigger_of
 from .run_handles import RunHandle, SweepHandle
@@ -45,9 +46,13 @@ class ScheduleHandle:
         """All that is known, as the REST API gives it."""
         return self._session.workspace.scheduling.view(self.id)
 
+    def changes(self) -> list[SourceChange]:
+        """How the pinned files differ from those of today: `path`, `before` and `after`."""
+        return self._session.workspace.scheduling.changes(self.id)
+
     def edit(self, **changes: Any) -> ScheduleHandle:
-        """Change `name`, `overlap`, `concurrency`, `missed`, `deadline`, `sweep`, `pinned`, the
-        `parameters`, the `trigger`, or the clock: `cron`, `every`, `zone`, `anchor`,
+        """Change `name`, `overlap`, `concurrency`, `missed`, `deadline`, `sweep`, `pinned`,
+        `kept_by`, the `parameters`, the `trigger`, or the clock: `cron`, `every`, `zone`, `anchor`,
         `start`, `end`, `jitter`."""
         from dataclasses import fields, replace
 
@@ -120,7 +125,7 @@ class ScheduleHandle:
 
     def remove(self) -> None:
         """Delete it with its ledger; its runs stay."""
-        self._session.workspace.scheduling.schedules.remove(self.id)
+        self._session.do(self._session.workspace.scheduling.remove(self.id))
 
     def __repr__(self) -> str:
         return f"<Schedule {self.id} {self.name!r}>"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
-from pathlib import PurePosixPath
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -13,7 +10,7 @@ from tornado.web import authenticated
 from ..errors import ConvectError
 from ..pipeline.plan import Json
 from ..services.calls import refuse_uncallable, what_it_takes
-from ..services.endpoints import Endpoint, EndpointStore, check_endpoint, id_for, shown
+from ..services.endpoints import Endpoint, EndpointStore, endpoint_of, shown
 from ..services.store import ServiceStore
 from ..services.workers import stop_worker
 from .base import StoreHandler
@@ -51,15 +48,12 @@ class EndpointsHandler(EndpointHandler):
         self.answer(self.view(made, token=token), 201)
 
     def _wanted(self, body: dict[str, Any]) -> Endpoint:
-        own = {name: body.pop(name) for name in OF_ENDPOINT if body.get(name) is not None}
+        own = {name: body.pop(name, None) for name in OF_ENDPOINT}
         if not body.get("path"):
             raise ConvectError("Specify which file is to be called: `path`.")
         existing(self.root, body["path"])
         request = request_of(body, self.root, self.workspace.settings.default_runtime)
-        name = own.pop("name", PurePosixPath(request.path or "").name)
-        facts = {"id": id_for(request.path or ""), "concurrency": os.cpu_count() or 1, **own}
-        endpoint = Endpoint(name=name, created=time.time(), request=request, **facts)
-        check_endpoint(endpoint)
+        endpoint = endpoint_of(request, endpoint_id=own.pop("id"), **own)
         what_it_takes(endpoint)
         return endpoint
 

@@ -11,6 +11,7 @@ from tornado.web import authenticated
 
 from ..pipeline.plan import Json
 from ..runs.model import Request
+from ..runs.versions import describe
 from . import PREFIX
 from .base import PolledHandler
 from .requests import request_of, resendable
@@ -112,7 +113,7 @@ class OneScheduleHandler(ScheduleHandler):
     @authenticated
     @authorized("write", resource=RESOURCE)
     async def delete(self, schedule_id: str) -> None:
-        await self.aside(self.workspace.scheduling.schedules.remove, schedule_id)
+        await self.drive(self.workspace.scheduling.remove(schedule_id))
         self.app.tell_schedule(schedule_id)
         self.set_status(204)
         self.finish()
@@ -125,6 +126,14 @@ class LedgerHandler(ScheduleHandler):
         limit, before = self.whole("limit", 50, most=5000), self.number("before")
         lines = await self.aside(self.workspace.scheduling.lines, schedule_id, limit, before)
         self.answer({"lines": lines})
+
+
+class ScheduleChangesHandler(ScheduleHandler):
+    @authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, schedule_id: str) -> None:
+        found = await self.aside(self.workspace.scheduling.changes, schedule_id)
+        self.answer({"changes": describe(found)})
 
 
 class CalendarHandler(ScheduleHandler):
@@ -185,6 +194,7 @@ routes = [
     ("schedules/import", ImportSchedulesHandler),
     ("schedules/([^/]+)", OneScheduleHandler),
     ("schedules/([^/]+)/ledger", LedgerHandler),
+    ("schedules/([^/]+)/changes", ScheduleChangesHandler),
     ("schedules/([^/]+)/calendar", CalendarHandler),
     ("schedules/([^/]+)/run", RunScheduleHandler),
     ("schedules/([^/]+)/backfill", BackfillHandler),

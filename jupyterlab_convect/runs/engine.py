@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any
 
 from ..background import Health, explain, forever
@@ -79,13 +79,16 @@ class Engine:
             raise
         return self.store.read(run.id).state
 
-    async def resume(self) -> list[str]:
-        """Take over every run that has not ended and that nobody drives; their ids."""
+    async def resume(self, only: Collection[str] | None = None) -> list[str]:
+        """Take over every run that has not ended and that nobody drives, or those of `only`;
+        their ids."""
         live = await asyncio.to_thread(self.store.live_runs)
         return [
             run_id
             for run_id in live
-            if not self.limits.is_waiting(run_id) and self._pick_up(run_id)
+            if (only is None or run_id in only)
+            and not self.limits.is_waiting(run_id)
+            and self._pick_up(run_id)
         ]
 
     async def stop(self, run_id: str, step: str | None = None) -> None:

@@ -35,9 +35,22 @@ def changes(snapshots: Snapshots, run: Run) -> list[SourceChange]:
     """How the code that a run saw differs from that of today, its own sources first."""
     own = {part.path: part.digest for part in run.plan.parts if part.path}
     return [
-        SourceChange(path, text_of(_kept(snapshots, digest), path), text_of(content, path))
+        _texts(snapshots, path, digest, content)
         for path, _, digest, content in _changed(snapshots, run.request, own, run.snapshot)
     ]
+
+
+def changes_since(
+    snapshots: Snapshots, request: Request, sources: SweepSources
+) -> list[SourceChange]:
+    """How the code that was kept differs from that of today, its own sources first; not where
+    only outputs and metadata of a notebook do. Paths are those from the root folder."""
+    changed = _changed(snapshots, request, sources.files["digests"], sources.snapshot)
+    found = (
+        _texts(snapshots, os.path.relpath(now, request.root), digest, content)
+        for _, now, digest, content in changed
+    )
+    return [each for each in found if each.before != each.after]
 
 
 def changed_sources(snapshots: Snapshots, request: Request, sources: SweepSources) -> list[str]:
@@ -45,6 +58,10 @@ def changed_sources(snapshots: Snapshots, request: Request, sources: SweepSource
     paths from the root folder."""
     changed = _changed(snapshots, request, sources.files["digests"], sources.snapshot)
     return [os.path.relpath(now, request.root) for _, now, _, _ in changed]
+
+
+def _texts(snapshots: Snapshots, path: str, digest: str, content: bytes | None) -> SourceChange:
+    return SourceChange(path, text_of(_kept(snapshots, digest), path), text_of(content, path))
 
 
 def _changed(

@@ -42,6 +42,7 @@ class Feature(str, Enum):
     SHELL = "shell"
     CONNECTION = "connection"
     OTHERS_RUNS = "others_runs"
+    CLOCK = "clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,26 @@ class ConnectionStep:
     ok: bool
     message: str
     hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptClock:
+    """The clock of a schedule that a cluster keeps: when to start a process that looks at it."""
+
+    id: str
+    """Of the schedule."""
+    name: str
+    cron: str
+    """Five fields of numbers."""
+    zone: str
+    deadline: float
+    """Seconds after which it is too late to start."""
+    paths: tuple[str, ...]
+    """What the process has to see: the folder of the runs, and the project."""
+    runs: Path
+    config: Path
+    """The folder for its configuration."""
+    paused: bool = False
 
 
 class RuntimeMeta(ABCMeta, MetaHasTraits):
@@ -145,6 +166,14 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
             f"{self.display_name} cannot list runs that were created elsewhere.",
             code="no-others-runs",
         )
+
+    async def keep_clock(self, clock: KeptClock) -> None:
+        """Have the cluster start `keep_process` by this clock from now on, and no other for this
+        schedule. Idempotent. For runtimes with `Feature.CLOCK`."""
+        raise Refused(f"{self.display_name} keeps no clocks.", code="not-for-clusters")
+
+    async def forget_clock(self, schedule_id: str) -> None:
+        """Have the cluster start it no more. Idempotent."""
 
     async def close(self) -> None:
         """Let go of connections and helpers; running steps continue."""

@@ -28,8 +28,9 @@ from .schedule_store import Schedules
 from .times import due_after, put_off
 from .triggers import LATE, EndedRun, FileWatch, Happening, Noticed, RunWatch
 
-Kind = Literal["server", "process"]
-"""Who keeps the clocks: a Jupyter server while it is up, or a process of its own."""
+Kind = Literal["server", "process", "cluster"]
+"""Who keeps the clocks: a Jupyter server while it is up, a process of its own, or a process that
+a cluster has started for one schedule."""
 
 JUMP = 30.0
 """Seconds between two clocks that only a jump or a sleeping machine explains."""
@@ -78,7 +79,11 @@ class _Kept:
 
 
 class Keeper:
-    """`look` about once a second, on the event loop of whoever drives the runs."""
+    """`look` about once a second, on the event loop of whoever drives the runs.
+
+    `only` is the one schedule that a cluster has started this process for, and `since` when the
+    cluster began to; without it, all schedules are kept whose clocks no cluster keeps.
+    """
 
     def __init__(
         self,
@@ -88,6 +93,8 @@ class Keeper:
         health: Health,
         *,
         tell: Callable[[str], None] = lambda _: None,
+        only: str | None = None,
+        since: float | None = None,
         now: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -96,6 +103,8 @@ class Keeper:
         self._kind = kind
         self._health = health
         self._tell = tell
+        self._only = only
+        self._present = since
         self._now, self._ticks = now, ticks
         self._lease: Lease | None = None
         self._renewed = 0.0
@@ -113,6 +122,10 @@ class Keeper:
     @property
     def is_keeping(self) -> bool:
         return self._lease is not None
+
+    def live_runs(self) -> list[str]:
+        """The runs of what is kept that had not ended at the last look."""
+        return [run for kept in self._kept.values() for run in kept.live]
 
     async def look(self) -> None:
         """Do all that is due now; nothing while somebody else keeps the clocks."""
@@ -149,11 +162,12 @@ class Keeper:
         """Whether the lease is ours; renewed when that is time."""
         ticks, now = self._ticks(), self._now()
         if self._lease is None:
-            lease = Lease.take(self.schedules.keeper_folder())
+            lease = Lease.take(self._folder)
             if lease is None:
                 return False
-            self._lease, self._renewed, self._since = lease, ticks, now
-            last = read_state(self.schedules).get("looked")
+            self._lease, self._renewed = lease, ticks
+            self._since = now if self._present is None else self._present
+            last = read_state(self._folder).get("looked")
             self._gone = (float(last), now) if isinstance(last, int | float) else None
             self._kept.clear()
             self._heap.clear()
@@ -184,11 +198,20 @@ class Keeper:
             "since": self._since,
             "looked": self._now(),
         }
-        write_json(self.schedules.keeper_folder() / STATE, state)
+        write_json(self._folder / STATE, state)
+
+    @property
+    def _folder(self) -> Path:
+        """Where the lease lies."""
+        if self._only is None:
+            return self.schedules.keeper_folder()
+        return self.schedules.keeper_folder_of(self._only)
 
     def _look_for_changes(self) -> None:
         self._read = self._ticks()
         ids = set(self.schedules.ids())
+        if self._only is not None:
+            ids &= {self._only}
         if self._read - self._tidied > TIDY:
             self._tidied = self._read
             for schedule_id in ids & self._kept.keys():
@@ -199,12 +222,17 @@ class Keeper:
         for schedule_id in ids:
             with self._health.guard(_keeping(schedule_id)):
                 ledger = self.schedules.read(schedule_id)
-                if not self.schedules.is_own(schedule_id):
-                    continue  # What others may have written is shown, and never executed.
+                is_ours = (ledger.schedule.kept_by == "runtime") == (self._only is not None)
+                if not is_ours or not self.schedules.is_own(schedule_id):
+                    # What others may have written is shown, and never executed.
+                    self._kept.pop(schedule_id, None)
+                    continue
                 known = self._kept.get(schedule_id)
                 if known is None or known.ledger is not ledger:
                     known = self._kept[schedule_id] = _Kept(ledger)
-                    known.live = [line.run for line in _ran(ledger) if line.run is not None]
+                    known.live = [
+                        line.run for line in decided_to_run(ledger) if line.run is not None
+                    ]
                 self._plan_next(schedule_id, known, 0.0)
 
     def _plan_next(self, schedule_id: str, kept: _Kept, pause: float = BETWEEN) -> None:
@@ -355,17 +383,17 @@ def _keeping(schedule_id: str) -> str:
     return f"Keeping the schedule {schedule_id}"
 
 
-def _ran(ledger: Ledger) -> list[Line]:
+def decided_to_run(ledger: Ledger) -> list[Line]:
     """The lines whose runs may go on, the oldest first."""
     every = list(ledger.lines.values())
     lines = (line for line in every if line.outcome == "ran" and line.sure)
     return sorted(lines, key=lambda line: line.due)[-MOST_LIVE:]
 
 
-def read_state(schedules: Schedules) -> dict[str, Json]:
+def read_state(folder: Path) -> dict[str, Json]:
     """What the keeper said of itself last."""
     with contextlib.suppress(ConvectError):
-        return read_json(schedules.keeper_folder() / STATE)
+        return read_json(folder / STATE)
     return {}
 
 
@@ -373,6 +401,6 @@ def who_keeps(schedules: Schedules) -> dict[str, Json] | None:
     """Who keeps the clocks now; None when nobody does."""
     if schedules.changed() is None or owner_of(schedules.keeper_folder()) is None:
         return None
-    state = read_state(schedules)
+    state = read_state(schedules.keeper_folder())
     standby = owner_of(schedules.process_folder()) is not None
     return {**state, "standby": standby} if "kind" in state else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timezone
 from typing import Literal
 
-from ..errors import ConvectError
+from ..errors import ConvectError, Refused
 from ..pipeline.plan import Json
 from ..runs.model import Request, SweepSources
 from .times import Clock, check, has_times, local_time
@@ -18,6 +18,8 @@ from .triggers import Happening, Trigger, check_trigger
 Overlap = Literal["skip", "queue", "stop"]
 """What becomes of a due time while as many runs of the schedule go on as may: it is skipped, it
 waits, or the oldest of the runs is stopped for it."""
+KeptBy = Literal["here", "runtime"]
+"""Who keeps the clock: a server or a process of ours, or the cluster that the runs run on."""
 Missed = Literal["none", "last", "all"]
 """Which due times are made up for when nobody was there: none, the last, or each."""
 
@@ -51,6 +53,7 @@ class Schedule:
     user: str | None = None
     trigger: Trigger | None = None
     """What makes it due beside the clock."""
+    kept_by: KeptBy = "here"
 
 
 def check_schedule(schedule: Schedule, now: float) -> None:
@@ -66,6 +69,12 @@ def check_schedule(schedule: Schedule, now: float) -> None:
         raise ConvectError(
             f"`concurrency` of a schedule is a number from 1 to {MOST_AT_ONCE}.",
             code="bad-schedule",
+        )
+    if schedule.kept_by == "runtime" and schedule.trigger is not None:
+        raise Refused(
+            "A cluster keeps clocks, not triggers.",
+            code="not-for-clusters",
+            hint="Have this schedule kept here, or remove its trigger.",
         )
     if schedule.deadline < 0:
         raise ConvectError("The deadline must not be negative.", code="bad-schedule")

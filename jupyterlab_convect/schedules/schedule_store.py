@@ -37,7 +37,7 @@ from .schedule import DAY, Schedule
 from .times import is_due
 from .triggers import Noticed
 
-KEEPER, PROCESS = "keeper", "process"
+KEEPER, PROCESS, ENGINE = "keeper", "process", "engine"
 
 
 @dataclass(slots=True)
@@ -209,6 +209,17 @@ class Schedules:
     def keeper_folder(self) -> Path:
         """Where the lease of whoever keeps this user's clocks lies."""
         return self._own_folder(KEEPER)
+
+    def keeper_folder_of(self, schedule_id: str) -> Path:
+        """Where the lease of whoever keeps the clock of this schedule alone lies."""
+        folder = self.folder / schedule_id / KEEPER
+        if folder.parent.is_dir():
+            make_folder(folder)
+        return folder
+
+    def engine_folder(self) -> Path:
+        """Where what a cluster starts for this user's schedules finds its configuration."""
+        return self._own_folder(ENGINE)
 
     def process_folder(self) -> Path:
         """Where the lease of this user's process that keeps clocks, or stands by, lies."""

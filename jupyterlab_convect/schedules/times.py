@@ -93,7 +93,7 @@ def check(clock: Clock, now: float, *, has_trigger: bool = False) -> None:
     if clock.start is not None and clock.end is not None and clock.end < clock.start:
         raise ConvectError("The end of the schedule is before its start.", code="bad-schedule")
     if clock.cron is not None:
-        _cron(clock.cron, datetime.fromtimestamp(now, timezone.utc))
+        parse_cron(clock.cron, datetime.fromtimestamp(now, timezone.utc))
     if has_times(clock) and next(due_after(clock, -math.inf), None) is None:
         raise ConvectError("The schedule is never due.", code="never-due")
 
@@ -166,7 +166,7 @@ def shifts(clock: Clock, after: float) -> list[Shift]:
         gap = (later.utcoffset() or timedelta()) - (earlier.utcoffset() or timedelta())
         first = (earlier + timedelta(seconds=1)).replace(tzinfo=None, fold=0)
         begin, end = (first, first + gap) if gap > timedelta() else (first + gap, first)
-        walls = _cron(clock.cron, begin - timedelta(seconds=1))
+        walls = parse_cron(clock.cron, begin - timedelta(seconds=1))
         for wall in walls:
             if wall >= end:
                 break
@@ -225,7 +225,8 @@ def zone_of(name: str) -> ZoneInfo:
         ) from None
 
 
-def _cron(expression: str, start: datetime) -> CronSim:
+def parse_cron(expression: str, start: datetime) -> CronSim:
+    """A cron expression of five fields, or a macro. ConvectError when it is none."""
     from cronsim import CronSim, CronSimError  # Whoever has no schedules needs not wait for it.
 
     text = MACROS.get(expression.strip().lower(), expression).replace("?", "*")
@@ -257,7 +258,7 @@ def _by_cron(clock: Clock, after: float) -> Iterator[float]:
         return
     zone = zone_of(clock.zone)
     last = after
-    for found in _cron(clock.cron, datetime.fromtimestamp(math.floor(after), zone)):
+    for found in parse_cron(clock.cron, datetime.fromtimestamp(math.floor(after), zone)):
         # Two times that are left out in one night come to the same moment; and where the clocks
         # go back, a search that begins in the second hour finds what was due in the first.
         if (due := found.timestamp()) > last:
@@ -283,7 +284,7 @@ def _count_by_cron(clock: Clock, after: float, until: float) -> int:
     """Days without a change of the clocks are all alike."""
     assert clock.cron is not None
     zone = zone_of(clock.zone)
-    cron = _cron(clock.cron, datetime.fromtimestamp(max(after, 0), timezone.utc))
+    cron = parse_cron(clock.cron, datetime.fromtimestamp(max(after, 0), timezone.utc))
     day = datetime.fromtimestamp(after, zone).date() + timedelta(days=1)
     first, total = _midnight(day, zone), 0
     if first >= until:

@@ -17,7 +17,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import Conflict, ConvectError, Missing
@@ -66,6 +66,27 @@ class Endpoint:
     paused: bool = False
     process: str = ""
     """The process that it ends with, as `this_process` names it; empty when it stays."""
+
+
+def endpoint_of(
+    request: Request,
+    *,
+    endpoint_id: str | None = None,
+    name: str | None = None,
+    **limits: Any,
+) -> Endpoint:
+    """An endpoint of a file, checked; what is None is as usual."""
+    path = request.path or ""
+    chosen = {key: value for key, value in limits.items() if value is not None}
+    endpoint = Endpoint(
+        endpoint_id or id_for(path),
+        name or PurePosixPath(path).name,
+        time.time(),
+        request,
+        **{"concurrency": os.cpu_count() or 1, **chosen},
+    )
+    check_endpoint(endpoint)
+    return endpoint
 
 
 def check_endpoint(endpoint: Endpoint) -> None:

@@ -303,7 +303,7 @@ export type Components = {
         SourceChange: {
             /** @description Relative to the project folder. */
             path: string;
-            /** @description What the run executed; of a notebook, what its cells say. */
+            /** @description What the run executed, or the schedule executes; of a notebook, what its cells say. */
             before: string | null;
             /** @description The file as it is now. */
             after: string | null;
@@ -516,6 +516,7 @@ export type Components = {
             deadline?: number;
             /** @description Always run the files as they are now. */
             pinned?: boolean;
+            kept_by?: Components["schemas"]["KeptBy"];
             paused?: boolean;
         };
         /** @description What makes a schedule due beside its clock; `{}` is nothing. */
@@ -605,6 +606,7 @@ export type Components = {
             deadline?: number;
             /** @description Always run the files as they are now. */
             pinned?: boolean;
+            kept_by?: Components["schemas"]["KeptBy"];
             paused?: boolean;
         };
         ScheduledSweep: {
@@ -625,6 +627,11 @@ export type Components = {
          * @enum {string}
          */
         MissedRule: "none" | "last" | "all";
+        /**
+         * @description Who keeps the clock: a server or a process of its own, or the cluster of the runtime, with a CronJob.
+         * @enum {string}
+         */
+        KeptBy: "here" | "runtime";
         ImportSchedulesBody: Record<string, never>;
         ScheduleRunBody: {
             /** @description The due time that its parameters see. */
@@ -1126,6 +1133,7 @@ export type Components = {
             /** @description What makes it due beside the clock, a `TriggerBody`. */
             trigger: JSONObject | null;
             pinned: boolean;
+            kept_by: Components["schemas"]["KeptBy"];
             /** @description Since when. */
             paused: number | null;
             /** @description When it is due next. */
@@ -1698,6 +1706,8 @@ export interface IOperations {
 }): Promise<{
     lines: Components["schemas"]["LedgerLine"][];
 }>;
+    /** How the files that a schedule has pinned differ from the files as they are now */
+    scheduleChanges(schedule: Components["parameters"]["schedule"]): Promise<Components["schemas"]["SourceChanges"]>;
     /** The days of the last months and the coming weeks, with what became of their due times */
     calendar(schedule: Components["parameters"]["schedule"]): Promise<{
     days: Components["schemas"]["CalendarDay"][];
@@ -1890,6 +1900,7 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     updateSchedule: 'PATCH schedules/{schedule}',
     deleteSchedule: 'DELETE schedules/{schedule}',
     ledger: 'GET schedules/{schedule}/ledger',
+    scheduleChanges: 'GET schedules/{schedule}/changes',
     calendar: 'GET schedules/{schedule}/calendar',
     runSchedule: 'POST schedules/{schedule}/run',
     backfill: 'POST schedules/{schedule}/backfill',

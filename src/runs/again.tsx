@@ -1,14 +1,11 @@
 import { Dialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
+import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import '../../style/page.css';
-
 import type { ISourceChange, Version } from '../api';
-import { FormDialog, lazy, TranslationProvider, useTrans } from '../ui';
-
-const TextDiff = lazy(() => import('./compare/diff'));
+import { FormDialog, TranslationProvider, useTrans } from '../ui';
+import { Changes } from '../ui/changes';
 
 /** Ask which files to run again when they have changed since; null for none. */
 export async function askVersion(
@@ -67,7 +64,6 @@ export function VersionForm(props: {
   const { changes, onChoose } = props;
   const trans = useTrans();
   const [chosen, setChosen] = React.useState<Version>('today');
-  const [place, setPlace] = React.useState(0);
   const versions: [Version, string][] = [
     ['today', trans.__('Today’s files')],
     ['run', trans.__('The version of that run')]
@@ -97,47 +93,11 @@ export function VersionForm(props: {
           </label>
         ))}
       </div>
-      {changes.length > 1 ? (
-        <HTMLSelect
-          aria-label={trans.__('File')}
-          value={place}
-          onChange={event => setPlace(Number(event.target.value))}
-        >
-          {changes.map(({ path }, index) => (
-            <option key={path} value={index}>
-              {path}
-            </option>
-          ))}
-        </HTMLSelect>
-      ) : (
-        <code>{changes[place].path}</code>
-      )}
-      <Difference change={changes[place]} />
+      <Changes
+        changes={changes}
+        before={trans.__('The version of that run')}
+        lost={trans.__('The version of that run no longer exists.')}
+      />
     </div>
-  );
-}
-
-function Difference({ change }: { change: ISourceChange }): JSX.Element {
-  const trans = useTrans();
-  const { before, after } = change;
-  if (before === null || after === null) {
-    return (
-      <div className="jp-Convect-hint">
-        {after === null
-          ? trans.__('The file no longer exists.')
-          : trans.__('The version of that run no longer exists.')}
-      </div>
-    );
-  }
-  return (
-    <>
-      <div className="jp-Convect-sides">
-        <span>{trans.__('The version of that run')}</span>
-        <span>{trans.__('Today’s files')}</span>
-      </div>
-      <React.Suspense fallback={null}>
-        <TextDiff left={before} right={after} />
-      </React.Suspense>
-    </>
   );
 }

@@ -28,7 +28,12 @@ import type { IScheduleValues, ScheduleForm } from './form';
 import { isClock, secondsAt } from './form';
 import type { IBackfill, ISchedule, IStarted } from './types';
 import { requestOf } from './types';
-import { keeperSentence, shiftSentence, timeIn } from './words';
+import {
+  clusterSentence,
+  keeperSentence,
+  shiftSentence,
+  timeIn
+} from './words';
 
 const ACCEPT = 1;
 const EXAMPLES = [
@@ -223,9 +228,41 @@ function ScheduleFields(props: { form: ScheduleForm }): JSX.Element {
       )}
       <Parameters form={form} />
       <Rules form={form} />
-      <p className="jp-Convect-help">{keeperSentence(trans, form.keeper)}</p>
+      <KeptBy form={form} />
       <Failure error={form.failure} />
     </div>
+  );
+}
+
+/** Who keeps the clock: to choose where the cluster can, and in words. */
+function KeptBy({ form }: { form: ScheduleForm }): JSX.Element {
+  const trans = useTrans();
+  const { clockKeeper, keptBy } = form;
+  const name =
+    clockKeeper &&
+    runtimeLabel(trans, clockKeeper.name, clockKeeper.display_name);
+  return (
+    <>
+      {name && (
+        <Field label={trans.__('Clock')}>
+          <Select
+            value={keptBy}
+            options={[
+              { value: 'here', label: trans.__('Kept here') },
+              { value: 'runtime', label: trans.__('Kept by %1', name) }
+            ]}
+            onChange={chosen =>
+              form.set({ keptBy: chosen as IScheduleValues['keptBy'] })
+            }
+          />
+        </Field>
+      )}
+      <p className="jp-Convect-help">
+        {name && keptBy === 'runtime'
+          ? clusterSentence(trans, name)
+          : keeperSentence(trans, form.keeper)}
+      </p>
+    </>
   );
 }
 

@@ -37,6 +37,7 @@ export interface IScheduleValues {
   end: string;
   jitter: string;
   runtime: string;
+  keptBy: ISchedule['kept_by'];
   parameters: Record<string, string>;
   overlap: NonNullable<IScheduleBody['overlap']>;
   concurrency: string;
@@ -74,6 +75,17 @@ export class ScheduleForm extends Observable {
 
   get runtimes(): readonly IRuntime[] {
     return this._runtimes;
+  }
+
+  /** The runtime that was chosen, if it can keep the clock. */
+  get clockKeeper(): IRuntime | null {
+    const { kind, runtime } = this._values;
+    const chosen = this._runtimes.find(each => each.name === runtime);
+    return isClock(kind) && chosen?.features.includes('clock') ? chosen : null;
+  }
+
+  get keptBy(): ISchedule['kept_by'] {
+    return this.clockKeeper ? this._values.keptBy : 'here';
   }
 
   get keeper(): IKeeper | null {
@@ -203,6 +215,8 @@ export class ScheduleForm extends Observable {
       concurrency: Number(values.concurrency),
       missed: values.missed,
       deadline: parseDuration(values.deadline) ?? 0,
+      // While the runtimes are not known, who keeps the clock stays as it was.
+      ...(this._runtimes.length > 0 ? { kept_by: this.keptBy } : {}),
       ...(values.name ? { name: values.name } : {})
     };
     // To pin anew is asked for elsewhere.
@@ -346,6 +360,7 @@ function initial(): IScheduleValues {
     end: '',
     jitter: '',
     runtime: 'local',
+    keptBy: 'here',
     parameters: {},
     overlap: 'skip',
     concurrency: '1',
@@ -388,6 +403,7 @@ function valuesOf(view: ISchedule): IScheduleValues {
     end: clock.end ? momentText(clock.end) : '',
     jitter: clock.jitter ? durationText(clock.jitter) : '',
     runtime: request.runtime ?? 'local',
+    keptBy: view.kept_by,
     parameters: Object.fromEntries(
       Object.entries(request.parameters ?? {}).map(([name, value]) => [
         name,

@@ -3,7 +3,7 @@ import * as React from 'react';
 
 import '../../style/schedules.css';
 
-import type { State } from '../api';
+import type { ISourceChange, State } from '../api';
 import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { Execute, IPageOptions } from '../ui';
@@ -11,6 +11,7 @@ import {
   Action,
   Failure,
   Page,
+  runtimeLabel,
   StateIcon,
   stateLabel,
   translated,
@@ -18,6 +19,7 @@ import {
   useModel,
   useTrans
 } from '../ui';
+import { Changes } from '../ui/changes';
 import { Calendar } from './calendar';
 import { ScheduleCommands } from './ids';
 import type { ScheduleModel, SchedulesModel } from './model';
@@ -25,6 +27,7 @@ import type { IHook, ILine, ISchedule, IScheduleSummary } from './types';
 import { lastOf, requestOf, triggerOf } from './types';
 import {
   causeOf,
+  clusterSentence,
   dueLabel,
   durationText,
   keeperSentence,
@@ -322,29 +325,68 @@ function Header(props: {
           </button>
         )}
         <span>{dueLabel(trans, view)}</span>
-        <span>{keeperSentence(trans, model.keeper)}</span>
+        <span>
+          {view.kept_by === 'runtime'
+            ? clusterSentence(
+                trans,
+                runtimeLabel(trans, view.runtime, view.runtime)
+              )
+            : keeperSentence(trans, model.keeper)}
+        </span>
       </div>
-      {view.changed.length > 0 && (
-        <div
-          className="jp-Convect-message"
-          data-severity="warning"
-          role="status"
-        >
-          {trans.__(
-            'It runs the files as they were when it was pinned. Changed since: %1',
-            view.changed.join(', ')
-          )}{' '}
-          <button
-            type="button"
-            className="jp-Convect-link"
-            onClick={act(() => model.api.updateSchedule(id, { pinned: true }))}
-          >
-            {trans.__('Update')}
-          </button>
-        </div>
-      )}
+      {view.changed.length > 0 && <Pinned model={model} view={view} />}
       <Failure error={failure} />
     </header>
+  );
+}
+
+/** The pinned files that have changed since, and how. */
+function Pinned(props: { model: ScheduleModel; view: ISchedule }): JSX.Element {
+  const { model, view } = props;
+  const trans = useTrans();
+  const [failure, act] = useAction(model);
+  const [changes, setChanges] = React.useState<readonly ISourceChange[]>([]);
+  const isShown = changes.length > 0;
+  return (
+    <>
+      <div className="jp-Convect-message" data-severity="warning" role="status">
+        {trans.__(
+          'It runs the files as they were when it was pinned. Changed since: %1',
+          view.changed.join(', ')
+        )}{' '}
+        <button
+          type="button"
+          className="jp-Convect-link"
+          aria-expanded={isShown}
+          onClick={act(async () =>
+            setChanges(
+              isShown ? [] : (await model.api.scheduleChanges(view.id)).changes
+            )
+          )}
+        >
+          {isShown
+            ? trans.__('Hide the difference')
+            : trans.__('Show the difference')}
+        </button>{' '}
+        <button
+          type="button"
+          className="jp-Convect-link"
+          onClick={act(() =>
+            model.api.updateSchedule(view.id, { pinned: true })
+          )}
+        >
+          {trans.__('Update')}
+        </button>
+      </div>
+      {isShown && (
+        <Changes
+          changes={changes}
+          before={trans.__('Pinned')}
+          lost={trans.__('The pinned version no longer exists.')}
+        />
+      )}
+      <Failure error={failure} />
+    </>
   );
 }
 

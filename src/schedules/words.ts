@@ -158,6 +158,14 @@ export function keeperSentence(
       );
 }
 
+/** What it means that a cluster keeps the clock. */
+export function clusterSentence(
+  trans: TranslationBundle,
+  runtime: string
+): string {
+  return trans.__('Kept by %1, also while JupyterLab is off.', runtime);
+}
+
 /** What happens on nights when the clocks change. */
 export function shiftSentence(
   trans: TranslationBundle,

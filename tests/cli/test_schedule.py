@@ -150,3 +150,17 @@ def test_triggers_are_made_shown_and_called(train: str, work: Path, convect: Con
     for words in (["--settle", "3s"], ["--once"], ["--on-state", "failed"]):
         code, _, err = convect("schedule", "add", train, "--cron", "@daily", *words)
         assert (code, "needs --on-" in err) == (2, True)
+
+
+def test_what_has_changed_since_a_file_was_pinned_is_shown(
+    train: str, work: Path, convect: Convect, write_notebook: Callable[..., Path]
+):
+    command = ("schedule", "add", train, "--cron", "@daily", "--pinned", "--name", "p")
+    assert convect(*command)[0] == 0
+    assert "No pinned file differs" in convect("schedule", "diff", "p")[2]
+    write_notebook(work / train, ("parameters", "day = ''\nn = 2"), "print(day, n)")
+    out = convect("schedule", "diff", "p")[1]
+    assert "--- pinned/train.ipynb\n+++ today/train.ipynb\n" in out
+    assert "-n = 1\n+n = 2\n" in out
+    (change,) = json.loads(convect("schedule", "diff", "p", "--json")[1])["changes"]
+    assert (change["path"], "n = 2" in change["after"]) == (train, True)

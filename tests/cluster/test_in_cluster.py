@@ -7,6 +7,7 @@ import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class Server:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=30) as answer:
-                return json.loads(answer.read())
+                return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
 
@@ -62,6 +63,8 @@ def _copy_package(target: Path) -> None:
     facts = next(own.glob("jupyterlab_convect-*.dist-info"))
     shutil.copytree(facts, target / facts.name)
     skip = shutil.ignore_patterns("labextension", "__pycache__")
+    for needed in ("cronsim", "tzdata"):
+        shutil.copytree(own / needed, target / needed, ignore=skip)
     shutil.copytree(PROJECT / "jupyterlab_convect", target / "jupyterlab_convect", ignore=skip)
 
 
@@ -181,3 +184,91 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
     top = server("GET", "runtimes/kubernetes/top")
     assert top["namespace"] == bed.namespace
     requests.check_body(top, "Overview")
+
+
+def _engine_pods(bed: Any) -> list[Any]:
+    label = "jupyterlab-convect.dev/schedule"
+    found: list[Any] = bed.admin.list(bed.admin.path("pods"), labelSelector=label)
+    return found
+
+
+def test_a_cron_job_runs_a_notebook_while_the_server_is_off(
+    bed: Any, server: Server, claim: str, write_notebook: Any
+) -> None:
+    """With the rights of `deploy/`, for the server and for what the CronJob starts."""
+    write_notebook(
+        bed.shared / "home" / "timed" / "a.ipynb",
+        ("parameters", "due = ''"),
+        ("outputs", "seen = due"),
+    )
+    body = {
+        "request": {
+            "path": "timed/a.ipynb",
+            "runtime": "kubernetes",
+            "parameters": {"due": "${{ schedule.utc }}"},
+        },
+        "clock": {"cron": "* * * * *", "zone": "Asia/Shanghai"},
+        "name": "every minute",
+        "kept_by": "runtime",
+        "overlap": "queue",
+        "missed": "none",
+    }
+    made = server("POST", "schedules", body)
+    (cron_job,) = bed.admin.list(bed.admin.path("cronjobs"))
+    assert cron_job["spec"]["timeZone"] == "Asia/Shanghai"
+    bed.admin.delete(bed.admin.path("pods", "jupyter-ana"), gracePeriodSeconds=0)
+    ledger = bed.shared / "home" / ".convect" / "schedules" / made["id"] / "ledger.ndjson"
+
+    def submitted() -> list[Any]:
+        lines = ledger.read_text().splitlines() if ledger.exists() else []
+        return [each for each in map(json.loads, lines) if each["type"] == "submitted"]
+
+    until(submitted, "a run of the CronJob")
+    until(
+        lambda: any(pod["status"]["phase"] == "Succeeded" for pod in _engine_pods(bed)),
+        "the end of what the CronJob started",
+    )
+    place = bed.admin.path("cronjobs")
+    bed.admin.delete(f"{place}/{cron_job['metadata']['name']}")
+    until(lambda: bed.admin.list(place) == [], "the end of the CronJob")
+    (first, *_) = submitted()
+    events = [json.loads(line) for line in ledger.read_text().splitlines()]
+    run_id = next(
+        each["run"] for each in events if each["type"] == "run" and each["due"] == first["due"]
+    )
+    dues = [each["due"] for each in events if each["type"] == "run"]
+    assert len(dues) == len(set(dues))
+    run = bed.shared / "home" / ".convect" / run_id
+    outputs = json.loads(next(run.glob("steps/*/1/outputs.json")).read_text())
+    told = datetime.fromtimestamp(first["due"], timezone.utc)
+    assert outputs["values"]["seen"] == told.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_a_clock_that_a_cron_job_keeps_is_paused_edited_and_removed(
+    bed: Any, server: Server, claim: str, write_notebook: Any
+) -> None:
+    write_notebook(bed.shared / "home" / "b.ipynb", "print(1)")
+    body = {
+        "request": {"path": "b.ipynb", "runtime": "kubernetes"},
+        "clock": {"cron": "30 2 * * 1-5", "zone": "Europe/Berlin"},
+        "kept_by": "runtime",
+    }
+    made = server("POST", "schedules", body)
+    place = bed.admin.path("cronjobs")
+
+    def spec() -> Any:
+        (found,) = bed.admin.list(place)
+        return found["spec"]
+
+    assert (spec()["schedule"], spec()["suspend"]) == ("30 2 * * 1,2,3,4,5", False)
+    server("PATCH", f"schedules/{made['id']}", {"paused": True})
+    assert spec()["suspend"] is True
+    change = {"clock": {"every": 21600, "anchor": 3600}, "paused": False}
+    server("PATCH", f"schedules/{made['id']}", change)
+    assert (spec()["schedule"], spec()["timeZone"]) == ("0 1,7,13,19 * * *", "UTC")
+    assert spec()["suspend"] is False
+    server("PATCH", f"schedules/{made['id']}", {"kept_by": "here"})
+    server("PATCH", f"schedules/{made['id']}", {"kept_by": "runtime"})
+    assert spec()["schedule"] == "0 1,7,13,19 * * *"
+    server("DELETE", f"schedules/{made['id']}")
+    until(lambda: bed.admin.list(place) == [], "the end of the CronJob")

@@ -62,6 +62,7 @@ async def test_it_is_edited_run_now_and_removed(api: Any, train: str) -> None:
     status, edited = await api("PATCH", f"schedules/{made['id']}", change)
     assert (status, edited["name"], edited["missed"]) == (200, "hourly", "none")
     assert (edited["pinned"], edited["changed"], edited["shifts"]) == (True, [], [])
+    assert (await api("GET", f"schedules/{made['id']}/changes"))[1] == {"changes": []}
     _, calendar = await api("GET", f"schedules/{made['id']}/calendar")
     assert calendar["days"][1]["counts"] == {"due": 24}
     status, started = await api("POST", f"schedules/{made['id']}/run", {"due": 1_780_000_000})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -259,8 +262,30 @@ async def test_a_schedule_runs_a_notebook_and_shows_it(
     assert run.request.labels == {"schedule": "a"}
     view = scheduling.view(schedule_id)
     assert (view["pinned"], view["changed"]) == (True, ["a.ipynb"])
+    (change,) = scheduling.changes(schedule_id)
+    assert change == ("a.ipynb", "day = ''\n\nseen = day", "no notebook any more")
     assert (who_keeps(scheduling.schedules) or {})["kind"] == "process"
     await scheduling.edit(schedule_id, {"paused": True})
+    await workspace.close()
+
+
+async def test_outputs_of_a_pinned_notebook_are_no_change(
+    tmp_path: Path, write_notebook: Callable[..., Path]
+):
+    file = write_notebook(tmp_path / "a.ipynb", "print(1)")
+    (tmp_path / "own.py").write_text("x = 1\n")
+    workspace = Workspace(load_settings())
+    scheduling = workspace.scheduling
+    request = Request("a.ipynb", str(tmp_path))
+    schedule_id = await scheduling.add(request, Clock(cron="@daily"), pinned=True)
+    executed = json.loads(file.read_text())
+    executed["cells"][0]["execution_count"] = 7
+    file.write_text(json.dumps(executed))
+    assert scheduling.view(schedule_id)["changed"] == []
+    (tmp_path / "own.py").unlink()
+    assert scheduling.changes(schedule_id) == [("own.py", "x = 1\n", None)]
+    await scheduling.edit(schedule_id, {"pinned": True})
+    assert scheduling.changes(schedule_id) == []
     await workspace.close()
 
 
@@ -346,7 +371,25 @@ def _restarted(settings: Any) -> Any:
         return None
 
 
-def test_the_unit_of_systemd_is_one_that_it_can_read():
+def test_the_unit_of_systemd_is_one_that_it_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", '/home/100 %s/"quoted"')
     text = keep_process.unit_text()
     assert f'ExecStart="{sys.executable}" -m jupyterlab_convect.keep_process' in text
     assert 'Environment="CONVECT_RUNS_DIR=' in text
+    assert 'JUPYTER_CONFIG_DIR=/home/100 %%s/\\"quoted\\""' in text
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("There is no systemd here that could read it.")
+    unit = tmp_path / keep_process.UNIT
+    unit.write_text(text)
+    (tmp_path / "runtime").mkdir(mode=0o700)
+    read = subprocess.run(
+        ["systemd-analyze", "verify", "--user", str(unit)],
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "runtime")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # What it says of other units of this machine is not of interest.
+    assert (read.returncode, keep_process.UNIT in read.stderr) == (0, False)

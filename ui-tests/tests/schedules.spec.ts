@@ -197,3 +197,32 @@ test('due times that nobody was there for are listed, and run afterwards', async
   await missed.first().getByRole('button', { name: 'Run now' }).click();
   await expect(missed.first()).toContainText('Open what was run later');
 });
+
+test('how a pinned notebook has changed since is shown, and it is pinned anew', async ({
+  page,
+  tmpPath
+}) => {
+  const file = `${tmpPath}/report.ipynb`;
+  await upload(page, file, SOURCE);
+  const data = {
+    request: { path: file },
+    clock: { cron: '@yearly' },
+    name: 'pinned',
+    pinned: true
+  };
+  await page.request.post(SCHEDULES, { data });
+  const edited = notebook(
+    { source: 'day = ""', tags: ['parameters'] },
+    { source: 'seen = day.upper()', tags: ['outputs'] }
+  );
+  await upload(page, file, edited);
+  await execute(page, 'convect:show-schedules', {});
+  await frontPage(page).getByRole('button', { name: 'pinned' }).click();
+  const schedule = frontPage(page);
+  await schedule.getByRole('button', { name: 'Show the difference' }).click();
+  await expect(schedule.getByLabel('Before')).toContainText('seen = day');
+  await expect(schedule.getByLabel('After')).toContainText('day.upper()');
+  await schedule.getByRole('button', { name: 'Update' }).click();
+  await expect(schedule.getByText('Changed since')).toHaveCount(0);
+  await expect(schedule.getByLabel('After')).toHaveCount(0);
+});

@@ -1,4 +1,15 @@
-import { expect, frontPage, notebook, openFile, test, upload } from './helpers';
+import {
+  execute,
+  expect,
+  frontPage,
+  notebook,
+  openFile,
+  test,
+  upload
+} from './helpers';
+
+const ENDPOINTS = '/jupyterlab-convect/api/v1/endpoints';
+const CALL = '/jupyterlab-convect/api/v1/call';
 
 const SCORE = [
   { source: 'x: int = 1  # how many', tags: ['parameters'] },
@@ -57,4 +68,91 @@ test('a notebook is made callable, called, and tried on its page', async ({
     .getByRole('button', { name: 'Remove' })
     .click();
   await expect(list).toContainText('No endpoints yet');
+});
+
+const MODEL = [
+  { source: 'factor = 3', tags: ['parameters'] },
+  {
+    source: [
+      'def predict(x):',
+      '    if isinstance(x, bytes):',
+      '        return x',
+      '    rows = x if isinstance(x, list) else x.to_dict(orient="records")',
+      '    if rows and isinstance(rows[0], dict):',
+      '        return {"sum": factor * sum(float(row["a"]) for row in rows)}',
+      '    return {"y": [factor * each for each in rows]}'
+    ].join('\n'),
+    tags: ['serve']
+  }
+];
+/** A picture of one pixel. */
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64'
+);
+
+test('a function is tried with JSON, a CSV and an image, and its worker is stopped and started', async ({
+  page,
+  tmpPath,
+  context
+}) => {
+  const path = `${tmpPath}/model.ipynb`;
+  await upload(page, path, notebook(...MODEL));
+  const made = await page.request.post(ENDPOINTS, {
+    data: { path, parameters: { factor: 5 } }
+  });
+  const { id, token } = (await made.json()) as { id: string; token: string };
+
+  const form = await context.newPage();
+  await form.goto(`${new URL(page.url()).origin}${CALL}/${id}`);
+  await form.getByLabel('Token of the endpoint').fill(token);
+  await form.keyboard.press('Enter');
+  const json = form.getByLabel('JSON');
+  await expect(json).toBeFocused();
+  const answered = form.locator('#predict pre');
+  await json.fill('[1, 2]');
+  await form.getByRole('button', { name: 'Call the function' }).click();
+  await expect(answered).toContainText('"y"', { timeout: 120_000 });
+  expect(JSON.parse(await answered.innerText())).toEqual({ y: [5, 10] });
+  await json.fill('[1');
+  await form.getByRole('button', { name: 'Call the function' }).click();
+  await expect(form.locator('#predict [role=status]')).toContainText(
+    'The request is not JSON'
+  );
+  const file = form.locator('input[type=file]');
+  await file.setInputFiles({
+    name: 'rows.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from('a,b\n1,2\n3,4\n')
+  });
+  await form.getByRole('button', { name: 'Call the function' }).click();
+  await expect(answered).toContainText('"sum": 20');
+  await file.setInputFiles({
+    name: 'pixel.png',
+    mimeType: 'image/png',
+    buffer: PIXEL
+  });
+  const sent = form.waitForResponse(answer =>
+    answer.url().endsWith('/predict')
+  );
+  await form.getByRole('button', { name: 'Call the function' }).click();
+  expect(Buffer.compare(await (await sent).body(), PIXEL)).toBe(0);
+  await form.close();
+
+  await execute(page, 'convect:show-endpoints', {});
+  const services = frontPage(page).getByRole('region', { name: 'Services' });
+  const worker = services.locator('li', { hasText: 'predict of model.ipynb' });
+  await expect(worker).toContainText('Ready');
+  await worker.getByRole('button', { name: 'Log' }).click();
+  const log = page.getByRole('dialog');
+  await expect(log).toContainText('The log of predict of model.ipynb');
+  await log.getByRole('button', { name: 'Done' }).click();
+  await worker.getByRole('button', { name: 'Stop' }).click();
+  await expect(worker).toContainText('Stopped');
+  await worker.getByRole('button', { name: 'Start' }).click();
+  await expect(worker).toContainText('Ready', { timeout: 120_000 });
+  await worker.getByRole('button', { name: 'Stop' }).click();
+  await worker.getByRole('button', { name: 'Remove' }).click();
+  await expect(worker).toHaveCount(0);
+  await page.request.delete(`${ENDPOINTS}/${id}`);
 });

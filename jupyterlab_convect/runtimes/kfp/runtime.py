@@ -53,6 +53,7 @@ class KfpRuntime(GraphRuntime):
         config=True
     )
     features = frozenset(Feature) - {
+        Feature.CLOCK,
         Feature.SHELL,
         Feature.STORAGE,
         Feature.ISOLATION,

@@ -124,7 +124,7 @@ class Api:
 
     def path(self, kind: str, name: str = "", *, namespace: str | None = None) -> str:
         """The path of `jobs`, `pods`, … in our namespace, or of one of them."""
-        group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
+        group = "/apis/batch/v1" if kind in ("jobs", "cronjobs") else "/api/v1"
         path = f"{group}/namespaces/{namespace or self.namespace}/{kind}"
         return f"{path}/{name}" if name else path
 
@@ -144,6 +144,9 @@ class Api:
 
     def create(self, path: str, body: Json, **query: Json) -> Json:
         return self._send("POST", path, query, body)
+
+    def replace(self, path: str, body: Json) -> Json:
+        return self._send("PUT", path, {}, body)
 
     def delete(self, path: str, **options: Json) -> None:
         """Idempotent: what is gone already is fine."""

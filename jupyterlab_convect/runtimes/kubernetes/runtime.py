@@ -24,7 +24,8 @@ from ...transfer.base import Wanted
 from ...transfer.s3 import ObjectStore
 from ...transfer.shared_volume import write_stop
 from ...transfer.ways import Transfers
-from ..base import Attempt, Feature, StepRuntime, StepStatus
+from ..base import Attempt, Feature, KeptClock, StepRuntime, StepStatus
+from ..engine_pods import engine_command, engine_environment, require_image, require_shared
 from . import components, manifests
 from .api import (
     Api,
@@ -37,6 +38,7 @@ from .api import (
 )
 from .checks import check_plan, gpu_types
 from .cluster import Cluster
+from .cron_jobs import cron_job, delete_cron_job, put_cron_job
 from .gang import nodes_of, stop_nodes
 from .job_file import JobRun
 from .jobs import (
@@ -156,6 +158,17 @@ class KubernetesRuntime(StepRuntime):
     max_pods = Int(100, min=1, help="Steps that are in the cluster at the same time.").tag(
         config=True
     )
+
+    engine_image = Unicode(
+        "",
+        help="""The image of the pods that CronJobs start for schedules whose clock this cluster
+        keeps; jupyterlab-convect[kubernetes] is installed there. Our own pod's image if empty.""",
+    ).tag(config=True)
+    engine_account = Unicode(
+        "",
+        help="""The service account of these pods, with the rights in `deploy/`; our own pod's, or
+        `default`, if empty.""",
+    ).tag(config=True)
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -293,6 +306,49 @@ class KubernetesRuntime(StepRuntime):
             return await self._aside("looking", self._overview)
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "be looked at") from None
+
+    async def keep_clock(self, clock: KeptClock) -> None:
+        try:
+            await self._aside("looking", self._keep_clock, clock)
+        except (ApiError, ClusterUnreachable) as error:
+            raise self._refusal(error, "create cron jobs") from None
+
+    async def forget_clock(self, schedule_id: str) -> None:
+        try:
+            await self._aside(
+                "looking", lambda: delete_cron_job(self._open().cluster.api, schedule_id)
+            )
+        except (ApiError, ClusterUnreachable) as error:
+            raise self._refusal(error, "delete cron jobs") from None
+
+    def _keep_clock(self, clock: KeptClock) -> None:
+        cluster = self._open().cluster
+        api, defaults = cluster.api, cluster.defaults
+        require_shared(clock, defaults.shared_volumes)
+        pod = find_own_pod(api)
+        own = None if pod is None else _own(api, pod)
+        image = self.engine_image or (own.image if own else "")
+        require_image(image, "KubernetesRuntime.engine_image")
+        account = self.engine_account or (pod or {"spec": {}})["spec"].get("serviceAccountName")
+        is_own_image = own is not None and image == own.image
+        # It finds the cluster by its account, and the volumes by its own pod.
+        elsewhere = {
+            "context": "",
+            "config_file": "",
+            "volumes": [],
+            "namespace": api.namespace,
+            "image": defaults.image,
+            "engine_image": image,
+        }
+        manifest = cron_job(
+            clock,
+            defaults,
+            image=image,
+            account=account or "default",
+            command=engine_command(clock, is_own_image=is_own_image),
+            env=engine_environment(clock, self, is_own_image=is_own_image, **elsewhere),
+        )
+        put_cron_job(api, manifest)
 
     def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
         api = Api(connect(self.context, self.config_file, self.namespace))

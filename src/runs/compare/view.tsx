@@ -36,7 +36,7 @@ import {
   sameSources
 } from './table';
 
-const TextDiff = lazy(() => import('./diff'));
+const TextDiff = lazy(() => import('../../ui/textdiff'));
 
 /** Runs side by side: parameters, metrics, environment, and the sources of two of them. */
 export function CompareView(props: {

@@ -5,7 +5,7 @@ import type { IConvectApi, IAttemptKey } from '../../api';
 import { sentenceOf } from '../../api';
 import type { IPageOptions } from '../../ui';
 import { Check, Page, PageModel, useKept, useModel, useTrans } from '../../ui';
-import TextDiff from '../compare/diff';
+import TextDiff from '../../ui/textdiff';
 import { textOf } from '../compare/notebooks';
 
 /** The source of a notebook and what became of it. */

@@ -161,6 +161,29 @@ describe('the form', () => {
     form.dispose();
   });
 
+  it('offers the clock of a cluster where it keeps one', async () => {
+    const sent: IScheduleBody[] = [];
+    const runtimes = [
+      { name: 'local', features: [] },
+      { name: 'kubernetes', features: ['clock'] }
+    ];
+    const api = {
+      ...server(sent),
+      runtimes: async () => ({ runtimes })
+    } as unknown as IConvectApi;
+    const form = new ScheduleForm(api, 'a.ipynb', trans);
+    await form.ready;
+    form.set({ keptBy: 'runtime' });
+    expect(form.keptBy).toBe('here');
+    form.set({ runtime: 'kubernetes' });
+    expect(form.keptBy).toBe('runtime');
+    await form.submit();
+    form.set({ kind: 'call' });
+    await form.submit();
+    expect(sent.map(body => body.kept_by)).toEqual(['runtime', 'here']);
+    form.dispose();
+  });
+
   it('says what is wrong before anything is sent', async () => {
     const sent: IScheduleBody[] = [];
     const form = new ScheduleForm(server(sent), 'a.ipynb', trans);

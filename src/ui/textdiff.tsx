@@ -3,7 +3,9 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import * as React from 'react';
 
-import { useTrans } from '../../ui';
+import '../../style/changes.css';
+
+import { useTrans } from './hooks';
 
 /** Two texts side by side, what is equal folded away. */
 export default function TextDiff(props: {
