@@ -30,6 +30,7 @@ pytestmark = pytest.mark.slow
 def made(tmp_path_factory: pytest.TempPathFactory, write_notebook: Write) -> Path:
     """A folder with a notebook and `runs`, three of it, the last of which failed."""
     folder = tmp_path_factory.mktemp("three")
+    (folder / ".convect").mkdir()  # The project begins here: files of other tests are not in it.
     write_notebook(
         folder / "step.ipynb",
         ("parameters", "n = 0"),
