@@ -18,11 +18,16 @@ export function isBad(state: State): boolean {
   return state === 'failed' || state === 'lost';
 }
 
+const RUNTIMES: Record<string, string> = {
+  kfp: 'Kubeflow Pipelines',
+  kubernetes: 'Kubernetes'
+};
+
 /** What a runtime is called. */
 export function runtimeLabel(
   trans: TranslationBundle,
   name: string,
-  displayName = name
+  displayName = RUNTIMES[name] ?? name
 ): string {
   return name === 'local' ? trans.__('This machine') : displayName;
 }

@@ -77,6 +77,7 @@ export function Header(props: {
         )}
         {view.page ? (
           <a
+            className="jp-Convect-link"
             href={view.page}
             target="_blank"
             rel="noopener noreferrer"
