@@ -28,6 +28,9 @@ Key = tuple[str, str, int]
 PATIENCE, STOPPED_PATIENCE = 120.0, 20.0
 """Seconds for which the log of a task that has ended may be on its way to Kubeflow's store; that
 of one that was stopped may never come."""
+SETTLING = 60.0
+"""Seconds for which Kubeflow may know that a run has ended, and not yet what became of its tasks:
+it writes down the one after the other."""
 LARGEST_DETAIL = 300
 COPYING_BACK = "Its results are being copied back."
 STOPPED = "The run was stopped in Kubeflow Pipelines."
@@ -53,6 +56,7 @@ class _Watched:
     unreachable_since: float | None = None
     told: dict[Key, StepStatus] = field(default_factory=dict)
     ended_at: dict[Key, float] = field(default_factory=dict)
+    run_ended_at: float | None = None
 
 
 class Watcher:
@@ -162,7 +166,7 @@ class Watcher:
             return self._driver_failed(client, run_id, task, attempt)
         if task.state in ("succeeded", "failed") or (seen.has_ended and task.state == "running"):
             return self._collect(client, run_id, seen, task, watched, attempt)
-        if seen.has_ended:
+        if seen.has_ended and (seen.is_stopped or self._is_settled(watched)):
             return _never_ran(seen, attempt)
         if not seen.workflow:
             words = "Waiting for Kubeflow Pipelines to begin the run."
@@ -181,6 +185,13 @@ class Watcher:
             reason = "Kubeflow Pipelines is stopping the run."
         progress = self._progresses.read(attempt) if state == "running" else None
         return StepStatus(attempt.key, state, reason, detail, progress)
+
+    @staticmethod
+    def _is_settled(watched: _Watched) -> bool:
+        """Whether all that happened in a run that has ended is sure to be known."""
+        now = time.monotonic()
+        watched.run_ended_at = watched.run_ended_at or now
+        return now > watched.run_ended_at + SETTLING
 
     @staticmethod
     def _task(
@@ -237,7 +248,7 @@ class Watcher:
         if told.by_driver:
             return self._driver_failed(client, run_id, told, attempt)
         if told.state not in ("succeeded", "failed"):
-            if seen.has_ended:
+            if seen.has_ended and (seen.is_stopped or self._is_settled(watched)):
                 return _never_ran(seen, attempt)
             return StepStatus(attempt.key, "running", COPYING_BACK)
         return self._collect(client, run_id, seen, told, watched, attempt)

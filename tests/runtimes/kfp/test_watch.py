@@ -15,6 +15,7 @@ import pytest
 from jupyterlab_convect.background import Health
 from jupyterlab_convect.pipeline.plan import Plan
 from jupyterlab_convect.runtimes.base import GRAPH, Attempt, GraphRuntime, StepStatus
+from jupyterlab_convect.runtimes.kfp import watch
 from jupyterlab_convect.runtimes.kfp.api import Client
 from jupyterlab_convect.runtimes.kfp.argo_nodes import node_id
 from jupyterlab_convect.runtimes.kfp.credentials import Nobody
@@ -102,6 +103,22 @@ def test_what_was_known_stays_while_nobody_can_be_asked(
     del server.answers["/runs/r1"]
     status = look()
     assert (status.state, status.reason) == ("lost", "The run was deleted in Kubeflow Pipelines.")
+
+
+def test_a_run_that_has_ended_is_not_believed_before_its_tasks_are_told(
+    server: Answers, look: Callable[[], StepStatus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kubeflow writes down that a run has ended, and a moment later what became of its tasks."""
+    untold = {"state": "SUCCEEDED", "run_details": {"task_details": []}}
+    server.answers["/runs/r1"] = (200, untold)
+    assert look().state == "queued"
+    server.answers["/runs/r1"] = (200, run("SUCCEEDED", "SUCCEEDED"))
+    assert look().reason == "Its results are being copied back."
+    server.answers["/runs/r1"] = (200, untold)
+    monkeypatch.setattr(watch, "SETTLING", -1.0)
+    ended = look()
+    assert ended.state == "failed"
+    assert ended.reason == "Kubeflow Pipelines ended the run before it began."
 
 
 def test_results_are_waited_for_and_taken_from_the_log(
