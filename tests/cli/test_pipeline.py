@@ -177,7 +177,7 @@ def test_an_import_goes_to_standard_output_or_a_new_file(folder: Path, call: Cal
     assert set(json.loads(call("import", source, "--json")[1])) == {"document", "report"}
     code, _, err = call("import", "one.pipeline")
     assert code == 2
-    assert "not a Convect pipeline" in err
+    assert "already a Convect pipeline" in err
 
 
 @pytest.mark.skipif(not ELYRA.is_dir(), reason="the corpus of Elyra pipelines is not here")
