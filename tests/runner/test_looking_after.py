@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ class Work:
 
     ticks = 0
 
-    def tick(self) -> None:
+    def tick(self, used: Mapping[str, float] | None) -> None:
         self.ticks += 1
         if self.ticks < 3:
             raise OverflowError("int too large to convert to float")
