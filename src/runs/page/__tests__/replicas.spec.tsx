@@ -13,6 +13,8 @@ function replica(rank: number, known: Partial<IReplica> = {}): IReplica {
     state: 'running',
     reason: null,
     node: null,
+    gpu: null,
+    rate: null,
     exit_code: null,
     started: 1,
     ended: null,
