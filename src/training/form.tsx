@@ -42,6 +42,11 @@ function FormField(props: {
   const { field, hasRoles, model } = props;
   const trans = useTrans();
   const [error, setError] = React.useState<string | null>(null);
+  const known = String(field.value ?? '');
+  // What was written counts until the text was looked at again: an answer
+  // that comes later than the next letter must not take it away.
+  const [written, setWritten] = React.useState<string | null>(null);
+  React.useLayoutEffect(() => setWritten(null), [known]);
   const name = labelOf(field, trans);
   const label =
     field.roles.length > 0 && (hasRoles || field.name === 'replicas')
@@ -51,7 +56,12 @@ function FormField(props: {
     const value = valueOf(field.kind, text);
     setError(value === undefined ? trans.__('Enter a whole number.') : null);
     if (value !== undefined) {
-      void model.change(field, value);
+      setWritten(text);
+      void model.change(field, value).then(() => {
+        if (model.failure !== null) {
+          setWritten(null);
+        }
+      });
     }
   };
   return (
@@ -61,7 +71,7 @@ function FormField(props: {
           case 'choice':
             return (
               <Select
-                value={String(field.value ?? '')}
+                value={known}
                 options={['', ...field.choices].map(value => ({
                   value,
                   label: value || trans.__('as the operator decides')
@@ -79,11 +89,7 @@ function FormField(props: {
             );
           default:
             return (
-              <TextInput
-                isLazy
-                value={String(field.value ?? '')}
-                onChange={write}
-              />
+              <TextInput isLazy value={written ?? known} onChange={write} />
             );
         }
       }}
