@@ -43,7 +43,7 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await cron.fill('30 2 * * *');
   await dialog.getByLabel('Time zone').fill('Europe/Berlin');
   await expect(dialog.locator('.jp-Convect-nextTimes li')).toHaveCount(5);
-  await expect(dialog).toContainText('comes twice that night');
+  await expect(dialog).toContainText('occurs twice that night');
   await dialog.getByLabel('Name').fill('nightly');
   await dialog.getByLabel('day', { exact: true }).fill('${{ schedule.date }}');
   await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();

@@ -150,7 +150,7 @@ test('no screen has a serious barrier', async ({ page, tmpPath }) => {
 
 /** Names of things, and words that people wrote themselves: they are the same in all languages. */
 const NAMES =
-  /^(side|panel|content|section|source|isolated|shared|ctrl|depth|markdown|registry|image|tag|convect|jupyterlab|jupyter|python3?|ipykernel|kubernetes|kubeflow|cpu|gpu|gpus|url|csv|json|sql|id|ids|git|nvidia|com|react|flow|s|b|kb|mb|gb|mi|gi|m|lr|loss|rows|step|report|failing|first|second|gone|all|ipynb|pipeline|true|out|bad|valueerror|too|large|raise|traceback|most|recent|call|last|cell|in|line|root|local|number|string|import|sys|from|metric|output|for|range|print|file|stderr|sha256|linux|x86|64|aarch64|cpython|ansi|log|html|md|txt|yaml|zip|http|https)$/i;
+  /^(side|panel|content|section|source|isolated|shared|ctrl|depth|markdown|registry|image|tag|convect|jupyterlab|jupyter|python3?|ipykernel|kubernetes|kubeflow|cpu|gpu|gpus|url|csv|json|sql|id|ids|git|nvidia|com|react|flow|s|b|kb|mb|gb|mi|gi|m|lr|loss|rows|step|report|failing|first|second|gone|all|ipynb|pipeline|true|out|bad|valueerror|too|large|raise|traceback|most|recent|call|last|cell|in|line|root|local|number|string|import|sys|from|metric|output|for|range|print|file|stderr|sha256|linux|x86|64|aarch64|cpython|ansi|log|html|md|txt|yaml|zip|http|https|tensorboard|torchrun|mpi|mpirun|plain|rank|stop)$/i;
 
 /** Words in Latin letters that stand between others, not in code. */
 async function latinWords(screen: Locator): Promise<string[]> {
