@@ -86,7 +86,7 @@ class JobRun:
             raise self._refusal(error) from None
         try:
             return self._follow()
-        except BaseException:
+        except (KeyboardInterrupt, SystemExit):
             self._delete()
             raise
 
@@ -155,15 +155,18 @@ class JobRun:
             time.sleep(PAUSE)
             try:
                 found = self.api.get(self._path(self._name))
-                self._look(found)
-            except ClusterUnreachable as error:
-                self._tell("cluster", f"The cluster cannot be reached: {error}.")
+            except (ApiError, ClusterUnreachable) as error:
+                if isinstance(error, ApiError) and error.status == 404:
+                    self.say(f"{self._title} was deleted.")
+                    return 1
+                self._tell_trouble("training jobs", error)
                 continue
-            except ApiError as error:
-                if error.status != 404:
-                    raise self._refusal(error) from None
-                self.say(f"{self._title} was deleted.")
-                return 1
+            self._tell("training jobs", None)
+            try:
+                self._look(found)
+                self._tell("pods", None)
+            except (ApiError, ClusterUnreachable) as error:
+                self._tell_trouble("pods", error)
             end = ending(found)
         for reader in self._readers.values():
             reader.join(SILENCE)
@@ -186,7 +189,6 @@ class JobRun:
 
     def _look(self, found: Object) -> None:
         """Read the log of each pod, and tell what those that do not run wait for."""
-        self._tell("cluster", None)
         label = f"{_JOB_SET}jobset-name" if found["kind"] == "TrainJob" else f"{_PREFIX}job-name"
         space = found["metadata"]["namespace"]
         path = self.api.path("pods", namespace=space)
@@ -200,6 +202,10 @@ class JobRun:
             elif not _has_begun(pod):
                 reason = explain(None, pod, now=time.time()).reason
                 self._tell(name, f"{name}: {reason}" if reason else None)
+
+    def _tell_trouble(self, what: str, error: ApiError | ClusterUnreachable) -> None:
+        """The job continues meanwhile, and so does whoever follows it."""
+        self._tell(what, as_convect_error(error, f"read {what}", self.api.namespace).sentence)
 
     def _tell(self, who: str, words: str | None) -> None:
         if words is not None and self._told.get(who) != words:

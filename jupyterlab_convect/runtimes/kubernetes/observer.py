@@ -381,7 +381,8 @@ def _why_interrupted(attempt: Attempt, observed: Observed) -> Diagnosis:
         stop = {}
     pod = observed.pod or observed.past_pod
     if stop.get("state") == "cancelled" or stop.get("reason") not in (None, INTERRUPTED):
-        return Diagnosis(stop["state"], stop.get("reason"))
+        state: State = "cancelled" if stop.get("state") == "cancelled" else "failed"
+        return Diagnosis(state, stop.get("reason"))
     if observed.job and observed.job["spec"].get("suspend") and (queue := queue_of(observed.job)):
         return Diagnosis("failed", f"The queue {queue} reclaimed its quota.")
     found = explain_gone(None, pod) if pod is not None else None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 import yaml
 
-from jupyterlab_convect.runtimes.kubernetes.job_file import ending, first_end, rank_of
+from jupyterlab_convect.runtimes.kubernetes import job_file
+from jupyterlab_convect.runtimes.kubernetes.api import Api, ApiError, ClusterUnreachable
+from jupyterlab_convect.runtimes.kubernetes.job_file import JobRun, ending, first_end, rank_of
 
 from ...pipeline.training.jobs import GOOD, MPI_JOB, TRAIN_JOB
 
@@ -66,3 +69,81 @@ def test_the_first_that_failed_is_the_first_by_time() -> None:
     assert found is not None
     assert (found[0]["metadata"]["name"], found[1]) == ("b", 3)
     assert first_end([{"metadata": {}, "status": {}}]) is None
+
+
+class Cluster:
+    """Has one job, and answers each question about it with the next of its answers."""
+
+    namespace = "default"
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.deleted: list[str] = []
+
+    def path(self, kind: str, name: str = "", *, namespace: str | None = None) -> str:
+        return f"/{kind}/{name}"
+
+    def create(self, path: str, body: Any) -> Any:
+        body["metadata"]["namespace"] = self.namespace
+        return body
+
+    def get(self, path: str) -> Any:
+        return self._next(lambda each: not isinstance(each, list))
+
+    def list(self, path: str, **query: Any) -> Any:
+        return self._next(lambda each: isinstance(each, list | ApiError))
+
+    def delete(self, path: str, **options: Any) -> None:
+        self.deleted.append(path)
+
+    def _next(self, fits: Callable[[Any], bool]) -> Any:
+        answer = self.answers.pop(0)
+        assert fits(answer)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def job_with(kind: str | None = None) -> dict[str, Any]:
+    job: dict[str, Any] = yaml.safe_load(GOOD)
+    job["metadata"]["namespace"] = "default"
+    conditions = [{"type": kind, "status": "True", "message": "done"}] if kind else []
+    return {**job, "status": {"conditions": conditions}}
+
+
+def follow(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
+    monkeypatch.setattr(job_file, "PAUSE", 0)
+    said: list[str] = []
+    code = JobRun(cast(Api, cluster), yaml.safe_load(GOOD), said.append).run()
+    return code, said
+
+
+def test_trouble_of_the_cluster_ends_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    trouble = ApiError(500, "etcdserver: leader changed")
+    cluster = Cluster(
+        job_with(), [], trouble, trouble, ClusterUnreachable("no route"),
+        job_with(), ApiError(403, "pods is forbidden"),
+        job_with("Succeeded"), [],
+    )  # fmt: skip
+    code, said = follow(cluster, monkeypatch)
+    assert (code, cluster.deleted) == (0, [])
+    assert said[0].endswith("was created.")
+    assert said[-1].endswith("succeeded.")
+    assert [words for words in said if "leader changed" in words] == [
+        "The cluster refused to read training jobs: etcdserver: leader changed."
+    ]
+    assert "The cluster cannot be reached: no route." in said
+    assert "You are not allowed to read pods in namespace default: pods is forbidden." in said
+
+
+def test_whoever_stops_following_has_the_job_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(job_with(), [], SystemExit(143))
+    with pytest.raises(SystemExit):
+        follow(cluster, monkeypatch)
+    assert len(cluster.deleted) == 1
+
+
+def test_a_job_that_somebody_else_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, said = follow(Cluster(ApiError(404, "not found")), monkeypatch)
+    assert code == 1
+    assert said[-1].endswith("was deleted.")
