@@ -17,19 +17,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import ConvectError
 from ..safe_files import read_regular, write_new, write_whole
 from ..text import duration_text
 from . import declared_files
-from .distributed import DistributedWork
-from .distributed_notebook import DistributedNotebook
 from .event_files import EventFiles
 from .kernels import reap_rest
 from .layers import Layer
 from .limits import limiting
 from .masking import Mask, secrets_in
 from .notebook_work import NotebookWork, SpareKernel
-from .outcome import TAKEN, UNWRITABLE, Ending, StepFailed, write_outcome
+from .outcome import (
+    TAKEN,
+    UNWRITABLE,
+    Ending,
+    StepFailed,
+    ending_of,
+    explain_trouble,
+    write_outcome,
+)
 from .process_work import ProcessWork
 from .processes import identify
 from .record import StepRecord
@@ -57,6 +62,8 @@ class Work(Protocol):
         """Called again and again; `used` is what was used of the machine, if that is new."""
 
     def processes(self) -> list[int]: ...
+    def close(self) -> None:
+        """Let go of what is no longer of use; nobody waits for it."""
 
 
 def run(
@@ -86,25 +93,13 @@ def run(
         mask = Mask(secrets_in(os.environ))
         record = StepRecord(folder, mask, step.metrics, settings.log_limit)
         outcome = asyncio.run(_attempt(step, record, settings, stop, spare, report))
-    except ConvectError as error:
-        outcome = Ending("failed", error.sentence)
-    except StepFailed as failure:
-        outcome = Ending("failed", failure.reason, failure.error)
-    except OSError as error:
-        outcome = Ending("failed", _explain_trouble(error))
-    except ModuleNotFoundError as error:
-        outcome = Ending(
-            "failed",
-            "Notebooks need papermill and ipykernel, which are not installed where the step runs: "
-            f"the module {error.name} is missing.",
-        )
-    except Exception as error:  # a mistake of the runner, which must not leave the step without end
-        traceback.print_exc()
-        outcome = Ending("failed", f"The runner failed: {type(error).__name__}: {error}")
+    except Exception as error:  # also a mistake of the runner: no step is left without an end
+        outcome = ending_of(error)
     reserve.free()
     if record is not None:
         record.close()
     outcome = _with_trouble(outcome, record)
+    work = report.work
     facts = {
         "started": started,
         "ended": time.time(),
@@ -114,11 +109,13 @@ def run(
         "made": report.made,
         "view": report.view.kind,
         **({"notices": report.notices} if report.notices else {}),
-        **({"replicas": report.replicas.told()} if report.replicas else {}),
+        **({"replicas": report.replicas()} if report.replicas else {}),
         **({"parameters": record.parameters} if record and record.parameters else {}),
     }
     code = _conclude(folder, outcome, facts)
     told()
+    if work is not None:
+        work.close()
     report.view.close()
     shutil.rmtree(folder / ".inputs", ignore_errors=True)
     return code
@@ -132,7 +129,9 @@ class AttemptReport:
     files: list[Any] = field(default_factory=list)
     made: int = 0
     notices: list[str] = field(default_factory=list)
-    replicas: DistributedWork | None = None
+    work: Work | None = None
+    replicas: Callable[[], list[dict[str, Any]]] | None = None
+    """What became of each process of a distributed step."""
     scalars: EventFiles | None = None
 
 
@@ -215,18 +214,22 @@ async def _execute(
     report.view = open_view(spec, step.folder, overlays=settings.overlays > 0)
     with limiting(settings.memory_limit, settings.cpu_limit) as limits:
         work: Work
-        if step.kind == "notebook" and step.distributed is not None:
-            work = report.replicas = DistributedNotebook(
-                step, record, settings, limits, report.view
-            )
+        if step.distributed is not None:
+            # A pod compiles what it imports each time: most have no use for these.
+            from .distributed import DistributedWork
+            from .distributed_notebook import DistributedNotebook
+
+            distributed: DistributedWork
+            if step.kind == "notebook":
+                distributed = DistributedNotebook(step, record, settings, limits, report.view)
+            else:
+                distributed = DistributedWork(step, record, limits, report.view, settings)
+            work, report.replicas = distributed, distributed.told
         elif step.kind == "notebook":
             work = NotebookWork(step, record, settings, limits, report.view, spare)
-        elif step.distributed is not None:
-            work = report.replicas = DistributedWork(
-                step, record, limits, report.view, settings.grace, settings.node
-            )
         else:
             work = ProcessWork(step, record, limits, report.view)
+        report.work = work
         try:
             return await _carry_out(work, step, record, settings.grace, stop, report.scalars)
         finally:
@@ -408,19 +411,13 @@ def _with_trouble(outcome: Ending, record: StepRecord | None) -> Ending:
     """A step whose record could not be kept did not succeed."""
     if outcome.state != "succeeded" or record is None or record.trouble is None:
         return outcome
-    return Ending("failed", _explain_trouble(record.trouble))
-
-
-def _explain_trouble(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "No space is left on the disk that holds the run."
-    return f"The result could not be written: {error.strerror or error}."
+    return Ending("failed", explain_trouble(record.trouble))
 
 
 def _conclude(folder: Path, outcome: Ending, facts: dict[str, Any]) -> int:
     try:
         write_outcome(folder, outcome, facts)
     except OSError as error:
-        sys.stderr.write(f"{_explain_trouble(error)}\n")
+        sys.stderr.write(f"{explain_trouble(error)}\n")
         return UNWRITABLE
     return outcome.exit_code

@@ -6,13 +6,15 @@ import ast
 import asyncio
 import codecs
 import contextlib
+import ipaddress
 import os
+import shlex
 import shutil
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,20 +24,23 @@ from ..json_text import dumps, loads
 from ..safe_files import write_whole
 from ..text import duration_text
 from .hang import HangWatch, customize, show_stacks
-from .kernels import end_rest, explain_os_error, make_folder, start_process
+from .kernels import create_process, end_rest, explain_os_error, make_folder, start_process
 from .limits import Limits
-from .outcome import MemoryWatch, StepFailed, explain_end
+from .outcome import INTERRUPTED, MemoryWatch, StepFailed, explain_end
 from .process_work import command_of, environment_of
 from .record import LAST_WORDS, ReplicaLog, StepRecord
 from .replica_process import CONTROL
+from .rounds import AGENT, Member, Round, Rules, joined
 from .shared_folder import wait_for_turn
-from .step import REPLICA_STATES, DistributedSpec, StepSpec
+from .step import REPLICA_STATES, DistributedSpec, RunnerSettings, StepSpec
 from .view import certain
 from .view_spec import View
 
 ADDRESS = "127.0.0.1"
 STOPPED = {-signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM, 128 + signal.SIGKILL}
 """How a process ends that was asked to."""
+NAMING = 900.0
+"""Seconds that a node has to wait for the name of the first: that one may still need room."""
 SHOWING = 1.0
 """Seconds that processes have to write their stacks before they are stopped."""
 
@@ -77,23 +82,27 @@ class DistributedWork:
         record: StepRecord,
         limits: Limits,
         view: View,
-        grace: float,
-        node: int = 0,
+        settings: RunnerSettings,
     ) -> None:
         self.view = view
         self._step = step
         self._record = record
         self._limits = limits
-        self._grace = grace
-        self._node = node
+        self._grace = settings.grace
+        self._node = settings.node
+        self._join_wait = settings.join_wait
         self._replicas: list[Replica] = []
         self._processes: list[asyncio.subprocess.Process] = []
         """Those that the runner itself has started: the replicas, or their launcher."""
         self._first: Replica | None = None
         """The first that failed."""
         self._watch: HangWatch | None = None
-        self._hang: str | None = None
-        """Why all of them are being stopped, if that is because they hang."""
+        self._halt: str | None = None
+        """Why all of them are being stopped, if none of them failed."""
+        self._hangs = False
+        """Whether that is because they hang."""
+        self._halted = asyncio.Event()
+        self._member: Member | None = None
         self._ending: asyncio.Future[None] | None = None
         self._is_stopping = False
         self._is_written = False
@@ -121,9 +130,15 @@ class DistributedWork:
             for rank in range(self._node * count, (self._node + 1) * count)
         ]
         try:
+            if how.nodes > 1 and self._node:
+                await self._wait_for_first()
+            if how.nodes > 1 and (how.restarts or how.least < how.nodes or how.launcher == "mpi"):
+                await self._run_together(command, env, option, count)
+                return
             for restart in range(how.restarts + 1):
-                shared = self._shared(count, restart)
-                failure = await self._round(command, {**env, **shared}, option)
+                turn = Round(restart, tuple(range(how.nodes)))
+                shared = self._shared(count, turn)
+                failure = await self._round(turn, command, {**env, **shared}, option)
                 if failure is None:
                     return
                 if self._is_stopping or restart == how.restarts:
@@ -138,13 +153,92 @@ class DistributedWork:
                 replica.log.close()
             self._write()
 
-    async def interrupt(self) -> None:
-        self._is_stopping = True
+    async def _run_together(
+        self, command: list[str], env: Mapping[str, str], option: str | None, count: int
+    ) -> None:
+        """In rounds, which begin and end on all nodes at the same time."""
+        how = self._how
+        host, port = _given_master()
+        rules = Rules(how.nodes, how.least, how.restarts, self._join_wait, how.key)
+        failure: StepFailed | None = None
+        async with joined(self._node, rules, (host, port - 1), NAMING) as member:
+            self._member, member.stop = member, self._stop_all
+            try:
+                while (turn := await member.next()) is not None:
+                    self._tell_round(turn)
+                    shared = self._shared(count, turn)
+                    failure = await self._round(turn, command, {**env, **shared}, option)
+                    if self._is_stopping:
+                        raise failure or StepFailed(INTERRUPTED)
+                    if self._halt is not None and not (self._first and how.launcher == "mpi"):
+                        member.ended(turn, "stopped")
+                    elif failure is not None:
+                        rank = self._first.rank if self._first else None
+                        member.ended(turn, "failed", rank, failure.reason)
+                    else:
+                        member.ended(turn, "succeeded")
+            except StepFailed as over:
+                is_own = failure is not None and over.reason == failure.reason
+                if is_own and failure is not None:
+                    raise failure from None
+                raise StepFailed(over.reason if self._node == 0 else INTERRUPTED) from None
+            finally:
+                self._member = None
+
+    def _tell_round(self, turn: Round) -> None:
+        if turn.why is None:
+            return
+        how, again = self._how, ""
+        if turn.restart:
+            again = f" {turn.restart} of {how.restarts}"
+        nodes = len(turn.nodes)
+        on = "" if nodes == how.nodes else f", on {nodes} of {how.nodes} nodes"
+        self._record.add_to_log(f"[Restart{again}{on}: {turn.why}]\n")
+
+    def _stop_all(self, why: str) -> None:
+        """End the round, though none of ours has failed."""
+        if self._halt is None:
+            self._halt = why
+            self._halted.set()
+            self._ending = asyncio.ensure_future(self._end_all())
+
+    async def _end_all(self) -> None:
         self._signal(signal.SIGTERM)
+        await asyncio.sleep(self._grace)
+        if self._halt is not None:
+            self._signal(signal.SIGKILL)
+
+    async def _wait_for_first(self) -> None:
+        """Until the name of the first node is known in the cluster; an address always is."""
+        host, port = _given_master()
+        deadline = time.monotonic() + NAMING
+        loop = asyncio.get_running_loop()
+        while not self._is_stopping:
+            try:
+                await loop.getaddrinfo(host, port)
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise StepFailed(f"The first node, {host}, cannot be found.") from None
+                await asyncio.sleep(0.2)
+
+    async def interrupt(self) -> None:
+        self._leave()
+        self._signal(signal.SIGTERM)
+
+    def _leave(self) -> None:
+        """Before any process is stopped: others would take that for a failure."""
+        self._is_stopping = True
+        self._halted.set()
+        if self._member is not None:
+            self._member.leave()
 
     def kill(self) -> None:
         self._is_stopping = True
         self._signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        pass
 
     def processes(self) -> list[int]:
         return [each.pid for each in self._processes if each.returncode is None]
@@ -173,16 +267,20 @@ class DistributedWork:
         """All processes have ended."""
 
     async def _round(
-        self, command: list[str], env: Mapping[str, str], option: str | None
+        self, turn: Round, command: list[str], env: Mapping[str, str], option: str | None
     ) -> StepFailed | None:
         """Run all of them once; why they failed."""
-        self._first, self._hang, self._processes = None, None, []
+        self._first, self._halt, self._hangs, self._processes = None, None, False, []
+        if not self._is_stopping:
+            self._halted.clear()
+        if self._ending is not None:
+            self._ending.cancel()
         memory = MemoryWatch(self._limits)
         for replica in self._replicas:
             replica.exit_code = replica.pid = replica.started = replica.ended = None
             self._change(replica, "starting")
         try:
-            code, said = await self._run_launcher(command, env, option, memory)
+            code, said = await self._run_launcher(turn, command, env, option, memory)
         except (OSError, ValueError) as error:
             why = explain_os_error(error) if isinstance(error, OSError) else str(error)
             raise StepFailed(f"{self._step.title} could not be started: {why}.") from error
@@ -192,11 +290,11 @@ class DistributedWork:
             for process in self._processes:
                 await end_rest(process.pid)
             await self._finish()
-        if self._first is not None or self._hang is not None:
+        if self._first is not None or self._halt is not None:
             for replica in self._replicas:
                 if replica.state in ("starting", "running"):  # a launcher did not wait for it
                     self._change(replica, "cancelled", self._why_stopped())
-            return StepFailed(self._hang) if self._first is None else self._explain(self._first)
+            return self._explain(self._first) if self._first else StepFailed(self._halt or "")
         if code:
             end = explain_end(code, memory)
             last = said.rstrip().rpartition("\n")[2].strip()
@@ -205,10 +303,16 @@ class DistributedWork:
         return None
 
     async def _run_launcher(
-        self, command: list[str], env: Mapping[str, str], option: str | None, memory: MemoryWatch
+        self,
+        turn: Round,
+        command: list[str],
+        env: Mapping[str, str],
+        option: str | None,
+        memory: MemoryWatch,
     ) -> tuple[int, str]:
         """The exit code of the launcher, and what it said last."""
         said = unread = ""
+        first = turn.nodes.index(self._node) * len(self._replicas)
 
         def hear(text: str) -> None:
             nonlocal said
@@ -220,45 +324,90 @@ class DistributedWork:
             *lines, unread = (unread + text).split("\n")
             for line in lines:
                 told = loads(line)
-                replica = self._replicas[int(told["rank"]) - self._replicas[0].rank]
+                replica = self._replicas[int(told["rank"]) - first]
                 if "pid" in told:
                     self._began(replica, int(told["pid"]))
                 else:
                     self._ended(replica, int(told["code"]), memory)
 
-        launcher = await self._launcher(command, env)
+        launcher = await self._launcher(turn, command, env)
         folder = make_folder()
         program = folder / "replica.py"
         source = resources.files(__package__).joinpath("replica_process.py")
         program.write_bytes(source.read_bytes())
         if self._how.hang_after is not None:
             env, self._watch = customize(folder, env), HangWatch(self._how.hang_after)
-        ears = {str(each.rank): self._ear(each) for each in self._replicas} | {CONTROL: heed}
+        ears = {str(first + n): self._ear(each) for n, each in enumerate(self._replicas)}
         words = self._ready(folder, command)
         starter = [sys.executable, "-I", "-S", str(program)]
         if not launcher:
             starter += ["--all", str(len(self._replicas)), str(self._grace)]
+        whole = [*starter, str(folder), option or "", *words]
+
+        async def execute(line: Sequence[str], **more: str) -> int:
+            process, reading = await start_process(
+                line, self._step.folder, {**env, **more}, self._limits, hear, self.view
+            )
+            self._processes.append(process)
+            if self._is_stopping or self._halt is not None:
+                self._signal(signal.SIGTERM)
+            code = await process.wait()
+            await asyncio.wait({reading}, timeout=1)
+            reading.cancel()
+            return code
+
         try:
-            with _listening(folder, ears):
-                process, reading = await start_process(
-                    [*launcher, *starter, str(folder), option or "", *words],
-                    self._step.folder,
-                    {**env, **(_MPI if self._how.launcher == "mpi" else {})},
-                    self._limits,
-                    hear,
-                    self.view,
-                )
-                self._processes.append(process)
-                if self._is_stopping:
-                    self._signal(signal.SIGTERM)
-                code = await process.wait()
-                await asyncio.wait({reading}, timeout=1)
-                reading.cancel()
+            with _listening(folder, {**ears, CONTROL: heed}):
+                if self._how.launcher == "mpi" and self._member is not None:
+                    code = await self._run_daemons(turn, folder, whole, execute)
+                else:
+                    code = await execute(
+                        [*launcher, *whole], **(_MPI if self._how.launcher == "mpi" else {})
+                    )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return code, self._record.mask(said)
 
-    async def _launcher(self, command: list[str], env: Mapping[str, str]) -> list[str]:
+    async def _run_daemons(
+        self, turn: Round, folder: Path, words: Sequence[str], execute: Execute
+    ) -> int:
+        """mpirun on the first node has a daemon started on each, by the runner that is there."""
+        assert self._member is not None
+        start = folder / "start.sh"
+        start.write_text(f"exec {shlex.join(words)}\n")
+        daemon: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def run_daemon(line: str) -> int:
+            code = await execute(["/bin/sh", "-c", line], **_MPI, **{START: str(start)})
+            if not daemon.done():
+                daemon.set_result(code)
+            return code
+
+        self._member.execute = run_daemon
+        try:
+            if self._node:
+                halted = asyncio.ensure_future(self._halted.wait())
+                waiting: set[asyncio.Future[Any]] = {daemon, halted}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                halted.cancel()
+                for process in self._processes:
+                    await process.wait()
+                return daemon.result() if daemon.done() else 0
+            agent = folder / "agent.py"
+            agent.write_text(AGENT)
+            _, port = _given_master()
+            given = [sys.executable, "-I", "-S", str(agent), str(port - 1), self._how.key]
+            (folder / "agent.sh").write_text(f'exec {shlex.join(given)} "$@"\n')
+            count = len(self._replicas)
+            hosts = ",".join(f"node-{node}:{count}" for node in turn.nodes)
+            options = ["-n", str(count * len(turn.nodes)), "-H", hosts, "--map-by", "slot"]
+            line = ["mpirun", *options, "/bin/sh", "-c", f'exec /bin/sh "${START}"']
+            remote = dict.fromkeys(_MPI_AGENTS, f"/bin/sh {folder}/agent.sh")
+            return await execute(line, **_MPI, **_MPI_REMOTE, **remote)
+        finally:
+            self._member.execute = None
+
+    async def _launcher(self, turn: Round, command: list[str], env: Mapping[str, str]) -> list[str]:
         """The words before those that start a replica; none where we launch them ourselves."""
         count, title = len(self._replicas), self._step.title
         if self._how.launcher == "plain":
@@ -270,26 +419,28 @@ class DistributedWork:
         interpreter = command[0] if "python" in Path(command[0]).name else sys.executable
         if not await _has_torch(interpreter, env):
             raise StepFailed(f"{title} needs torch, which {interpreter} does not have.")
-        nodes = [f"--nnodes={self._how.nodes}", f"--node_rank={self._node}"]
+        place = turn.nodes.index(self._node)
+        nodes = [f"--nnodes={len(turn.nodes)}", f"--node_rank={place}"]
         options = [*nodes, f"--nproc_per_node={count}", "--max_restarts=0"]
         # Names with underscores, which old and new versions know.
         address = [f"--master_addr={env['MASTER_ADDR']}", f"--master_port={env['MASTER_PORT']}"]
         return [interpreter, "-m", "torch.distributed.run", *options, *address, "--no_python"]
 
-    def _shared(self, count: int, restart: int) -> dict[str, str]:
+    def _shared(self, count: int, turn: Round) -> dict[str, str]:
         """What all replicas of this node find in their environment, whatever their rank."""
         how = self._how
         threads = str(max(1, _processors() // count))
+        place = str(turn.nodes.index(self._node))
         address, port = (ADDRESS, _free_port()) if how.nodes == 1 else _master(self._node)
         return {
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads),
-            "WORLD_SIZE": str(how.nodes * count),
+            "WORLD_SIZE": str(len(turn.nodes) * count),
             "LOCAL_WORLD_SIZE": str(count),
-            "NODE_RANK": str(self._node),
-            "GROUP_RANK": str(self._node),
+            "NODE_RANK": place,
+            "GROUP_RANK": place,
             "MASTER_ADDR": address,
             "MASTER_PORT": str(port),
-            "CONVECT_RESTART": str(restart),
+            "CONVECT_RESTART": str(turn.number),
             "CONVECT_OUTPUTS_FROM": str(how.outputs_from),
         }
 
@@ -306,7 +457,7 @@ class DistributedWork:
         running = [each for each in self._replicas if each.state == "running"]
         seconds = duration_text(self._how.hang_after or 0)
         reason = f"It seems to hang: no output and no use of a CPU or GPU for {seconds}."
-        self._record.add_to_log(f"[{reason}]\n" if hangs else "[It goes on.]\n")
+        self._record.add_to_log(f"[{reason}]\n" if hangs else "[It continues.]\n")
         for replica in running:
             self._change(replica, "running", reason if hangs else None)
             if hangs and not (replica.pid and show_stacks([replica.pid])):
@@ -318,11 +469,8 @@ class DistributedWork:
     async def _end_hanging(self, reason: str, launcher: asyncio.subprocess.Process) -> None:
         await asyncio.sleep(SHOWING)
         if launcher.returncode is None and self._watch is not None and self._watch.hangs:
-            self._hang = reason
-            self._signal(signal.SIGTERM)
-            await asyncio.sleep(self._grace)
-        if launcher.returncode is None and self._hang:
-            self._signal(signal.SIGKILL)
+            self._halt, self._hangs = reason, True
+            await self._end_all()
 
     def _began(self, replica: Replica, pid: int) -> None:
         replica.pid, replica.started = pid, time.time()
@@ -332,7 +480,7 @@ class DistributedWork:
         replica.exit_code, replica.ended = code, time.time()
         if code == 0:
             self._change(replica, "succeeded")
-        elif self._are_stopped() and code in STOPPED:
+        elif code in STOPPED and (self._are_stopped() or self._is_stopped_by_mpirun()):
             self._change(replica, "cancelled", self._why_stopped())
         else:
             end = explain_end(code, memory)
@@ -340,13 +488,19 @@ class DistributedWork:
             self._change(replica, "failed", f"The process {end}.")
             self._first = self._first or replica
 
+    def _is_stopped_by_mpirun(self) -> bool:
+        """It stops the ranks here because one on another node has failed."""
+        return self._member is not None and self._how.launcher == "mpi"
+
     def _are_stopped(self) -> bool:
-        return self._is_stopping or self._hang is not None or self._first is not None
+        return self._is_stopping or self._halt is not None or self._first is not None
 
     def _why_stopped(self) -> str:
         if self._first is not None:
             return f"Stopped because rank {self._first.rank} failed."
-        return "Stopped." if self._hang is None else "Stopped because it hung."
+        if self._hangs:
+            return "Stopped because it hung."
+        return "Stopped." if self._halt is None else f"Stopped: {self._halt}"
 
     def _change(
         self,
@@ -379,6 +533,23 @@ class DistributedWork:
             self._is_written = True
 
 
+Execute = Callable[..., Coroutine[Any, Any, int]]
+START = "CONVECT_START"
+"""Names the file that starts a replica: its path is another on each node."""
+_MPI_AGENTS = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")
+_MPI_REMOTE = {
+    # Who else is asked to start something there would have to have our agent as well.
+    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+    "PRTE_MCA_plm_ssh_no_tree_spawn": "1",
+    # A daemon that has gone to the background would be ended with the process that started it.
+    "OMPI_MCA_orte_leave_session_attached": "1",
+    "PRTE_MCA_prte_leave_session_attached": "1",
+    # An operator names hosts of its own, and options of ssh.
+    "OMPI_MCA_orte_default_hostfile": "",
+    "OMPI_MCA_plm_rsh_args": "",
+    "PRTE_MCA_prte_default_hostfile": "",
+    "SHELL": "/bin/sh",
+}
 _MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -405,18 +576,38 @@ def _processors() -> int:
         return os.cpu_count() or 1
 
 
-def _master(node: int) -> tuple[str, int]:
-    """Where this node reaches rank 0; on the first node, an address that can be listened on."""
+def _given_master() -> tuple[str, int]:
+    """Where the first node is reached: as the environment says, or a file that it names."""
     try:
-        given, port = Path(os.environ["CONVECT_MASTER"]).read_text().split()
-        family, *_, to = socket.getaddrinfo(given, int(port), type=socket.SOCK_DGRAM)[0]
+        given = os.environ["CONVECT_MASTER"]
+        host, port = (Path(given).read_text() if given.startswith("/") else given).split()
+        return host, int(port)
     except (KeyError, ValueError, OSError) as error:
         raise StepFailed("The address of the first node is not known.") from error
+
+
+def _master(node: int) -> tuple[str, int]:
+    """Where this node reaches rank 0; on the first node, an address that can be listened on."""
+    host, port = _given_master()
     if node:
-        return given, int(port)
-    with socket.socket(family, socket.SOCK_DGRAM) as to_others:
-        to_others.connect(to)  # sends nothing
-        return str(to_others.getsockname()[0]), int(port)
+        return host, port
+    # Its own name may not be known in the cluster yet.
+    to = host if _is_address(host) else socket.gethostname()
+    try:
+        family, *_, address = socket.getaddrinfo(to, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as to_others:
+            to_others.connect(address)  # sends nothing
+            return str(to_others.getsockname()[0]), port
+    except OSError as error:
+        raise StepFailed("The address of the first node is not known.") from error
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _free_port() -> int:
@@ -464,7 +655,7 @@ def _reader(pipe: int, hear: Callable[[str], None]) -> Callable[[], bool]:
 
 async def _has_torch(interpreter: str, env: Mapping[str, str]) -> bool:
     code = "import sys, importlib.util as u; sys.exit(u.find_spec('torch') is None)"
-    process = await asyncio.create_subprocess_exec(
+    process = await create_process(
         interpreter, "-c", code, env=env, stderr=asyncio.subprocess.DEVNULL
     )
     return await process.wait() == 0

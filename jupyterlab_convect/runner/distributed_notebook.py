@@ -18,7 +18,7 @@ from .distributed import DistributedWork, Replica
 from .kernels import HISTORY, Kernel, KernelSpec, find, new_connection
 from .limits import Limits
 from .notebook_work import NotebookWork
-from .outcome import MemoryWatch, StepFailed
+from .outcome import Ending, MemoryWatch, StepFailed, ending_of
 from .record import StepRecord
 from .replica_process import PARENT, RANK
 from .step import REPLICA_LOGS, RunnerSettings, StepSpec, child_environment
@@ -37,15 +37,15 @@ class DistributedNotebook(DistributedWork):
         limits: Limits,
         view: View,
     ) -> None:
-        super().__init__(step, record, limits, view, settings.grace, settings.node)
+        super().__init__(step, record, limits, view, settings)
         self._settings = settings
         self._spec: KernelSpec
         self._ranks: dict[int, _Rank] = {}
-        self._failure: StepFailed | None = None
+        self._failure: Ending | None = None
         """Of the notebook that failed first."""
 
     async def interrupt(self) -> None:
-        self._is_stopping = True
+        self._leave()
         await self._interrupt()
 
     def tick(self, used: Mapping[str, float] | None) -> None:
@@ -107,17 +107,19 @@ class DistributedNotebook(DistributedWork):
         tasks = {rank.task for rank in self._ranks.values() if rank.task is not None}
         if tasks:
             await asyncio.wait(tasks)
+        for rank in self._ranks.values():
+            rank.work.close()
 
     async def _execute(self, replica: Replica, rank: _Rank) -> None:
         try:
             await rank.work.run()
-        except StepFailed as failure:
+        except Exception as error:
             replica.ended = time.time()
             if self._are_stopped():
                 self._change(replica, "cancelled", self._why_stopped())
                 return
-            self._first, self._failure = replica, failure
-            self._change(replica, "failed", failure.reason)
+            self._first, self._failure = replica, ending_of(error)
+            self._change(replica, "failed", self._failure.reason)
             await self._interrupt()
             others = {each.task for each in self._ranks.values() if each.task and each != rank}
             if others:
@@ -188,7 +190,14 @@ class RankRecord(StepRecord):
         self.folder, self.mask = record.folder, record.mask
         self.values_path = record.values_path
         self.parameters = record.parameters if counts else {}
-        self.trouble = None
+
+    @property
+    def trouble(self) -> OSError | None:
+        return self._of_step.trouble
+
+    @trouble.setter
+    def trouble(self, error: OSError | None) -> None:
+        self._of_step.trouble = error
 
     def event(self, kind: str, /, **data: Any) -> None:
         if self._counts:

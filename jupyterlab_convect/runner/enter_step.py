@@ -29,16 +29,27 @@ def child_of(parents: Iterable[int]) -> int | None:
     return None
 
 
-def marked_process() -> int | None:
-    """The first process that executes a step, by what it finds in its environment."""
+def marked_process(mark: str = "CONVECT_VALUES=", local_rank: int | None = None) -> int | None:
+    """The first process that executes a step, by what it finds in its environment.
+
+    `local_rank`: that of one of its replicas.
+    """
     for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):  # noqa: PTH208
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-                if b"\0CONVECT_VALUES=" in b"\0" + file.read():
-                    return pid
-        except OSError:
-            continue
+        found = environment_of(pid)
+        values = found.get("CONVECT_VALUES")
+        is_meant = local_rank is None or found.get("LOCAL_RANK") == str(local_rank)
+        if is_meant and values and f"CONVECT_VALUES={values}".startswith(mark):
+            return pid
     return None
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            entries = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return {}
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 def enter(pid: int) -> None:
@@ -60,12 +71,16 @@ def _namespace(pid: int | str, name: str) -> str:
     return os.readlink(f"/proc/{pid}/ns/{name}")  # noqa: PTH115
 
 
-def main() -> None:
+def main(local_rank: int | None = None) -> None:
     """Execute the words that are given after a folder, or a shell, where the step works; in the
-    folder when nobody knows where that is."""
+    folder when nobody knows where that is. With the variables of the replica, if one is meant."""
     folder, *words = sys.argv[1:]
     try:
-        pid = marked_process()
+        pid = marked_process(local_rank=local_rank)
+        if local_rank is not None:
+            if pid is None:
+                sys.exit("It is not running now.")
+            os.environ.update(environment_of(pid))
         os.chdir(folder) if pid is None else enter(pid)
     except OSError:
         if os.path.isdir(folder):  # noqa: PTH112

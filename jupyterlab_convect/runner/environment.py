@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -78,7 +79,7 @@ def _describe(folder: Path) -> dict[str, Any]:
     step = read_step(folder / "step.json")
     kernel, interpreter = None, None
     with contextlib.suppress(StepFailed, OSError, ValueError, KeyError, TypeError):
-        kernel = kernel_of(step.kind, step.source, step.kernel)
+        kernel = kernel_of(step.kind, step.copy or step.source, step.kernel)
         interpreter = interpreter_of(step, kernel, {**os.environ, **step.env})
     found: dict[str, Any] = {
         "digest": None,
@@ -238,6 +239,7 @@ def settle(attempt: Path, data: bytes) -> bytes:
     return json.dumps(found).encode()
 
 
+@functools.cache
 def host() -> dict[str, Any]:
     """What this machine is, as far as it costs nothing to know."""
     system = os.uname()

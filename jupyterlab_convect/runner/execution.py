@@ -96,10 +96,9 @@ class Execution(NotebookClient):
         """Wait until the kernel answers on all its channels."""
         self._kernel = kernel
         try:
-            info = await asyncio.wait_for(self._connect(), timeout)
+            self.nb.metadata["language_info"] = await asyncio.wait_for(self._connect(), timeout)
         except asyncio.TimeoutError:
             raise StepFailed(f"The kernel did not answer within {timeout:g} s.") from None
-        self.nb.metadata["language_info"] = info.get("language_info", {})
 
     async def execute_cells(self, progress: Callable[[int, int], None]) -> None:
         """Execute them all, or up to one that raises or asks to end.
@@ -140,7 +139,6 @@ class Execution(NotebookClient):
             if not gone.done():
                 self._kernel.terminate()
                 await asyncio.wait({gone}, timeout=SHUTDOWN / 2)
-        self.close()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -169,19 +167,23 @@ class Execution(NotebookClient):
         return await self._greet()
 
     async def _greet(self) -> dict[str, Any]:
-        """Ask until there is an answer and the kernel's broadcast is heard too.
+        """Ask what language it speaks until there is an answer and its broadcast is heard too.
 
         A subscription takes effect only some time after it is made, and what is sent
-        before is gone.
+        before is gone. A kernel that says so much by itself is not asked.
         """
+        told = await self._kernel.introduction()
+        if told and told["welcomes"] and await self._is_heard():
+            return dict(told["language_info"])
         while True:
             reply = await self._reply(self.client.kernel_info())
-            try:
-                await asyncio.wait_for(self._heard.wait(), 0.1)
-            except asyncio.TimeoutError:
-                continue
-            content: dict[str, Any] = reply["content"]
-            return content
+            if await self._is_heard():
+                return dict(reply["content"].get("language_info") or {})
+
+    async def _is_heard(self) -> bool:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), 0.1)
+        return self._heard.is_set()
 
     async def _execute(self, cell: Any, index: int) -> bool:
         """True when the notebook asked to end here."""

@@ -93,11 +93,11 @@ class ForkedSpare:
             if channel.recv(1) != b"r":
                 return None
             channel.sendall(struct.pack("!I", len(data)) + data)
-            kernel = ForkedKernel(made, self._keeper, channel, output)
+            kernel = ForkedKernel(made, self._keeper, channel, output, self._receive)
         except OSError:
             return None
         self._taken = True
-        kernel.listen(record)
+        kernel.listen(record, limits)
         return kernel
 
     def discard(self) -> None:
@@ -116,7 +116,12 @@ class ForkedKernel(Kernel):
     is_prepared = True
 
     def __init__(
-        self, made: Mapping[str, Any], keeper: socket.socket, channel: socket.socket, output: int
+        self,
+        made: Mapping[str, Any],
+        keeper: socket.socket,
+        channel: socket.socket,
+        output: int,
+        receive: Receive,
     ) -> None:
         self.connection = made["connection"]
         self.pid = made["pid"]
@@ -128,14 +133,24 @@ class ForkedKernel(Kernel):
         self._keeper = keeper
         self._channel = channel
         self._output = output
+        self._receive = receive
+        self._introduced: asyncio.Future[Any] = self._loop.create_future()
+        if not made.get("introduces_itself"):
+            self._introduced.set_result(None)
         self._alone = False
         """Whether nobody looks after it any longer."""
 
-    def listen(self, record: StepRecord) -> None:
+    def listen(self, record: StepRecord, limits: Limits) -> None:
+        self._in_groups = bool(limits.groups)
         self._mark = mark_of(record.values_path)
         self._loop.add_reader(self._keeper, self._on_end)
         self._loop.add_reader(self._process, self._on_gone)
+        self._loop.add_reader(self._channel, self._on_message)
         self._reading = asyncio.ensure_future(copy_text(self._output, record.log))
+
+    async def introduction(self) -> Mapping[str, Any] | None:
+        told: Mapping[str, Any] | None = await self._introduced
+        return told
 
     async def end_rest(self) -> None:
         """The keeper does so before it tells of the end; if it was killed, by their mark."""
@@ -147,14 +162,31 @@ class ForkedKernel(Kernel):
     def forget(self) -> None:
         self._loop.remove_reader(self._keeper)
         self._loop.remove_reader(self._process)
+        self._loop.remove_reader(self._channel)
         os.close(self._process)
         self._reading.cancel()
         self._channel.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def _on_message(self) -> None:
+        """It introduces itself; and it has done its last, and has left nothing running.
+
+        What is left of it then is for the system to clear away, which takes a while; only a
+        control group cannot be removed before.
+        """
+        message, _ = self._receive(self._channel)
+        if message is None:
+            self._loop.remove_reader(self._channel)
+        if not self._introduced.done():
+            self._introduced.set_result(message)
+        elif message is not None and "left" in message and not self._in_groups:
+            self._end(0)
+            self._on_gone()
+
     def _on_gone(self) -> None:
         self._loop.remove_reader(self._process)
-        self.gone.set_result(None)
+        if not self.gone.done():
+            self.gone.set_result(None)
 
     def _on_end(self) -> None:
         self._loop.remove_reader(self._keeper)
@@ -162,8 +194,12 @@ class ForkedKernel(Kernel):
         try:
             code = int(json.loads(data[4:])["ended"])
         except (ValueError, KeyError):  # the keeper was killed, and the kernel with it
-            code, self._alone = -signal.SIGKILL, True
-        self.ended.set_result(code)
+            code, self._alone = -signal.SIGKILL, not self.ended.done()
+        self._end(code)
+
+    def _end(self, code: int) -> None:
+        if not self.ended.done():
+            self.ended.set_result(code)
 
 
 def describes(spec: KernelSpec) -> dict[str, Any] | None:

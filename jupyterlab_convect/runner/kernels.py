@@ -33,6 +33,8 @@ PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
 _started: set[int] = set()
 """Processes that asyncio reaps."""
+_starting = 0
+"""How many more are being started, of which the ids are not known yet."""
 NATIVE = "python3"
 """The kernel of the interpreter that runs this, installed or not."""
 _PLACE = re.compile(r"\{([A-Za-z0-9_]+)\}")
@@ -50,6 +52,11 @@ class Kernel(ABC):
     """Done when the process has ended, which may be before anybody can say how."""
     is_prepared = False
     """Whether it was made ready for steps before it was given to this one."""
+
+    async def introduction(self) -> Mapping[str, Any] | None:
+        """What it says of itself when it has started: `language_info`, and whether it `welcomes`
+        who listens. None when it has to be asked."""
+        return None
 
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
@@ -174,6 +181,18 @@ def explain_os_error(error: OSError) -> str:
     return f"{what}: {why}" if what else why
 
 
+async def create_process(*command: str, **options: Any) -> asyncio.subprocess.Process:
+    """A process whose end asyncio alone takes note of."""
+    global _starting
+    _starting += 1
+    try:
+        process = await asyncio.create_subprocess_exec(*command, **options)
+        _started.add(process.pid)
+    finally:
+        _starting -= 1
+    return process
+
+
 async def start_process(
     command: Sequence[str],
     cwd: Path,
@@ -188,7 +207,7 @@ async def start_process(
     """
     ours, theirs = os.pipe()
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await create_process(
             *command,
             cwd=cwd if view.kind == "shared" else None,
             env=env,
@@ -202,7 +221,6 @@ async def start_process(
         raise
     finally:
         os.close(theirs)
-    _started.add(process.pid)
     return process, asyncio.ensure_future(copy_text(ours, write))
 
 
@@ -217,7 +235,7 @@ async def end_rest(group: int) -> None:
 
 def reap_rest() -> None:
     """Take note of what has ended and has no other parent left than the runner."""
-    if processes.adopts():
+    if processes.adopts() and not _starting:
         processes.reap(_started)
 
 

@@ -225,9 +225,9 @@ class MirrorView(View):
     def _put(self, source: Path, path: str, status: os.stat_result) -> None:
         target = self._at(path)
         if stat.S_ISDIR(status.st_mode):
-            target.mkdir(parents=True, exist_ok=True)
+            self._make(target)
         else:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            self._make(target.parent)
             remove_one(target)
             if stat.S_ISREG(status.st_mode) and status.st_size > LARGE:
                 target.symlink_to(source)
@@ -239,6 +239,15 @@ class MirrorView(View):
         self._known[path] = FileKey.of(target.lstat())
         if len(self._known) > self.spec.most_files or self._bytes > MOST_BYTES:
             raise TooLarge
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder in the mirror; the mirror itself may be gone with the run that it is in."""
+        missing = []
+        while folder != self._folder and not folder.is_dir():
+            missing.append(folder)
+            folder = folder.parent
+        for each in reversed(missing):
+            each.mkdir(exist_ok=True)
 
     def _take_spare(self) -> bool:
         """Begin with a copy that an earlier step has left, if there is one."""

@@ -119,6 +119,12 @@ class NotebookWork:
         if self._kernel is not None:
             self._kernel.kill()
 
+    def close(self) -> None:
+        if self._execution is not None:
+            self._execution.close()
+        if self._kernel is not None:
+            self._kernel.forget()
+
     def processes(self) -> list[int]:
         return [] if self._kernel is None else [self._kernel.pid]
 
@@ -243,9 +249,6 @@ class NotebookWork:
                 kernel.kill()
             await asyncio.wait({kernel.gone}, timeout=5)
             await kernel.end_rest()
-            if self._execution is not None:
-                self._execution.close()
-            kernel.forget()
 
     def _save(self) -> None:
         def write() -> None:

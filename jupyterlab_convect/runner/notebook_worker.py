@@ -1,9 +1,13 @@
 """Answers with a function of a notebook: its cells are executed once, then it stays.
 
     python notebook_worker.py <port> < {"name", "cells", "function", "parameters"}
+    python notebook_worker.py <port> <inbox> <folder>
 
 The interpreter of the notebook's kernel executes this file as it is: it needs the standard
 library and IPython alone. Calls are answered one after the other.
+
+In the pod of a cluster everything is in the inbox: the same in `order.json`, its key in `key`, and
+the files of the project in `files.tar.xz` where the pod does not see them anyway.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import json
 import math
 import os
 import sys
+import tarfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping
@@ -28,6 +33,8 @@ from typing import Any, NoReturn
 KEY = "CONVECT_SERVICE_KEY"
 KEY_HEADER = "X-Convect-Key"
 LARGEST = 64 << 20
+FILES, UNPACKED = "files.tar.xz", "/convect"
+"""The archive of the inbox, and where it is unpacked."""
 TYPES = {
     "BOOL": "bool",
     **{f"{u}INT{bits}": f"{u.lower()}int{bits}" for u in ("", "U") for bits in (8, 16, 32, 64)},
@@ -288,6 +295,7 @@ def load(order: Mapping[str, Any]) -> Callable[..., Any]:
         done = shell.run_cell(source, store_history=False)
         if not done.success:
             error = done.error_before_exec or done.error_in_exec
+            sys.stdout.flush()  # What it says of itself comes last.
             sys.exit(f"A cell failed: {type(error).__name__}: {error}")
         if "parameters" in tags:
             shell.push(order["parameters"])
@@ -295,13 +303,25 @@ def load(order: Mapping[str, Any]) -> Callable[..., Any]:
     return function
 
 
+def _from_inbox(inbox: Path, folder: Path) -> Any:
+    """The order of a worker in a pod; its folder and its key are there afterwards."""
+    if (inbox / FILES).exists():
+        with tarfile.open(inbox / FILES) as files:
+            files.extractall(UNPACKED)  # noqa: S202 - We made it.
+    os.chdir(folder)
+    os.environ[KEY] = (inbox / "key").read_text()
+    return json.loads((inbox / "order.json").read_bytes())
+
+
 def main() -> None:
+    port, *inbox = sys.argv[1:]
+    host = "0.0.0.0" if inbox else "127.0.0.1"  # noqa: S104 - Who has not the key is refused.
+    order = _from_inbox(*map(Path, inbox)) if inbox else json.load(sys.stdin)
     sys.path[0] = str(Path.cwd())  # not the folder of this file
-    order = json.load(sys.stdin)
     Requests.key = os.environ.pop(KEY)
     Requests.worker = Worker(order["name"], load(order))
     sys.stdout.flush()
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Requests).serve_forever()
+    ThreadingHTTPServer((host, int(port)), Requests).serve_forever()
 
 
 if __name__ == "__main__":

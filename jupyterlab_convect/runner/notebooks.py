@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import logging
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .kernels import KernelSpec, default_for, installed, known
@@ -29,7 +31,8 @@ OPTIONAL_FORMATS = (
     "uri_template",
     "webcolors",
 )
-"""What jsonschema imports when it is there."""
+"""What jsonschema imports when it is there, which takes a second; notebooks have no addresses,
+colours or periods of time to check."""
 
 
 def read(path: Path, name: str = "") -> dict[str, Any]:
@@ -69,21 +72,49 @@ def kernel_name(data: Mapping[str, Any], title: str) -> str:
 
 
 def quick_nbformat() -> Any:
-    """nbformat, without the second that jsonschema's optional formats take to load.
+    """nbformat without jsonschema, which takes longer to load than all else in a runner.
 
-    Notebooks have no addresses, colours or periods of time to check.
+    Of jsonschema it needs the class of its errors. The validator is for new cells, and for saying
+    what is wrong with a notebook that fastjsonschema has found to be invalid.
     """
-    if "nbformat" not in sys.modules:
-        hidden = [name for name in OPTIONAL_FORMATS if name not in sys.modules]
-        sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-        try:
+    if "nbformat" not in sys.modules and "jsonschema" not in sys.modules:
+        stand_in, errors = ModuleType("jsonschema"), ModuleType("jsonschema.exceptions")
+        stand_in.Draft4Validator = _LazyValidator  # type: ignore[attr-defined]
+        errors.ErrorTree = errors.ValidationError = _ValidationError  # type: ignore[attr-defined]
+        with _instead({stand_in.__name__: stand_in, errors.__name__: errors}):
             import nbformat
-        finally:
-            for name in hidden:
-                del sys.modules[name]
     import nbformat
 
     return nbformat
+
+
+@contextlib.contextmanager
+def _instead(modules: Mapping[str, ModuleType | None]) -> Iterator[None]:
+    """Have others, or none, imported for a while."""
+    sys.modules.update(modules)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in modules:
+            del sys.modules[name]
+
+
+class _LazyValidator:
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+
+    def __getattr__(self, name: str) -> Any:
+        with _instead({name: None for name in OPTIONAL_FORMATS if name not in sys.modules}):
+            from jsonschema import Draft4Validator
+
+        return getattr(Draft4Validator(self._schema), name)
+
+
+class _ValidationError(Exception):
+    def __init__(self, message: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.__dict__.update(facts)
 
 
 def prepare(data: dict[str, Any], title: str) -> Notebook:
@@ -115,12 +146,7 @@ def inject(
 
     Also says at which index, unless it replaces one that an earlier run has added.
     """
-    quick_nbformat()
-    # It warns about a missing `parameters` cell, which is nothing to warn about.
-    logging.getLogger("papermill").setLevel(logging.ERROR)
-    from papermill.exceptions import PapermillException
-    from papermill.parameterize import parameterize_notebook
-
+    parameterize, exceptions = papermill()
     notebook.metadata.setdefault("papermill", {})
     for cell in notebook.cells:
         if not isinstance(cell.metadata.get("tags"), list):
@@ -128,15 +154,44 @@ def inject(
     language = spec.language or notebook.metadata.get("language_info", {}).get("name", "")
     count = len(notebook.cells)
     try:
-        notebook = parameterize_notebook(
-            notebook, dict(parameters), kernel_name=spec.name, language=language
-        )
-    except (PapermillException, NotImplementedError, ValueError, TypeError) as error:
+        with _unchecked_cells():
+            notebook = parameterize.parameterize_notebook(
+                notebook, dict(parameters), kernel_name=spec.name, language=language
+            )
+    except (
+        exceptions.PapermillException,
+        NotImplementedError,
+        ValueError,
+        TypeError,
+    ) as error:
         raise StepFailed(f"The parameters cannot be given to the notebook: {error}") from error
     if len(notebook.cells) == count:
         return notebook, None
     tagged = (is_tagged(cell, "injected-parameters") for cell in notebook.cells)
     return notebook, list(tagged).index(True)
+
+
+def papermill() -> tuple[Any, Any]:
+    """Papermill's way with parameters and its errors, without what it fetches notebooks with."""
+    quick_nbformat()
+    stand_in = {} if "requests" in sys.modules else {"requests": ModuleType("requests")}
+    with _instead(stand_in):
+        from papermill import exceptions, parameterize
+    # It warns about a missing `parameters` cell, which is nothing to warn about.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    return parameterize, exceptions
+
+
+@contextlib.contextmanager
+def _unchecked_cells() -> Iterator[None]:
+    """Have new cells made without a look at the schema, which takes longer than all the rest."""
+    from nbformat.v4 import nbbase
+
+    check, nbbase.validate = nbbase.validate, lambda *_, **__: None
+    try:
+        yield
+    finally:
+        nbbase.validate = check
 
 
 def mark_start(notebook: Notebook, parameters: Mapping[str, Any], source: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import signal
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..errors import ConvectError
 from ..json_text import dumps
 from ..safe_files import write_whole
 from ..text import size_text
@@ -16,6 +19,8 @@ from .limits import Limits, count_all_kills, count_kills
 SUCCEEDED, FAILED, USAGE, UNWRITABLE, TAKEN, CANCELLED = 0, 1, 2, 74, 75, 143
 """Exit codes of the runner. UNWRITABLE: the outcome could not be written down.
 TAKEN: another runner has this attempt; nothing was touched."""
+INTERRUPTED = "The pod was stopped from outside."
+"""What a runner leaves that only knows of a signal; the runtime may know why it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,30 @@ class StepFailed(Exception):
         super().__init__(reason)
         self.reason = reason
         self.error = error
+
+
+def ending_of(error: Exception) -> Ending:
+    """What an exception makes of the attempt that it ended."""
+    if isinstance(error, StepFailed):
+        return Ending("failed", error.reason, error.error)
+    if isinstance(error, ConvectError):
+        return Ending("failed", error.sentence)
+    if isinstance(error, OSError):
+        return Ending("failed", explain_trouble(error))
+    if isinstance(error, ModuleNotFoundError):
+        return Ending(
+            "failed",
+            "Notebooks need papermill and ipykernel, which are not installed where the step runs: "
+            f"the module {error.name} is missing.",
+        )
+    traceback.print_exception(error)
+    return Ending("failed", f"The runner failed: {type(error).__name__}: {error}")
+
+
+def explain_trouble(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "No space is left on the disk that holds the run."
+    return f"The result could not be written: {error.strerror or error}."
 
 
 class MemoryWatch:

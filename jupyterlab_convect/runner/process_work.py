@@ -71,6 +71,9 @@ class ProcessWork:
     def tick(self, used: object) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(OSError):

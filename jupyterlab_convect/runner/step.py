@@ -47,6 +47,14 @@ class DistributedSpec:
     hang_after: float | None = None
     """Seconds without output and use of processors after which it hangs."""
     on_hang: str = "report"
+    min_nodes: int | None = None
+    """So many are enough; None if all are needed."""
+    key: str = ""
+    """By which several nodes know each other."""
+
+    @property
+    def least(self) -> int:
+        return self.nodes if self.min_nodes is None else self.min_nodes
 
     @property
     def outputs_node(self) -> int:
@@ -149,6 +157,8 @@ def _distributed(data: Mapping[str, Any]) -> DistributedSpec:
     if launcher not in LAUNCHERS:
         raise ValueError(f"launcher {launcher!r} is none of {', '.join(LAUNCHERS)}")
     count = data.get("processes", 1)
+    if data.get("nodes", 1) > 1 and not data.get("key"):
+        raise ValueError("several nodes need a key")
     return DistributedSpec(
         None if count == "cpu" else int(count),
         launcher,
@@ -157,6 +167,8 @@ def _distributed(data: Mapping[str, Any]) -> DistributedSpec:
         int(data.get("nodes", 1)),
         float(data["hang_after"]) if data.get("hang_after") else None,
         str(data.get("on_hang", "report")),
+        int(data["min_nodes"]) if data.get("min_nodes") else None,
+        str(data.get("key") or ""),
     )
 
 
@@ -186,6 +198,9 @@ class RunnerSettings:
     node: int = 0
     """Which of the nodes of a distributed step this is."""
 
+    join_wait: float = 30.0
+    """Seconds that as many nodes as are needed wait for the others."""
+
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> RunnerSettings:
         def number(name: str, default: float) -> float:
@@ -205,6 +220,7 @@ class RunnerSettings:
             overlays=int(number("overlays", base.overlays)),
             copied_files=int(number("copied_files", base.copied_files)),
             node=int(number("node", base.node)),
+            join_wait=number("join_wait", base.join_wait),
         )
 
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from .kernels import create_process
+
 INTERVAL = 2.0
 """Seconds between two samples, at first."""
 SAMPLES = 200
@@ -55,7 +57,7 @@ class Usage:
         devices = f"--id={os.environ['CUDA_VISIBLE_DEVICES']}"
         words = (self._gpus, _QUERY, "--format=csv,noheader,nounits", devices)
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await create_process(
                 *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
             )
             answer, _ = await asyncio.wait_for(process.communicate(), PATIENCE)

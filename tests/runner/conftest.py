@@ -87,6 +87,8 @@ class Bench:
             kind = "notebook" if source.suffix == ".ipynb" else "script"
             step = {"kind": kind, "source": str(source), **step}
         step = {"step": "s", "run": {"id": "r"}, "attempt": 1, "folder": str(self.work), **step}
+        if how := step.get("distributed"):
+            step["distributed"] = {"key": "k", **how}
         (folder / "step.json").write_text(json.dumps(step))
         return folder
 

@@ -1,5 +1,6 @@
 """A step of several processes that work together: real processes, which really add up numbers."""
 
+import asyncio
 import json
 import os
 import signal
@@ -11,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.runner.distributed import local_rank_option
+from jupyterlab_convect.runner.processes import end_marked
+from jupyterlab_convect.runner.rounds import Rules, joined
+from jupyterlab_convect.runner.step import VALUES, mark_of, read_step
 from jupyterlab_convect.runs.gather import make_node_folders
 
 from .conftest import Ended
@@ -300,7 +305,7 @@ def has_torch():
     return subprocess.call([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
 
 
-def start_nodes(bench, script, nodes=2, step=None, **distributed):
+def start_nodes(bench, script, nodes=2, step=None, started=None, env=None, **distributed):
     """A runner for each node, in a folder of its own, as on machines that share a volume."""
     source = bench.work / "s.py"
     source.write_text(script)
@@ -311,9 +316,15 @@ def start_nodes(bench, script, nodes=2, step=None, **distributed):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (bench.place / "master").write_text(f"127.0.0.1 {port}\n")
-    env = {"CONVECT_MASTER": str(bench.place / "master")}
-    started = [bench.start(folder, CONVECT_NODE=str(n), **env) for n in range(nodes)]
-    return folder, started
+    given = {"CONVECT_MASTER": str(bench.place / "master"), **(env or {})}
+
+    def start(node):
+        return bench.start(folder, CONVECT_NODE=str(node), **given)
+
+    runners = [start(node) for node in range(nodes if started is None else started)]
+    for runner in runners:
+        runner.another = start
+    return folder, runners
 
 
 @pytest.mark.parametrize("launcher", ["plain", "torchrun"])
@@ -356,3 +367,140 @@ if rank == "1": pathlib.Path("model.bin").write_text(rank)
 def test_a_node_that_does_not_know_the_first_one(bench):
     ended = bench.script("1", distributed={"nodes": 2})
     assert ended.reason == "The address of the first node is not known."
+
+
+RESTARTED = f"""{ALL_REDUCE}
+from pathlib import Path
+total = all_reduce(1)
+if RANK == 3 and not Path("checkpoint").exists():
+    Path("checkpoint").touch()
+    os._exit(3)
+print("try", os.environ["CONVECT_RESTART"], total, flush=True)
+"""
+
+
+@pytest.mark.parametrize("launcher", ["plain", "torchrun"])
+def test_all_nodes_start_again_after_one_rank_failed(bench, launcher, monkeypatch):
+    for name, value in environment(bench, launcher).items():
+        monkeypatch.setenv(name, value)
+    how = {"processes": 2, "restarts": 1, "launcher": launcher}
+    folder, runners = start_nodes(bench, RESTARTED, **how)
+    assert [runner.wait() for runner in runners] == [0, 0]
+    ended = [Ended(folder / "nodes" / str(node), 0) for node in range(2)]
+    for node in range(2):
+        assert "[Restart 1 of 1: Rank 3 of s.py exited with code 3.]\n" in ended[node].log
+    for rank in range(4):
+        assert log_of(ended[rank // 2], rank).endswith("try 1 4.0\n")
+        assert replicas(ended[rank // 2])[rank]["state"] == "succeeded"
+
+
+def test_restarts_of_several_nodes_come_to_an_end(bench):
+    script = "import os, time\nif os.environ['RANK'] == '1': raise SystemExit(4)\ntime.sleep(600)"
+    folder, runners = start_nodes(bench, script, restarts=1)
+    assert [runner.wait() for runner in runners] == [1, 1]
+    first, second = (Ended(folder / "nodes" / str(node), 1) for node in range(2))
+    assert second.reason == "Rank 1 of s.py exited with code 4."
+    assert second.log.count("[Restart") == 1
+    assert replicas(first)[0]["state"] == "cancelled"
+
+
+ELASTIC = f"""{ALL_REDUCE}
+from pathlib import Path
+print("round", os.environ["CONVECT_RESTART"], "of", SIZE, "ranks:", all_reduce(1), flush=True)
+while not Path("enough").exists():
+    time.sleep(0.05)
+print("rank", RANK, "done", flush=True)
+"""
+
+
+def end_rest_of(folder, node):
+    """What a runner that was killed has left."""
+    end_marked(mark_of(folder / "nodes" / str(node) / VALUES))
+
+
+def said_by(folder, node, rank):
+    log = folder / "nodes" / str(node) / "replicas" / f"{rank}.log"
+    return log.read_text() if log.exists() else ""
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_those_that_are_left_go_on_without_a_node_that_is_gone(bench, until, end):
+    """The second of three nodes is evicted, or dies: the third one has its rank then."""
+    folder, runners = start_nodes(bench, ELASTIC, nodes=3, min_nodes=2)
+    until(lambda: all("round 0 of 3 ranks: 3.0" in said_by(folder, n, n) for n in range(3)))
+    runners[1].send_signal(end)
+    runners[1].wait()
+    until(lambda: all("round 1 of 2 ranks: 2.0" in said_by(folder, n, n) for n in (0, 2)))
+    (bench.work / "enough").touch()
+    assert [runners[node].wait() for node in (0, 2)] == [0, 0]
+    first = Ended(folder / "nodes" / "0", 0)
+    assert "[Restart, on 2 of 3 nodes: Node 1 was lost.]\n" in first.log
+    assert "rank 1 done" in said_by(folder, 2, 2)
+    end_rest_of(folder, 1)
+
+
+def test_a_node_that_comes_late_is_taken_in(bench, until):
+    folder, runners = start_nodes(
+        bench, ELASTIC, nodes=2, started=1, min_nodes=1, env={"CONVECT_JOIN_WAIT": "0"}
+    )
+    until(lambda: "round 0 of 1 ranks: 1" in said_by(folder, 0, 0))
+    runners.append(runners[0].another(1))
+    until(lambda: all("round 1 of 2 ranks: 2.0" in said_by(folder, n, n) for n in range(2)))
+    (bench.work / "enough").touch()
+    assert [runner.wait() for runner in runners] == [0, 0]
+
+
+def test_too_few_nodes_are_left(bench, until):
+    folder, runners = start_nodes(bench, ELASTIC, nodes=3, min_nodes=3, restarts=5)
+    until(lambda: all("round 0" in said_by(folder, n, n) for n in range(3)))
+    runners[2].kill()
+    assert [runners[node].wait() for node in (0, 1)] == [1, 1]
+    assert Ended(folder / "nodes" / "0", 1).reason == "Node 2 was lost."
+    end_rest_of(folder, 2)
+
+
+def test_all_end_with_the_first_node(bench, until):
+    folder, runners = start_nodes(bench, ELASTIC, nodes=2, min_nodes=1)
+    until(lambda: all("round 0" in said_by(folder, n, n) for n in range(2)))
+    runners[0].kill()
+    assert runners[1].wait() == 1
+    assert {each["state"] for each in replicas(Ended(folder / "nodes" / "1", 1)).values()} == {
+        "cancelled"
+    }
+    end_rest_of(folder, 0)
+
+
+def test_nodes_execute_nothing_for_somebody_without_their_key():
+    async def ask(key: str, port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(json.dumps({"key": key, "on": 0, "words": "true"}).encode() + b"\n")
+        answer = await reader.readline()
+        writer.close()
+        return answer
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        rules = Rules(nodes=1, least=1, restarts=0, wait=0, key="right")
+        async with joined(0, rules, ("127.0.0.1", port), 60) as member:
+            executed: list[str] = []
+
+            async def execute(words: str) -> int:
+                executed.append(words)
+                return 7
+
+            member.execute = execute
+            assert await member.next() is not None
+            assert await ask("wrong", port) == b""
+            assert json.loads(await ask("right", port)) == {"code": 7}
+            assert executed == ["true"]
+
+    asyncio.run(main())
+
+
+def test_several_nodes_need_a_key(bench):
+    folder = bench.attempt(
+        kind="command", command=["true"], distributed={"nodes": 2, "processes": 1, "key": ""}
+    )
+    with pytest.raises(ConvectError, match="several nodes need a key"):
+        read_step(folder / "step.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -64,6 +65,20 @@ def test_a_kernel_that_dies_ends_all(bench: Any) -> None:
     assert ended.state == "failed"
     assert ended.reason.startswith("Rank 0 of n.ipynb failed: ")
     assert replicas(ended)[1]["state"] == "cancelled"
+
+
+def test_a_runner_that_cannot_execute_the_notebook_ends_all(bench: Any, tmp_path: Path) -> None:
+    """Whatever the mistake is: the kernels end well, and the step must not."""
+    broken = tmp_path / "papermill"
+    broken.mkdir()
+    (broken / "__init__.py").write_text("raise RuntimeError('broken')")
+    source = bench.notebook(("x = 1", ["parameters"]))
+    folder = bench.attempt(source, parameters={"x": 2}, distributed={"processes": 2})
+    process = bench.start(folder, PYTHONPATH=str(tmp_path))
+    ended = Ended(folder, process.wait())
+    assert ended.state == "failed"
+    assert "failed: The runner failed: " in ended.reason
+    assert "running" not in {each["state"] for each in ended.outputs["replicas"]}
 
 
 def test_all_kernels_start_again(bench: Any) -> None:

@@ -57,6 +57,17 @@ def test_a_notebook_that_names_no_kernel_has_the_environment_of_the_one_it_gets(
     assert runs(notebook)["kernel"] == "python3"
 
 
+def test_an_edit_meanwhile_does_not_change_which_kernel_it_was(runs, bench, other_python):
+    notebook = bench.notebook("1")
+    copy = notebook.with_name("copy.ipynb")
+    copy.write_bytes(notebook.read_bytes())
+    content = json.loads(notebook.read_text())
+    content["metadata"]["kernelspec"]["name"] = "other"
+    notebook.write_text(json.dumps(content))
+    found = runs(notebook, copy=str(copy))
+    assert (found["interpreter"], found["kernel"]) == (sys.executable, "python3")
+
+
 def test_what_the_notebook_itself_installs_is_part_of_it(runs, bench, other_python):
     before = runs(bench.notebook("1"), kernel="other")
     folder = other_python.packages / "late-3.dist-info"

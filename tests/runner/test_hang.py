@@ -73,7 +73,7 @@ def test_what_hangs_is_only_told_of_and_may_go_on(bench: Any, until: Any) -> Non
     until(lambda: reason() is None)
     (bench.work / "end").touch()
     assert runner.wait() == 0
-    assert "[It goes on.]" in (folder / "log.txt").read_text()
+    assert "[It continues.]" in (folder / "log.txt").read_text()
 
 
 def test_another_sitecustomize_is_not_lost(bench: Any) -> None:

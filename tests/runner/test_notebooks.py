@@ -1,6 +1,7 @@
 """A notebook goes in; an executed one, its events and the truth about its end come out."""
 
 import json
+import subprocess
 import sys
 
 import nbformat
@@ -363,3 +364,31 @@ def test_what_is_no_notebook_gives_a_sentence(bench, content, reason):
 def test_a_missing_notebook(bench):
     ended = bench.run(bench.work / "gone.ipynb")
     assert ended.reason == "gone.ipynb cannot be read: No such file or directory."
+
+
+def test_a_runner_loads_no_jsonschema_and_says_the_same_of_an_invalid_notebook():
+    program = """if 1:
+        import sys
+        if sys.argv[1] == "quick":
+            from jupyterlab_convect.runner.notebooks import quick_nbformat
+            nbformat = quick_nbformat()
+        else:
+            import nbformat
+        cell = {"cell_type": "code", "source": "", "metadata": {}, "outputs": []}
+        cells = [{**cell, "id": "x", "execution_count": None}]
+        content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+        notebook = nbformat.from_dict(content)
+        nbformat.validate(notebook)
+        loaded = "jsonschema" in sys.modules
+        notebook.cells[0].execution_count = "many"
+        try:
+            nbformat.validate(notebook)
+        except nbformat.ValidationError as error:
+            print(loaded, error)
+    """
+    quick, plain = (
+        subprocess.check_output([sys.executable, "-c", program, how], text=True)
+        for how in ("quick", "plain")
+    )
+    assert quick.startswith("False 'many' is not of type")
+    assert quick.removeprefix("False") == plain.removeprefix("True")

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
@@ -165,3 +167,26 @@ def test_wrong_usage(bench):
     )
     assert alone.returncode == 2
     assert "Exit codes" in alone.stderr
+
+
+def test_the_end_of_a_process_that_is_waited_for_is_not_taken_away() -> None:
+    script = """
+        import asyncio, sys
+        from jupyterlab_convect.runner import kernels, processes
+
+        async def look():
+            while True:
+                kernels.reap_rest()
+                await asyncio.sleep(0)
+
+        async def main():
+            looking = asyncio.ensure_future(look())
+            for _ in range(20):
+                process = await kernels.create_process("false")
+                assert await process.wait() == 1
+            looking.cancel()
+
+        assert processes.adopt()
+        asyncio.run(main())
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

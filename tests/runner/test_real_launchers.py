@@ -127,24 +127,61 @@ def test_two_ranks_learn_digits_together(
     assert log_of(ended, 0) == log_of(ended, 1)
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed.")
-def test_mpirun_reduces(bench: Any) -> None:
-    check = [sys.executable, "-c", "import mpi4py.MPI"]
-    python = sys.executable
-    if subprocess.run(check, capture_output=True, check=False).returncode:
-        python = "/usr/bin/python3"
-        check[0] = python
-        if subprocess.run(check, capture_output=True, check=False).returncode:
-            pytest.skip("No Python here has mpi4py; on Debian it is the package python3-mpi4py.")
-    script = """
+@pytest.fixture(scope="module")
+def mpi_python() -> str:
+    """An interpreter that has mpi4py: ours, or that of the system."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed.")
+    for interpreter in (sys.executable, "/usr/bin/python3"):
+        check = [interpreter, "-c", "import mpi4py.MPI"]
+        if subprocess.run(check, capture_output=True, check=False).returncode == 0:
+            return interpreter
+    pytest.skip("No Python here has mpi4py; on Debian it is the package python3-mpi4py.")
+
+
+MPI_SUM = """
 import os
 from mpi4py import MPI
 rank = MPI.COMM_WORLD.Get_rank()
 assert rank == int(os.environ["RANK"])
 print("sum", MPI.COMM_WORLD.allreduce(rank + 1))
 """
-    (bench.work / "s.py").write_text(script)
+
+
+def test_mpirun_reduces(bench: Any, mpi_python: str) -> None:
+    (bench.work / "s.py").write_text(MPI_SUM)
     how = {"processes": 3, "launcher": "mpi"}
-    ended = bench.run(kind="command", command=[python, "s.py"], distributed=how)
+    ended = bench.run(kind="command", command=[mpi_python, "s.py"], distributed=how)
     assert ended.state == "succeeded", ended.log
     assert [log_of(ended, rank) for rank in range(3)] == ["sum 6\n"] * 3
+
+
+TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
+"""Both nodes are this machine, but must not take each other for neighbours."""
+
+
+def test_mpirun_reduces_across_nodes(bench: Any, mpi_python: str) -> None:
+    """Without ssh: the runner of each node starts the daemon there."""
+    command = {"kind": "command", "command": [mpi_python, "s.py"], "env": TCP}
+    folder, runners = start_nodes(bench, MPI_SUM, step=command, processes=2, launcher="mpi")
+    codes = [runner.wait() for runner in runners]
+    ended = [Ended(folder / "nodes" / str(node), 0) for node in range(2)]
+    assert codes == [0, 0], ended[0].log + ended[1].log
+    assert [log_of(ended[rank // 2], rank) for rank in range(4)] == ["sum 10\n"] * 4
+
+
+def test_the_rank_of_another_node_that_fails_under_mpirun_is_named(
+    bench: Any, mpi_python: str
+) -> None:
+    script = """
+import os, time
+from mpi4py import MPI
+if MPI.COMM_WORLD.Get_rank() == 1: os._exit(7)
+time.sleep(600)
+"""
+    command = {"kind": "command", "command": [mpi_python, "s.py"], "env": TCP}
+    folder, runners = start_nodes(bench, script, step=command, launcher="mpi")
+    assert [runner.wait() for runner in runners] == [1, 1]
+    first, second = (Ended(folder / "nodes" / str(node), 1) for node in range(2))
+    assert second.reason == "Rank 1 of s.py exited with code 7."
+    assert replicas(first)[0]["state"] == "cancelled"

@@ -278,6 +278,17 @@ def test_a_mirror_of_which_something_was_lost_is_not_used_again(
     assert made_by(view, tmp_path / "made") == {}
 
 
+def test_a_mirror_that_is_gone_with_its_run_is_not_made_again(
+    project: Path, tmp_path: Path
+) -> None:
+    """A run can be deleted as soon as it has ended, and its views are closed after that."""
+    base = _recorded(project, tmp_path / "views")
+    view = MirrorView(ViewSpec(project, (base,)), tmp_path / "run/view")
+    (tmp_path / "run").rename(tmp_path / "deleted")
+    view.close()
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="Only root can become somebody else.")
 def test_a_folder_that_a_step_closes_is_not_deleted(project: Path, tmp_path: Path) -> None:
     let_others_in(tmp_path)

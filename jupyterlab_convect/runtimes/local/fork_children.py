@@ -97,7 +97,7 @@ def spare(channel: socket.socket, options: dict[str, Any], *, leisure: bool) -> 
     else:
         overlay, landlock = options["views"]
         confined = confine(overlay)
-        kernel = fork_kernel(options, channel, overlay, landlock)
+        kernel = fork_kernel(options, channel, overlay, landlock, leisure=leisure)
         kernel["confined"] = confined and os.geteuid() != 0
     processes.adopt()
     if leisure:
@@ -185,7 +185,7 @@ def keep(
 ) -> None:
     """Look after a kernel for its runner: show it what it is to see, end what it leaves running,
     and tell how it ended. When the runner is gone, all of that ends at once."""
-    facts = ("pid", "connection", "folder", "launch", "base", "confined")
+    facts = ("pid", "connection", "folder", "launch", "base", "confined", "introduces_itself")
     message = {key: kernel[key] for key in facts}
     send(runner, message, [kernel["channel"], kernel["output"]])
     os.close(kernel["channel"])
@@ -218,6 +218,8 @@ def fork_kernel(
     owner: socket.socket,
     overlay: dict[str, Any],
     landlock: dict[str, Any],
+    *,
+    leisure: bool,
 ) -> dict[str, Any]:
     """Start a kernel up to the point where it needs to know for whom."""
     folder = make_folder(options["sockets"])
@@ -244,7 +246,7 @@ def fork_kernel(
             os.dup2(printed, 1)
             os.dup2(printed, 2)
             os.close(printed)
-            be_kernel(theirs, folder, connection, options, landlock["protect"])
+            be_kernel(theirs, folder, connection, options, landlock["protect"], leisure=leisure)
         except BaseException:
             import traceback
 
@@ -263,6 +265,7 @@ def fork_kernel(
         "base": BASE,
         "channel": channel,
         "output": output,
+        "introduces_itself": True,  # not so the kernels of an older version, which may be about
     }
 
 
@@ -287,52 +290,175 @@ def die_with(parent: int) -> None:
         os._exit(0)
 
 
+class OwnSettings(Exception):
+    """Somebody has written settings for kernels."""
+
+
+def new_app() -> Any:
+    """The application of a kernel, at the very beginning of its start."""
+    from ipykernel.kernelapp import IPKernelApp
+    from IPython.core.application import BaseIPythonApplication
+    from traitlets.config import Config
+
+    class Begun(BaseIPythonApplication):
+        """What every application of IPython does before its own start, once."""
+
+        shell_ahead: Any = None
+
+        def initialize(self, argv: list[str] | None = None) -> None:
+            if self.shell_ahead is None:
+                super().initialize(argv)  # type: ignore[no-untyped-call]
+
+    class SpareKernelApp(IPKernelApp, Begun):
+        pause: Callable[[], None]
+        takes_settings = True
+
+        def begin(self) -> None:
+            """Do what comes before the start of a kernel, unless that takes settings."""
+            self.takes_settings = False
+            super(IPKernelApp, self).initialize([])
+
+        def parse_command_line(self, argv: list[str] | None = None) -> None:
+            if argv:  # else it would make a parser of all there is to set
+                super().parse_command_line(argv)
+
+        def has_settings(self) -> bool:
+            names = ("ipython_config", Path(self.config_file_name).stem)
+            files = (Path(at, name) for at in self.config_file_paths for name in names)
+            return any(
+                os.path.exists(f"{file}{end}")  # noqa: PTH110
+                for file in files
+                for end in (".py", ".json")
+            )
+
+        def load_config_file(self, *args: Any, **kwargs: Any) -> None:
+            if not self.takes_settings and self.has_settings():
+                raise OwnSettings
+            super().load_config_file(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+        def log_connection_info(self) -> None:
+            pass
+
+        def init_kernel(self) -> None:
+            super().init_kernel()  # type: ignore[no-untyped-call]
+            if self.shell_ahead is not None:
+                give_shell(self.shell_ahead, self.kernel)
+
+        def init_path(self) -> None:
+            # Sockets and shell are there; working folder, startup files and extensions
+            # come next, and those are the step's own.
+            self.pause()
+            if self.kernel.shell is not None:
+                self.kernel.shell.starting_dir = os.getcwd()  # noqa: PTH109 (as the shell does)
+                self.kernel.shell.history_manager.reset(new_session=False)
+            super().init_path()  # type: ignore[no-untyped-call]
+
+    settings = {"IPKernelApp": {"connection_file": ""}, "HistoryManager": {"hist_file": ":memory:"}}
+    return SpareKernelApp.instance(config=Config(settings))
+
+
+def begin_app(arguments: Sequence[str]) -> Any:
+    """The same with what is alike for all kernels done already: it has a shell.
+
+    None where somebody has written settings. Those are programs, which each kernel has to
+    execute itself.
+    """
+    from ipykernel.ipkernel import IPythonKernel
+    from ipykernel.zmqshell import ZMQInteractiveShell
+
+    app = new_app()
+    try:
+        if arguments or app.kernel_class is not IPythonKernel:
+            raise OwnSettings
+        app.begin()
+        app.shell_ahead = ZMQInteractiveShell.instance(
+            parent=app,
+            profile_dir=app.profile_dir,
+            user_module=None,
+            user_ns=None,
+            kernel=None,
+            compiler_class=IPythonKernel.compiler_class.default_value,
+        )
+    except (Exception, SystemExit):
+        forget_app(app)
+        return None
+    return app
+
+
+def forget_app(app: Any) -> None:
+    from ipykernel.zmqshell import ZMQInteractiveShell
+
+    type(app).clear_instance()
+    ZMQInteractiveShell.clear_instance()
+
+
+def give_shell(shell: Any, kernel: Any) -> None:
+    """Have a shell that was made before its kernel be as if it had been made by it."""
+    import atexit
+
+    shell.parent = shell.kernel = kernel
+    shell._orig_sys_module_state.update(
+        stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, excepthook=sys.excepthook
+    )
+    place = shell.configurables.index(shell.history_manager)
+    shell.init_history()
+    shell.configurables[place] = shell.configurables.pop()
+    shell.init_user_ns()
+    # Who registers last comes first: before the kernel's connections are closed.
+    atexit.unregister(shell.atexit_operations)
+    atexit.register(shell.atexit_operations)
+
+
+def rehearse_cell(app: Any) -> None:
+    """Use what the first cell will use and what keeps no trace of it, to have its memory here."""
+    with contextlib.suppress(Exception):
+        source = app.kernel.shell.transform_cell("0")
+        compile(app.kernel.shell.compile.ast_parse(source), "", "exec")
+        parts = [app.session.pack(each) for each in ({}, {"x": "0"}, {}, {})]
+        app.session.sign(parts)
+        for part in parts:
+            app.session.unpack(part)
+
+
 def be_kernel(
     channel: socket.socket,
     folder: Path,
     connection: dict[str, Any],
     options: dict[str, Any],
     protect: Callable[[Sequence[Path], Sequence[Path]], bool],
+    *,
+    leisure: bool,
 ) -> None:
     """An ordinary IPython kernel that pauses in the middle of its start."""
     import atexit
     import threading
 
-    from ipykernel.kernelapp import IPKernelApp
-    from traitlets.config import Config
-
-    class SpareKernelApp(IPKernelApp):
-        def parse_command_line(self, argv: list[str] | None = None) -> None:
-            if argv:  # else it would make a parser of all there is to set
-                super().parse_command_line(argv)
-
-        def log_connection_info(self) -> None:
-            pass
-
-        def init_path(self) -> None:
-            # Sockets and shell are there; working folder, startup files and extensions
-            # come next, and those are the step's own.
-            channel.send(b"r")
-            assignment, _ = receive(channel)
-            if assignment is None:
-                os._exit(0)
-            adopt(assignment)
-            if guard := assignment["guard"]:
-                protect(*([Path(path) for path in each] for each in guard))
-            super().init_path()  # type: ignore[no-untyped-call]
+    def pause() -> None:
+        if leisure:
+            rehearse_cell(app)
+        channel.send(b"r")
+        assignment, _ = receive(channel)
+        if assignment is None:
+            os._exit(0)
+        adopt(assignment)
+        if guard := assignment["guard"]:
+            protect(*([Path(path) for path in each] for each in guard))
 
     arguments = options["launch"]["arguments"]
-    file = folder / CONNECTION
-    file.write_text(json.dumps(connection))
+    file = str(folder / CONNECTION)
+    Path(file).write_text(json.dumps(connection))
     history = [] if any(HISTORY in each for each in arguments) else [f"--{HISTORY}=:memory:"]
-    sys.argv = [options["launcher"], "-f", str(file), *arguments, *history]
-    settings = {
-        "IPKernelApp": {"connection_file": str(file)},
-        "HistoryManager": {"hist_file": ":memory:"},
-    }
-    app: Any = SpareKernelApp.instance(config=Config(settings))
+    sys.argv = [options["launcher"], "-f", file, *arguments, *history]
+    app: Any = options["app"]
+    if app is not None and app.has_settings():  # which are new
+        forget_app(app)
+        app = None
+    app = app or new_app()
+    app.config.IPKernelApp.connection_file = app.connection_file = file
+    app.pause = pause
     app.initialize(arguments)
     app.kernel._process_children = list  # the runner ends them, without ipykernel's long waits
+    send(channel, introduce(app))
     app.start()
     app.control_thread.join(2)  # it may still flush streams that the exit closes
     threading._shutdown()  # type: ignore[attr-defined]
@@ -345,7 +471,29 @@ def be_kernel(
         if isinstance(each, _io._IOBase):  # without what io.IOBase asks of every class
             with contextlib.suppress(Exception):
                 each.flush()
+    if is_alone(options["processes"]):
+        with contextlib.suppress(OSError):
+            send(channel, {"left": True})
     os._exit(0)
+
+
+def is_alone(processes: Any) -> bool:
+    """Whether nothing is left running that this kernel has started, here or with its keeper."""
+    keeper = os.getppid()
+    try:
+        kept = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+    except OSError:
+        return False
+    return kept == [str(os.getpid())] and not processes.children()
+
+
+def introduce(app: Any) -> dict[str, Any]:
+    """What a kernel would answer when it is asked, said before, because an answer takes long; and
+    whether it welcomes who listens, which shows that it is heard."""
+    import zmq
+
+    welcomes = getattr(app.iopub_thread, "session", None) and app.iopub_socket.type == zmq.XPUB
+    return {"language_info": app.kernel.language_info, "welcomes": bool(welcomes)}
 
 
 def adopt(assignment: dict[str, Any]) -> None:

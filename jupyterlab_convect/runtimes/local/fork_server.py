@@ -60,8 +60,6 @@ RUNNER_MODULES = (
     "jupyterlab_convect.runner.forked_kernel",
     "asyncio.subprocess",
 )
-LATER = ("papermill.parameterize",)
-"""Imported when there is nothing else to do: only parameters need it, and it takes long."""
 COURTESY, HASTE = 0.15, 0.03
 """Seconds after an order in which its step has the processors for itself; when the next
 is likely to follow, because this one did."""
@@ -80,7 +78,8 @@ class ForkServer:
         self.control = control
         self.options = options
         self.spares: list[tuple[int, socket.socket]] = []
-        self.later: list[str] = []
+        self.later = False
+        """Whether something is left to import when there is nothing else to do."""
         self.deaths = 0
         """Spares that died unused, since one was used."""
         self.rest_until = 0.0
@@ -102,7 +101,8 @@ class ForkServer:
                 importlib.import_module(name)
             # To find kernels takes the system's list of users, which is slow the first time.
             sys.modules["jupyterlab_convect.runner.kernels"].installed()
-            self.later = list(LATER)
+            sys.modules["jupyterlab_convect.runner.environment"].host()
+            self.later = True  # papermill: only parameters need it, and it takes long
         else:
             # Nobody debugs a step, and the debugger is a fifth of what a kernel loads.
             sys.modules["debugpy"] = None  # type: ignore[assignment]
@@ -114,15 +114,16 @@ class ForkServer:
             rehearse()
             self.options["views"] = [children.load(path) for path in self.options["views"]]
             self.options["launcher"] = launcher()
+            self.options["app"] = children.begin_app(self.options["launch"]["arguments"])
         self.options["processes"] = load_processes()
         tempfile.gettempdir()  # tries it out, once for all
         gc.freeze()
         gc.enable()
 
     def preload_more(self) -> None:
+        self.later = False
         with contextlib.suppress(Exception):  # the runner says what is missing, if it needs it
-            importlib.import_module(self.later.pop())
-            sys.modules["nbformat"].v4.new_code_cell("")  # compiles its validator
+            sys.modules["jupyterlab_convect.runner.notebooks"].papermill()
         gc.freeze()
 
     def serve(self) -> None:
@@ -160,7 +161,7 @@ class ForkServer:
         """Have a spare do it, or a process forked for it; None when they all die first."""
         for _ in range(len(self.spares) + TRIES):
             try:
-                pid, channel = self.spares.pop() if self.spares else self.fork(leisure=False)
+                pid, channel = self.spares.pop(0) if self.spares else self.fork(leisure=False)
             except OSError:  # no more processes, or no memory
                 continue
             with channel:

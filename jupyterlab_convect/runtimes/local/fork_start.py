@@ -70,8 +70,9 @@ def start(options: Mapping[str, Any]) -> Started:
 
 
 def start_early(spares: int, idle: float) -> None:
-    """Start the warm processes that a run of an ordinary notebook will ask for."""
-    for launch in (None, own_launch()):
+    """Start the warm processes that a run of an ordinary notebook will ask for, that of kernels
+    first, which takes longest to get ready."""
+    for launch in (own_launch(), None):
         options = options_for(launch, spares, idle)
         _early[json.dumps(options, sort_keys=True)] = _start(options)
 

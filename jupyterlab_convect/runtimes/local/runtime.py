@@ -18,7 +18,7 @@ from typing import Any
 
 from traitlets import Bool, Dict, Float, Integer, List, Unicode
 
-from ...errors import ConvectError, Refused
+from ...errors import Conflict, ConvectError, Refused
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
 from ...pipeline.quantities import quantity
@@ -30,7 +30,7 @@ from ...runner.notebooks import kernel_name, read
 from ...runner.outcome import StepFailed
 from ...runner.processes import identify, is_alive, is_here, send_signal
 from ...runner.shared_folder import waits_for
-from ...runner.step import REPLICA_STATES
+from ...runner.step import REPLICA_STATES, VALUES, mark_of
 from ...runs.attempts import read_outcome
 from ...runs.model import ENDED, State
 from ...safe_files import append_to, read_regular, write_whole
@@ -194,13 +194,21 @@ class LocalRuntime(StepRuntime):
         if is_alive(found) or not (attempt.folder / "outputs.json").exists():
             await asyncio.to_thread(end_attempt, attempt.folder, *_keepers(attempt), found)
 
-    def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
+    def shell(
+        self, attempt: Attempt, command: Sequence[str] = (), replica: int | None = None
+    ) -> int:
         """Where the step works, with its variables, but outside of its process."""
         step = json.loads(read_regular(attempt.folder / "step.json"))
         words = list(command) or [os.environ.get("SHELL") or "/bin/sh"]
         env = {**os.environ, **step["env"]}
         holders = [*_keepers(attempt), *filter(None, [_identity(attempt)])]
         pid = enter_step.child_of(int(each["pid"]) for each in holders if is_alive(each))
+        if replica is not None:
+            mark = mark_of(attempt.folder.absolute() / VALUES)
+            pid = enter_step.marked_process(mark, replica)
+            if pid is None:
+                raise Conflict(f"Rank {replica} is not running.", code="not-running")
+            env |= enter_step.environment_of(pid)
         try:
             if pid is None or sys.platform != "linux":
                 return subprocess.call(words, cwd=step["folder"], env=env)

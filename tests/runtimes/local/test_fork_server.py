@@ -84,8 +84,19 @@ sketch = {
     "count": shell.execution_count, "magics": sorted(shell.magics_manager.magics["line"]),
     "extensions": sorted(shell.extension_manager.loaded),
     "kernel": [type(shell).__module__, type(shell.kernel).__module__, type(shell.kernel).__name__],
+    "parents": [type(shell.parent).__name__, type(shell.parent.parent).__name__],
+    "folders": [str(each) for each in (*_dh, *shell.history_manager.dir_hist, shell.starting_dir)],
+    "inputs": [_ih is shell.history_manager.input_hist_parsed, Out is _oh, len(_ih)],
+    "before": {k: type(v).__name__ for k, v in shell._orig_sys_module_state.items()},
+    "connection": [*shell.config.IPKernelApp.connection_file.split("/")[-1:],
+                   shell.config is shell.kernel.config, shell.config is shell.parent.parent.config],
+    "configurables": [type(each).__name__ for each in shell.configurables],
+    "logs": [type(each.stream).__name__ for each in shell.log.handlers],
 }
-unique = {"random": random.random(), "hash": hash("x"), "pid": os.getpid(), "ppid": os.getppid()}
+session = shell.kernel.session
+unique = {"random": random.random(), "hash": hash("x"), "pid": os.getpid(), "ppid": os.getppid(),
+          "session": session.session, "key": session.key.decode(), "ident": shell.kernel.ident,
+          "begun": str(shell.history_manager.get_session_info()[1])}
 print(json.dumps([sketch, unique]))
 """
 
@@ -107,7 +118,7 @@ def family(pid):
 async def test_it_looks_like_one_that_was_started_the_ordinary_way(make, warm):
     cold = make(spare_kernels=0)
     attempt, _, log = await warm.run([DESCRIBE], env={"A": "é"})
-    forked, who = json.loads(log)
+    forked, who = json.loads(log.replace("SpareKernelApp", "IPKernelApp"))
     assert who["ppid"] != attempt.handle["pid"], "it was not forked"
     started, _ = json.loads((await cold.run([DESCRIBE], env={"A": "é"}))[2])
     modules, ordinary = ({*each.pop("modules")} for each in (forked, started))
@@ -134,13 +145,14 @@ async def test_it_looks_like_one_that_was_started_the_ordinary_way(make, warm):
 
 async def test_it_shares_no_state_with_the_one_before(warm, wait_for):
     """Those of one warm process share its hash seed; it is replaced when nobody waits."""
+    grandparent = "print(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1])"
     seen = []
     for _ in range(3):
-        seen.append(json.loads((await warm.run([DESCRIBE]))[2])[1])
-        kernels = list(warm.runtime._warm.values())[-1]
-        used = kernels._server
-        await wait_for(lambda used=used, kernels=kernels: kernels._server is not used)
-    for name in ("random", "hash", "pid", "ppid"):
+        _, _, log = await warm.run([DESCRIBE, grandparent])
+        described, forked_by = log.splitlines()
+        seen.append(json.loads(described)[1])
+        await wait_for(lambda pid=int(forked_by): _pid(warm) != pid)
+    for name in seen[0]:
         assert len({each[name] for each in seen}) == 3, name
 
 
@@ -180,6 +192,44 @@ async def test_a_kernel_is_never_used_twice(warm):
         assert leak == "None"
         pids.add(pid)
     assert len(pids) == 3
+
+
+@pytest.mark.parametrize("spare_kernels", [1, 0], ids=["warm", "cold"])
+async def test_handlers_and_the_shell_end_before_the_connections_are_closed(make, spare_kernels):
+    tells = (
+        "import atexit, sys\n"
+        "def tell(word, sys=sys, open=open):\n"
+        "    with open('end.txt', 'a') as file: print(word, type(sys.stdout).__name__, file=file)\n"
+        "atexit.register(tell, 'handler')\n"
+        "class File:\n    def unlink(self, tell=tell): tell('shell')\n"
+        "get_ipython().tempfiles.append(File())"
+    )
+    attempt, _, _ = await make(spare_kernels=spare_kernels).run([tells], outputs=["end.txt"])
+    told = (attempt.folder / "files" / "end.txt").read_text().splitlines()
+    assert told == ["handler OutStream", "shell OutStream"]
+
+
+async def test_a_kernel_with_settings_reads_them_itself(make, tmp_path, monkeypatch, wait_for):
+    """They are a program, which tells who executes it; one that has none may get some."""
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    driver = make(spare_kernels=1)
+    await driver.run(["1"])
+    pid = _pid(driver)
+    await wait_for(lambda: _pid(driver) != pid)
+    (profile / "ipython_kernel_config.py").write_text(
+        f"import os\nopen({str(tmp_path / 'read')!r}, 'a').write(f'{{os.getpid()}} ')\n"
+        "c.InteractiveShell.cache_size = 77\nc.IPKernelApp.exec_lines = ['set_by_settings = 1']\n"
+    )
+    await driver.run(["1"])  # by the spare that was ready before
+    for _ in range(2):
+        source = "import os; print(os.getpid(), set_by_settings, get_ipython().cache_size)"
+        _, status, log = await driver.run([source])
+        assert status.state == "succeeded", (status, log)
+        pid, one, size = log.split()
+        assert (one, size) == ("1", "77")
+        assert pid in (tmp_path / "read").read_text().split()
 
 
 async def test_exit_handlers_run_and_open_files_are_written(warm):
@@ -437,7 +487,7 @@ async def test_the_kernel_of_another_interpreter(make, other_python, tmp_path, m
 
 async def test_what_was_started_early_is_used_and_the_rest_ended(wait_for):
     fork_start.start_early(spares=1, idle=600)
-    runners, kernels = [started.process for started in fork_start._early.values()]
+    kernels, runners = [started.process for started in fork_start._early.values()]
     warm = ForkClient(logging.getLogger(), own_launch(), spares=1, idle=600)
     try:
         warm.warm_up()
