@@ -36,16 +36,16 @@ class Server:
     def __init__(self, address: str) -> None:
         self._address = f"http://{address}:8888/jupyterlab-convect/api/v1/"
 
-    def __call__(self, verb: str, path: str, body: Any = None) -> Any:
+    def __call__(self, verb: str, path: str, body: Any = None, token: str = TOKEN) -> Any:
         request = urllib.request.Request(
             self._address + path,
             None if body is None else json.dumps(body).encode(),
-            {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"},
+            {"Authorization": f"token {token}", "Content-Type": "application/json"},
             method=verb,
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=30) as answer:
+            with opener.open(request, timeout=120) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
@@ -184,6 +184,61 @@ def test_a_notebook_runs_through_a_server_in_a_pod(
     top = server("GET", "runtimes/kubernetes/top")
     assert top["namespace"] == bed.namespace
     requests.check_body(top, "Overview")
+
+
+@pytest.fixture
+def no_proxy(bed: Any) -> Iterator[None]:
+    """Without the right to reach Services through the API server."""
+    place = f"{RBAC}/namespaces/{bed.namespace}/roles/jupyterlab-convect"
+    given = bed.admin.get(place)
+    rules = [each for each in given["rules"] if each["resources"] != ["services/proxy"]]
+    assert len(rules) == len(given["rules"]) - 1
+    bed.admin.replace(place, {**given, "rules": rules})
+    yield
+    bed.admin.replace(place, {**bed.admin.get(place), "rules": given["rules"]})
+
+
+@pytest.mark.parametrize("claim", ["shared"], indirect=True)
+def test_a_server_in_a_pod_reaches_a_function_by_its_service(
+    bed: Any, no_proxy: None, server: Server, write_notebook: Any
+) -> None:
+    home = bed.shared / "home" / "served"
+    write_notebook(
+        home / "model.ipynb",
+        ("parameters", "factor = 2"),
+        "import os\nprint('loaded with', factor)",
+        ("serve", "def predict(x):\n    return {'y': [factor * each for each in x]}"),
+    )
+    body = {"path": "served/model.ipynb", "runtime": "kubernetes", "parameters": {"factor": 3}}
+    endpoint = server("POST", "endpoints", body)
+    call = f"call/{endpoint['id']}"
+
+    def predict(x: list[int]) -> Any:
+        return server("POST", f"{call}/predict", {"x": x}, endpoint["token"])
+
+    assert predict([1, 2]) == {"y": [3, 6]}
+    assert predict([5]) == {"y": [15]}
+    ready = server("GET", f"{call}/v2/health/ready", token=endpoint["token"])
+    assert ready is not None
+    (worker,) = server("GET", "services")["services"]
+    assert (worker["kind"], worker["state"]) == ("endpoint", "ready")
+    log = server("GET", f"services/{worker['id']}/log")["text"]
+    assert log.count("loaded with 3") == 1
+
+    def made(kind: str) -> list[Any]:
+        label = f"jupyterlab-convect.dev/endpoint={endpoint['id']}"
+        found: list[Any] = bed.admin.list(bed.admin.path(kind), labelSelector=label)
+        return found
+
+    (deployment,) = made("deployments")
+    (pod,) = made("pods")
+    own = bed.admin.get(bed.admin.path("pods", "jupyter-ana"))
+    assert pod["status"]["podIP"] != own["status"]["podIP"]
+    # Nobody could call it once the server's pod is gone: it goes with that.
+    (owner,) = deployment["metadata"]["ownerReferences"]
+    assert owner["uid"] == own["metadata"]["uid"]
+    bed.admin.delete(bed.admin.path("pods", "jupyter-ana"), gracePeriodSeconds=0)
+    until(lambda: not made("deployments") and not made("pods"), "the end of the Deployment")
 
 
 def _engine_pods(bed: Any) -> list[Any]:

@@ -18,13 +18,14 @@ WAIT = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(
 
 
 @pytest.fixture(scope="module")
-def queue(bed: Any) -> Iterator[str]:
-    """One that lets two GPUs in, with one that is closed beside it."""
+def queue(bed: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+    """One that lets two GPUs in, with one that is closed beside it. A module names the kinds of
+    objects beside Jobs that it lets in."""
     if bed.testbed is None or shutil.which("go") is None:
         pytest.skip("It needs a cluster of our own, and Go for Kueue.")
     import kueue
 
-    kueue.up()
+    kueue.up(*getattr(request.module, "FRAMEWORKS", ()))
     name = bed.namespace
     everywhere: dict[str, Any] = {}
 

@@ -28,6 +28,17 @@ from ...pipeline.plan import Json
 T = TypeVar("T")
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+GROUPS = {
+    "cronjobs": "/apis/batch/v1",
+    "deployments": "/apis/apps/v1",
+    "jobs": "/apis/batch/v1",
+    "mpijobs": "/apis/kubeflow.org/v2beta1",
+    "pytorchjobs": "/apis/kubeflow.org/v1",
+    "tfjobs": "/apis/kubeflow.org/v1",
+    "trainingruntimes": "/apis/trainer.kubeflow.org/v1alpha1",
+    "trainjobs": "/apis/trainer.kubeflow.org/v1alpha1",
+}
+"""Where the resources are that are not in the core."""
 CONNECT, READ = 10.0, 30.0
 BUSY = frozenset((429, 500, 502, 503, 504))
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -86,7 +97,8 @@ def connect(context: str = "", config_file: str = "", namespace: str = "") -> Co
             load_incluster(client_configuration=settings)
             found = (IN_CLUSTER / "namespace").read_text().strip()
             return Connection(client.ApiClient(settings), namespace or found, in_cluster=True)
-        file = config_file or None
+        # By itself the package knows only what the variable was when it was imported.
+        file = config_file or os.environ.get("KUBECONFIG") or None
         loader.load_kube_config(file, context or None, settings, persist_config=False)
         _, active = loader.list_kube_config_contexts(file)
         if context:
@@ -124,8 +136,7 @@ class Api:
 
     def path(self, kind: str, name: str = "", *, namespace: str | None = None) -> str:
         """The path of `jobs`, `pods`, … in our namespace, or of one of them."""
-        group = "/apis/batch/v1" if kind in ("jobs", "cronjobs") else "/api/v1"
-        path = f"{group}/namespaces/{namespace or self.namespace}/{kind}"
+        path = f"{GROUPS.get(kind, '/api/v1')}/namespaces/{namespace or self.namespace}/{kind}"
         return f"{path}/{name}" if name else path
 
     def get(self, path: str, **query: Json) -> Json:
@@ -166,6 +177,30 @@ class Api:
             # Closed first: half an answer in a connection of the pool would be the next one's.
             response.close()
             response.release_conn()
+
+    def forward(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        patience: float,
+    ) -> tuple[int, str, bytes]:
+        """What somebody behind the cluster, or inside of it, answers: status, type, content."""
+        import urllib3
+
+        try:
+            response = self._pool.request(
+                method,
+                url,
+                body=body,
+                headers=dict(headers),
+                retries=False,
+                timeout=urllib3.Timeout(connect=CONNECT, read=patience),
+            )
+        except Exception as error:
+            raise _as_unreachable(error) from error
+        return response.status, response.headers.get("Content-Type", ""), response.data
 
     def headers(self) -> dict[str, str]:
         """What says who we are; asked for each time, because tokens are renewed."""

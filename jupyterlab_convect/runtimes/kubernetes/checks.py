@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...errors import ConvectError
+from ...errors import ConvectError, Refused
 from ...pipeline.claims import run_claims
 from ...pipeline.plan import Json, Plan, Step, Volume
 from ...pipeline.problems import Problem
@@ -13,25 +13,28 @@ from ...transfer.base import PYTHON, Mounts, Transfer
 from ...transfer.ways import Transfers
 from . import fit, jobs
 from .api import ApiError
-from .cluster import Capacity, Cluster
+from .cluster import Capacity, Cluster, operator_for
 from .components import planned_content
 from .fit import Queues, queue_of
 from .manifests import Manifest, PodContent, claim, job
 from .objects import step_container
+from .operators import JOB, Operator
 from .pod_defaults import PodDefaults
 
 Where = tuple[str | int, ...]
 NEEDED = ("create jobs", "delete jobs", "watch jobs", "watch pods")
+LOOKING = "Waiting: looking for room for all of its pods."
 DRY_RUN = "00000000-000000000-000000"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Problem]:
-    """Every step, with its twins looked at once. Blocks: call it in a thread."""
+    """Every step; those that ask for the same are looked at once. Blocks: call it in a thread."""
     capacity = cluster.capacity()
     transfer, note = transfers.choose(), transfers.note()
     needed = [*NEEDED, *(["create secrets"] if transfer.way != "shared" else [])]
-    if any(step.distributed and step.distributed.nodes > 1 for step in plan.steps):
+    operators = {step.id: _operator(cluster, step) for step in plan.steps}
+    if any(_needs_service(step, operators[step.id]) for step in plan.steps):
         needed += ["create services", "get services"]
         needed += [] if "create secrets" in needed else ["create secrets"]
     claims = run_claims(plan.steps)
@@ -47,17 +50,19 @@ def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Probl
     ]
     judged: dict[str, list[Problem]] = {}
     for step in plan.steps:
+        operator = operators[step.id]
         problems += distributed(step)
+        problems += by_operator(step, operator)
         try:
             manifest = planned_job(step, cluster.defaults, transfer, capacity, plan.components)
         except ConvectError as error:
             problems.append(Problem("error", error.code, error.sentence, step.id, hint=error.hint))
             continue
         spec = manifest["spec"]
-        twin = str({**spec["template"]["spec"], "completions": spec["completions"]})
+        twin = str({**spec["template"]["spec"], "count": spec["completions"], "by": str(operator)})
         if twin not in judged:
             judged[twin] = [
-                *_dry_run(cluster, manifest),
+                *_dry_run(cluster, manifest, operator),
                 *judge(manifest, step, capacity),
             ]
         problems += [
@@ -66,6 +71,32 @@ def check_plan(cluster: Cluster, transfers: Transfers, plan: Plan) -> list[Probl
         if transfer.way != "shared":
             problems += outside_the_folder(step)
     return problems
+
+
+def _operator(cluster: Cluster, step: Step) -> Operator | Refused:
+    """What would run it, or why nothing does."""
+    try:
+        return operator_for(cluster, step)
+    except Refused as refused:
+        return refused
+
+
+def _needs_service(step: Step, operator: Operator | Refused) -> bool:
+    return operator is JOB and step.distributed is not None and step.distributed.nodes > 1
+
+
+def by_operator(step: Step, operator: Operator | Refused) -> Iterator[Problem]:
+    """Who would run several nodes. Pure."""
+    where: Where = ("distributed", "operator")
+    if isinstance(operator, Refused):
+        text = operator.sentence
+        yield Problem("error", operator.code, text, step.id, where, operator.hint)
+    elif operator is not JOB:
+        text = f"{step.name} would run as a {operator.kind} of {operator.version}."
+        yield Problem("info", "operator", text, step.id, where)
+    elif _needs_service(step, operator):
+        text = f"{step.name} would run as a Job, without an operator."
+        yield Problem("info", "operator", text, step.id, where)
 
 
 def outside_the_folder(step: Step) -> list[Problem]:
@@ -93,12 +124,6 @@ def distributed(step: Step) -> Iterator[Problem]:
         where: Where = ("distributed", name)
         return Problem("error", "not-distributable", text, step.id, where, hint)
 
-    if how.launcher == "mpi":
-        text = f"{step.name} cannot run mpirun across {how.nodes} nodes."
-        yield refusal("launcher", text, "Ask for one node with more processes, or use torchrun.")
-    if how.restarts:
-        text = f"{step.name} cannot be restarted in place on {how.nodes} nodes."
-        yield refusal("restarts", text, "Use “retries”, which start all of its pods again.")
     if how.processes == "cpu":
         text = f"How many processes each node of {step.name} runs is not known before they start."
         yield refusal("processes", text, "Write a number of processes, or request CPUs.")
@@ -119,6 +144,29 @@ def planned_job(
     return job(DRY_RUN, step, 1, defaults, content, gpu_types(step, defaults, capacity))
 
 
+def why_gang_waits(cluster: Cluster, transfers: Transfers, step: Step) -> str | None:
+    """That there is no room for all pods of a step, by what was known of the cluster last."""
+    if queue_of({"metadata": {"labels": {**cluster.defaults.labels, **step.kubernetes.labels}}}):
+        return None  # It lets in all or none.
+    capacity = cluster.latest_capacity()
+    if capacity is None:
+        return LOOKING
+    if capacity.nodes is None:
+        return None
+    manifest = planned_job(step, cluster.defaults, transfers.choose(), capacity, {})
+    gpu = step.resources.gpu
+    needs = fit.needs_of(manifest["spec"]["template"]["spec"], gpu.type if gpu else None)
+    verdict = fit.judge_gang(needs, capacity.nodes, _least(step))
+    if verdict.now is not False or not verdict.sentence:
+        return None
+    return f"Waiting: {_lower(verdict.sentence)}"
+
+
+def _least(step: Step) -> int:
+    """How many pods have to be there at the same time."""
+    return step.distributed.least if step.distributed else 1
+
+
 def gpu_types(step: Step, defaults: PodDefaults, capacity: Capacity) -> list[str]:
     """The labels that the GPU type of the step stands for; none when nobody knows."""
     gpu = step.resources.gpu
@@ -136,7 +184,7 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
     where: Where = ("resources", "gpu") if gpu and gpu.count else ("resources",)
     count = manifest["spec"]["completions"]
     if capacity.nodes is not None:
-        verdict = fit.judge_gang(needs, capacity.nodes, count)
+        verdict = fit.judge_gang(needs, capacity.nodes, _least(step))
         if verdict.sentence and not verdict.ever:
             hint = "It would wait until such a node is added."
             yield Problem("warning", "no-such-node", verdict.sentence, None, where, hint)
@@ -231,10 +279,16 @@ def _new_claim(cluster: Cluster, volume: Volume) -> Iterator[Problem]:
         yield Problem("warning", "no-storage-class", text, None, where, write)
 
 
-def _dry_run(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
+def _dry_run(
+    cluster: Cluster, manifest: Manifest, operator: Operator | Refused
+) -> Iterator[Problem]:
     """Have the cluster itself look at the Job, without making it."""
     try:
         cluster.api.create(cluster.api.path("jobs"), manifest, dryRun="All")
+        if isinstance(operator, Operator) and operator is not JOB:
+            # What comes after the first needs it to be there.
+            first = operator.wrap(manifest)[0]
+            cluster.api.create(cluster.api.path(operator.plurals[0]), first, dryRun="All")
     except ApiError as error:
         if error.status == 403 and error.reason == "Forbidden" and "cannot create" in error.message:
             return  # Said already, in better words.
@@ -244,7 +298,7 @@ def _dry_run(cluster: Cluster, manifest: Manifest) -> Iterator[Problem]:
     secrets = [
         entry["valueFrom"]["secretKeyRef"]
         for entry in step_container(manifest["spec"]["template"]["spec"])["env"]
-        if "valueFrom" in entry
+        if "secretKeyRef" in entry.get("valueFrom", {})
     ]
     claims = {
         volume["persistentVolumeClaim"]["claimName"]

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...background import Health
-from ...pipeline.plan import Json
+from ...pipeline.plan import Json, Step
 from .api import Api, ApiError, ClusterUnreachable
 from .fit import GROUP, LABEL, Node, Queues, Quota, nodes_of, positions_of, queues_of, quotas_of
-from .jobs import INDEX, JOB, OURS
+from .jobs import OURS
+from .operators import JOB, OPERATORS, Operator, as_job, choose, place_of
 from .pod_defaults import PodDefaults
 from .reflector import Reflector
 
@@ -38,6 +39,12 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
     "get services": ("get", "", "services", ""),
     "read logs": ("get", "", "pods", "log"),
     "open a shell": ("create", "", "pods", "exec"),
+    **{
+        f"{verb} {plural}": (verb, operator.version.partition("/")[0], plural, "")
+        for operator in OPERATORS
+        for plural in operator.plurals
+        for verb in ("create", "delete", "watch")
+    },
 }
 READING_CAPACITY = "Reading the capacity of the cluster"
 
@@ -70,13 +77,16 @@ class Cluster:
     ) -> None:
         self.api = api
         self.defaults = defaults
-        self.jobs = Reflector(api, "jobs", on_change, health, labelSelector=OURS)
+        self.jobs = Reflector(api, JOB.plural, on_change, health, labelSelector=OURS)
         self.pods = Reflector(api, "pods", on_change, health, labelSelector=OURS)
         # Reasons are better with them, but nothing depends on them.
         self.events = Reflector(
             api, "events", on_change, health, optional=True, fieldSelector="type!=Normal"
         )
-        self._reflectors = (self.jobs, self.pods, self.events)
+        self._reflectors = [self.jobs, self.pods, self.events]
+        self._made = {JOB: self.jobs}
+        """What we made, of each kind that has been asked for."""
+        self._operators: tuple[list[Operator], float] | None = None
         self._capacity: Capacity | None = None
         self._rights: dict[str, tuple[bool | None, float]] = {}
         self._lock = threading.Lock()
@@ -95,29 +105,62 @@ class Cluster:
         troubles = [trouble for trouble in (self.jobs.trouble, self.pods.trouble) if trouble]
         return min(troubles, key=lambda trouble: trouble[1], default=None)
 
-    def look(self, jobs: Iterable[tuple[str, int]]) -> dict[str, list[Observed]]:
-        """What is known of the Jobs of these names, for each pod that they have as a number."""
-        there, were = self.jobs.now()
+    def made(self, operator: Operator) -> Reflector:
+        """All that we made of its kind; they are watched from the first time on."""
+        with self._lock:
+            if operator not in self._made:
+                self._made[operator] = Reflector(
+                    self.api, operator.plural, self._on_change, self._health, labelSelector=OURS
+                )
+                self._made[operator].start()
+                self._reflectors.append(self._made[operator])
+            return self._made[operator]
+
+    def operators(self) -> list[Operator]:
+        """Those that are installed and that we may use, the best first."""
+        if self._operators is None or time.monotonic() > self._operators[1]:
+            found = [each for each in OPERATORS if self._is_installed(each)]
+            usable = [each for each in found if self._may_use(each)]
+            self._operators = usable, time.monotonic() + RIGHTS_FRESH
+        return self._operators[0]
+
+    def _is_installed(self, operator: Operator) -> bool:
+        known = self._try(lambda: self.api.get(f"/apis/{operator.version}"))
+        names = {each["name"] for each in (known or {}).get("resources") or ()}
+        return names.issuperset(operator.plurals)
+
+    def _may_use(self, operator: Operator) -> bool:
+        made = [f"{verb} {plural}" for plural in operator.plurals for verb in ("create", "delete")]
+        return all(self.may(right) is not False for right in (*made, f"watch {operator.plural}"))
+
+    def look(self, jobs: Iterable[tuple[str, int, Operator]]) -> dict[str, list[Observed]]:
+        """What is known of those of these names, for each pod that they have as a number."""
         pods: dict[tuple[str, int], Object] = {}
         past_pods: dict[tuple[str, int], Object] = {}
         for found, into in zip(self.pods.now(), (pods, past_pods), strict=True):
             for pod in found.values():
-                labels = pod["metadata"]["labels"]
-                into[labels.get(JOB, ""), int(labels.get(INDEX, 0))] = pod
+                into[place_of(pod)] = pod
         events: dict[str, list[Object]] = {}
         for event in self.events.now()[0].values():
             target = event.get("involvedObject") or {}
-            events.setdefault(target.get("uid", ""), []).append(event)
+            for key in {target.get("uid", ""), target.get("name", "")}:
+                events.setdefault(key, []).append(event)
 
-        def about(*items: Object | None) -> list[Object]:
-            return [e for item in items if item for e in events.get(item["metadata"]["uid"], ())]
-
-        def observed(name: str, number: int) -> Observed:
+        def observed(name: str, number: int, operator: Operator) -> Observed:
+            there, were = known[operator]
             job, pod = there.get(name), pods.get((name, number))
-            past_pod = past_pods.get((name, number))
-            return Observed(job, pod, were.get(name), past_pod, about(job, pod))
+            past_job, past_pod = were.get(name), past_pods.get((name, number))
+            keys = [item["metadata"]["uid"] for item in (job, pod) if item]
+            keys += [name + ending for ending in operator.children]
+            about = [event for key in keys for event in events.get(key, ())]
+            return Observed(_told(job), pod, _told(past_job), past_pod, about)
 
-        return {name: [observed(name, each) for each in range(count)] for name, count in jobs}
+        wanted = list(jobs)
+        known = {each: self.made(each).now() for each in {operator for _, _, operator in wanted}}
+        return {
+            name: [observed(name, each, operator) for each in range(count)]
+            for name, count, operator in wanted
+        }
 
     def capacity(self) -> Capacity:
         """Nodes, what is free there, quotas, queues; a look that is a few seconds old will do."""
@@ -220,3 +263,14 @@ class Cluster:
             if error.status in (401, 403, 404):
                 return None
             raise
+
+
+def operator_for(cluster: Cluster, step: Step) -> Operator:
+    """What runs it here. Refused when that is asked for and cannot be had."""
+    labels = {**cluster.defaults.labels, **step.kubernetes.labels}
+    there = cluster.operators() if step.distributed else ()
+    return choose(step.distributed, there, queued=cluster.has_queue(labels))
+
+
+def _told(item: Object | None) -> Object | None:
+    return None if item is None else as_job(item)

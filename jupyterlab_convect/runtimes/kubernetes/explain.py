@@ -32,6 +32,7 @@ from .objects import (
     waiting,
     words_of,
 )
+from .operators import is_ignored
 
 UNCONFIRMED = 15.0
 """Seconds after which a pod that should be gone counts as gone."""
@@ -52,7 +53,7 @@ def explain(
     queue the Job is.
     """
     if pod is None:
-        return _without_pod(job, events, position)
+        return _without_pod(job, events, position, now)
     phase = pod.get("status", {}).get("phase")
     if phase in ("Succeeded", "Failed") or terminated(pod):
         return ended(pod)
@@ -79,13 +80,14 @@ def explain_gone(job: Object | None, pod: Object | None) -> Diagnosis:
 
 
 def _without_pod(
-    job: Object | None, events: Sequence[Object], position: QueuePosition | None
+    job: Object | None, events: Sequence[Object], position: QueuePosition | None, now: float
 ) -> Diagnosis:
     if job is None:
         return Diagnosis("starting")
     failed = condition(job, "Failed")
     if failed:
-        return Diagnosis("failed", "Kubernetes marked the Job as failed.", words_of(failed))
+        kind = job.get("kind", "Job")
+        return Diagnosis("failed", f"Kubernetes marked the {kind} as failed.", words_of(failed))
     if job.get("spec", {}).get("suspend"):
         queue = queue_of(job)
         if queue:
@@ -94,9 +96,12 @@ def _without_pod(
             )
         words = last_words(events, "Suspended")
         return Diagnosis("queued", "Waiting because its Job is suspended.", words)
-    refusal = last_words(events, "FailedCreate")
+    refusal = last_words(events, "FailedCreate") or last_words(events, "FailedCreatePod")
     if refusal:
         return refused_pod(refusal)
+    if is_ignored(job, now):
+        reason = f"Waiting: the operator has not begun to work on its {job['kind']}."
+        return Diagnosis("starting", reason)
     return Diagnosis("starting", "Waiting for the cluster to create its pod.")
 
 
@@ -354,10 +359,11 @@ def ended(pod: Object) -> Diagnosis:
         if status.get("phase") == "Succeeded":
             return Diagnosis("succeeded")
         return Diagnosis("failed", "The pod failed.", status.get("message") or status.get("reason"))
-    return _exit(pod, end)
+    return explain_exit(pod, end)
 
 
-def _exit(pod: Object, end: Json) -> Diagnosis:
+def explain_exit(pod: Object, end: Json) -> Diagnosis:
+    """How the container of the step has ended, by its state."""
     code, kind, words = end.get("exitCode"), end.get("reason"), end.get("message")
     container = step_container(pod["spec"])
     if code == 0:

@@ -20,9 +20,10 @@ from ...transfer.ways import Transfers
 from ..base import Attempt
 from .api import ApiError, ClusterUnreachable
 from .cluster import Cluster, Observed
-from .jobs import delete_job, job_of, way_of, without_shared_volume
+from .jobs import delete, job_of, kind_of, way_of, without_shared_volume
 from .log_follower import LogFollower
-from .objects import STEP, Diagnosis, is_over, seconds_of, terminated
+from .objects import STEP, Diagnosis, is_over, seconds_of, step_container, terminated
+from .operators import JOB, operator_of
 
 Key = tuple[str, str, int]
 Diagnose = Callable[[Attempt, Observed], Diagnosis]
@@ -74,10 +75,23 @@ class Gangs:
         hang = hang_of(gathering.replicas)
         if hang is not None and how.on_hang == "stop":
             stop_nodes(attempt, "failed", hang)
-            with contextlib.suppress(ApiError, ClusterUnreachable):  # the next look tries again
-                delete_job(self._cluster.api, job_of(attempt))
-        diagnosis = together(found, gathering)
+            self._delete(attempt)
+        elif how.is_elastic and found[0].state in ENDED:
+            self._delete(attempt)  # All that took part have ended; others have come too late.
+        elif (
+            operator_of(kind_of(attempt)) is not JOB
+            and not how.is_elastic
+            and any(map(_has_broken, found))
+        ):
+            # An operator starts a deleted pod again, and lets the others wait for it.
+            self._delete(attempt)
+        diagnosis = together(found, gathering, how)
         return diagnosis if hang is None else replace(diagnosis, reason=hang)
+
+    def _delete(self, attempt: Attempt) -> None:
+        with contextlib.suppress(ApiError, ClusterUnreachable):  # the next look tries again
+            plurals = reversed(operator_of(kind_of(attempt)).plurals)
+            delete(self._cluster.api, plurals, job_of(attempt))
 
     def forget(self, key: Key) -> None:
         self._gatherings.pop(key, None)
@@ -119,12 +133,13 @@ class Gangs:
 
         pods = self._cluster.pods
         pod = observed.pod["metadata"]["name"] if observed.pod else job_of(own)
+        container = step_container(observed.pod["spec"])["name"] if observed.pod else STEP
         followers[number] = LogFollower(
             self._cluster.api,
             pod,
-            STEP,
+            container,
             begin,
-            lambda: is_over(pods.now()[0].get(pod), STEP),
+            lambda: is_over(pods.now()[0].get(pod), container),
             self._changed,
             self._health,
         )
@@ -138,8 +153,15 @@ def stop_nodes(attempt: Attempt, state: str, reason: str) -> None:
             write_stop(node_folder(attempt.folder, number), state, reason)
 
 
-def together(found: Sequence[Diagnosis], gathering: Gathering) -> Diagnosis:
-    """An attempt is as far as the last of its pods."""
+def together(found: Sequence[Diagnosis], gathering: Gathering, how: Distributed) -> Diagnosis:
+    """An attempt is as far as the last of its pods, or of as many as it needs."""
+    running = sum(each.state == "running" for each in found)
+    if how.is_elastic and found[0].state == "running" and running >= how.least:
+        if running == len(found):
+            return found[0]
+        others = next(each for each in found if each.state != "running")
+        why = f": {others.reason}" if others.reason else "."
+        return Diagnosis("running", f"It runs on {running} of {len(found)} nodes{why}")
     if (first := first_failed(gathering.replicas)) is not None:
         return Diagnosis("running", f"Rank {first['rank']} failed; the others are being stopped.")
     going = [each for each in found if each.state not in ENDED]
@@ -149,6 +171,10 @@ def together(found: Sequence[Diagnosis], gathering: Gathering) -> Diagnosis:
         return last
     pods = "1 pod" if behind == 1 else f"{behind} pods"
     return replace(last, reason=f"{pods} of {len(found)}: {last.reason}")
+
+
+def _has_broken(diagnosis: Diagnosis) -> bool:
+    return diagnosis.state in ENDED and diagnosis.state != "succeeded"
 
 
 def _status(diagnosis: Diagnosis, observed: Observed) -> NodeStatus:

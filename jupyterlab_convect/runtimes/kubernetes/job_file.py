@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ...errors import Conflict, ConvectError, Refused
+from ...json_text import dumps
 from ...pipeline.plan import Json
 from ...pipeline.training.job_kinds import KINDS
+from ...runner.step import REPLICA_LOGS, REPLICA_STATES
+from ...safe_files import append_to, make_folder, write_whole
 from .api import Api, ApiError, ClusterUnreachable, as_convect_error, read_pieces
 from .explain import explain
 from .jobs import MANAGED_BY, US
@@ -20,6 +27,8 @@ PAUSE = 1.0
 _PREFIX = "training.kubeflow.org/"
 _JOB_SET = "jobset.sigs.k8s.io/"
 _INDEX = "batch.kubernetes.io/job-completion-index"
+_TAGGED = re.compile(r"\[\d+,(\d+)\]<std(?:out|err)>: ?(.*)")
+"""A line of mpirun that says which rank it is from."""
 
 
 def ending(job: Object) -> tuple[bool, str] | None:
@@ -67,6 +76,36 @@ def first_end(pods: list[Object]) -> tuple[Object, int] | None:
     return pod, code
 
 
+def failed_end(pods: list[Object]) -> tuple[Object, int] | None:
+    """The first pod that failed by itself; one that was told to stop has not."""
+    return first_end(
+        [
+            pod
+            for pod in pods
+            if pod.get("status", {}).get("phase") == "Failed"
+            and not pod["metadata"].get("deletionTimestamp")
+        ]
+    )
+
+
+def replica_of(rank: int, pod: Object, now: float) -> dict[str, Json]:
+    """What the page of a run shows of a rank."""
+    diagnosis = explain(None, pod, now=now)
+    state = _state(pod).get("state") or {}
+    end = state.get("terminated") or {}
+    begun = (state.get("running") or end).get("startedAt")
+    facts = {
+        "rank": rank,
+        "state": "starting" if diagnosis.state == "queued" else diagnosis.state,
+        "reason": diagnosis.reason,
+        "node": pod["spec"].get("nodeName"),
+        "exit_code": end.get("exitCode"),
+        "started": seconds_of(begun) if begun else None,
+        "ended": seconds_of(end["finishedAt"]) if end.get("finishedAt") else None,
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
 @dataclass(slots=True)
 class JobRun:
     """One job in the cluster; `say` gets each line for the log."""
@@ -74,6 +113,9 @@ class JobRun:
     api: Api
     job: Object
     say: Callable[[str], None]
+    folder: Path | None = None
+    """Of the attempt that this is, where the page of its run finds the ranks."""
+    _written: Json = None
     _pods: dict[str, Object] = field(default_factory=dict)
     _readers: dict[str, threading.Thread] = field(default_factory=dict)
     _told: dict[str, str | None] = field(default_factory=dict)
@@ -168,13 +210,32 @@ class JobRun:
             except (ApiError, ClusterUnreachable) as error:
                 self._tell_trouble("pods", error)
             end = ending(found)
-        for reader in self._readers.values():
-            reader.join(SILENCE)
+        self._wait_for_workers(found, end[0])
+        for name, reader in self._readers.items():
+            if _is_over(self._pods[name]):  # others may say more for ever
+                reader.join(SILENCE)
         succeeded, words = end
+        failed = failed_end(list(self._pods.values())) if succeeded else None
+        if failed is not None:
+            # Operators count some jobs as succeeded as soon as one of their pods has.
+            who, code = self._who(failed[0]), failed[1]
+            claim = f"The operator says that {self._title} succeeded"
+            self.say(f"{claim}, but {who} exited with code {code}.")
+            return 1
         self.say(self._sentence(succeeded, words))
         if not succeeded and any(not _is_over(pod) for pod in self._pods.values()):
             self._delete()  # The rest would go on, and nobody would look at it.
         return 0 if succeeded else 1
+
+    def _wait_for_workers(self, found: Object, succeeded: bool) -> None:
+        """A PyTorchJob has succeeded with its master, whatever its workers are doing."""
+        while True:
+            with contextlib.suppress(ApiError, ClusterUnreachable):
+                going = [name for name in self._look(found) if not _is_over(self._pods[name])]
+                if not (succeeded and going and found["kind"] == "PyTorchJob"):
+                    return
+                self._tell("workers", f"{self._title} succeeded; waiting for its other pods.")
+            time.sleep(PAUSE)
 
     def _sentence(self, succeeded: bool, words: str) -> str:
         if succeeded:
@@ -183,16 +244,46 @@ class JobRun:
         if first is None:
             return f"{self._title} failed: {words}"
         pod, code = first
-        rank = rank_of(self.job, pod)
-        who = pod["metadata"]["name"] if rank is None else f"Rank {rank}"
-        return f"{who} exited with code {code}: {words}"
+        who = self._who(pod)
+        return f"{who[0].upper()}{who[1:]} exited with code {code}: {words}"
 
-    def _look(self, found: Object) -> None:
-        """Read the log of each pod, and tell what those that do not run wait for."""
+    def _who(self, pod: Object) -> str:
+        rank = rank_of(self.job, pod)
+        return str(pod["metadata"]["name"]) if rank is None else f"rank {rank}"
+
+    def _keep(self) -> None:
+        """Tell the page of the run what has become of each rank."""
+        if self.folder is None:
+            return
+        now = time.time()
+        found = {rank_of(self.job, pod): pod for pod in self._pods.values()}
+        told = [replica_of(rank, pod, now) for rank, pod in found.items() if rank is not None]
+        told.sort(key=lambda each: each["rank"])
+        if told and told != self._written:
+            with contextlib.suppress(OSError):
+                write_whole(self.folder / REPLICA_STATES, dumps({"replicas": told}).encode())
+                self._written = told
+
+    def _hear(self, rank: int | None, line: str) -> None:
+        """One line of a pod: into the log of all, and into that of its rank."""
+        self.say(line if rank is None else f"[{rank}] {line}")
+        if rank is None and (tagged := _TAGGED.fullmatch(line)):
+            rank, line = int(tagged[1]), tagged[2]
+        if rank is None or self.folder is None:
+            return
+        with contextlib.suppress(OSError):
+            make_folder(self.folder / REPLICA_LOGS)
+            path = self.folder / REPLICA_LOGS / f"{rank}.log"
+            with os.fdopen(append_to(path), "ab") as file:
+                file.write(f"{line}\n".encode())
+
+    def _look(self, found: Object) -> list[str]:
+        """Read the log of each pod, and tell what those that do not run wait for; their names."""
         label = f"{_JOB_SET}jobset-name" if found["kind"] == "TrainJob" else f"{_PREFIX}job-name"
         space = found["metadata"]["namespace"]
         path = self.api.path("pods", namespace=space)
-        for pod in self.api.list(path, labelSelector=f"{label}={self._name}"):
+        pods = self.api.list(path, labelSelector=f"{label}={self._name}")
+        for pod in pods:
             name = pod["metadata"]["name"]
             self._pods[name] = pod
             if _has_begun(pod) and name not in self._readers:
@@ -202,6 +293,11 @@ class JobRun:
             elif not _has_begun(pod):
                 reason = explain(None, pod, now=time.time()).reason
                 self._tell(name, f"{name}: {reason}" if reason else None)
+            if again := _restarts(pod):
+                times = "once" if again == 1 else f"{again} times"
+                self._tell(f"{name} again", f"{name} failed and was restarted {times}.")
+        self._keep()
+        return [pod["metadata"]["name"] for pod in pods]
 
     def _tell_trouble(self, what: str, error: ApiError | ClusterUnreachable) -> None:
         """The job continues meanwhile, and so does whoever follows it."""
@@ -215,7 +311,6 @@ class JobRun:
     def _read(self, name: str) -> None:
         pod = self._pods[name]
         rank = rank_of(self.job, pod)
-        prefix = "" if rank is None else f"[{rank}] "
         path = f"{self.api.path('pods', name, namespace=pod['metadata']['namespace'])}/log"
         container = pod["spec"]["containers"][0]["name"]
         said, begun = 0, _restarts(pod)
@@ -228,7 +323,7 @@ class JobRun:
                 with self.api.stream(path, SILENCE, **query) as response:
                     for number, line in enumerate(_lines(response), 1):
                         if number > said:
-                            self.say(f"{prefix}{line}")
+                            self._hear(rank, line)
                             said = number
             except (ApiError, ClusterUnreachable):
                 pass  # Once it has ended there may be nothing left to read.

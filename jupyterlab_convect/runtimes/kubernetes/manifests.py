@@ -9,15 +9,24 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import Refused
-from ...pipeline.plan import Amount, Json, Resources, Secret, Step, Toleration, Volume
+from ...pipeline.plan import (
+    Amount,
+    Distributed,
+    Json,
+    Resources,
+    Secret,
+    Step,
+    Toleration,
+    Volume,
+)
 from ...transfer.base import INBOX, Mounts
-from . import jobs
+from . import jobs, operators
 from .objects import STEP
 from .pod_defaults import PodDefaults, gpu_requests
 from .secret_digests import DIGESTS, KEY
 
 UNPACK, SEND = "unpack", "send"
-MASTER, MASTER_PORT = "master", 29500
+MASTER, MASTER_PORT = "master", operators.PORT
 """The file of the inbox that says where the first pod is reached, and the port there."""
 WITHOUT_SIDECAR = {"sidecar.istio.io/inject": "false"}
 """A sidecar outlives the step, and stands between nodes that talk to each other."""
@@ -93,10 +102,9 @@ def job(
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": jobs.job_name(run, step.id, attempt), **metadata},
+        "metadata": {"name": jobs.name_of(run, step, attempt), **metadata},
         "spec": {
-            # Trying again is the engine's affair: one Job is one attempt.
-            "backoffLimit": 0,
+            **_failures(step.distributed),
             **({"suspend": True} if suspended else {}),
             "completions": nodes,
             "parallelism": nodes,
@@ -108,6 +116,13 @@ def job(
             },
         },
     }
+
+
+def _failures(how: Distributed | None) -> Manifest:
+    """Trying again is the engine's affair: one Job is one attempt."""
+    if how is None or not how.is_elastic:
+        return {"backoffLimit": 0}
+    return {"backoffLimitPerIndex": 0, "maxFailedIndexes": how.nodes - how.least}
 
 
 def pod_spec(
@@ -229,7 +244,10 @@ def service(job: Manifest) -> Manifest:
         "metadata": {"name": f"r0-{jobs.slug(name, jobs.LONGEST - 3)}", **_belonging_to(job)},
         "spec": {
             "selector": {jobs.JOB: name, jobs.INDEX: "0"},
-            "ports": [{"port": MASTER_PORT, "targetPort": MASTER_PORT}],
+            "ports": [
+                {"name": name, "port": port, "targetPort": port}
+                for name, port in (("rank-0", MASTER_PORT), ("nodes", MASTER_PORT - 1))
+            ],
             "publishNotReadyAddresses": True,
         },
     }
@@ -237,7 +255,12 @@ def service(job: Manifest) -> Manifest:
 
 def _belonging_to(job: Manifest) -> Manifest:
     made = job["metadata"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": made["name"], "uid": made["uid"]}
+    owner = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": made["name"],
+        "uid": made["uid"],
+    }
     return {"labels": {jobs.MANAGED_BY: jobs.US}, "ownerReferences": [owner]}
 
 
@@ -393,11 +416,11 @@ def _node_environment(step: Step) -> list[Manifest]:
     how = step.distributed
     if how is None:
         return []
-    index = {"fieldRef": {"fieldPath": f"metadata.annotations['{jobs.INDEX}']"}}
+    index = {"fieldRef": {"fieldPath": jobs.INDEX_PATH}}
     return [
-        {"name": "CONVECT_NODE", "valueFrom": index},
+        {"name": operators.NODE, "valueFrom": index},
         {"name": "CONVECT_OUTPUTS_NODE", "value": str(how.outputs_node)},
-        {"name": "CONVECT_MASTER", "value": f"{INBOX}/{MASTER}"},
+        {"name": operators.MASTER, "value": f"{INBOX}/{MASTER}"},
     ]
 
 

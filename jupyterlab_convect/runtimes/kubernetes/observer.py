@@ -12,8 +12,9 @@ from pathlib import Path
 from ...background import Health
 from ...background import explain as explain_error
 from ...errors import ConvectError
+from ...runner.outcome import INTERRUPTED
 from ...runner.shared_folder import waits_for
-from ...runs.attempts import INTERRUPTED, read_outcome
+from ...runs.attempts import read_outcome
 from ...runs.model import ENDED, State
 from ...safe_files import read_regular, write_whole
 from ...text import duration_text
@@ -29,10 +30,11 @@ from .cluster import Cluster, Observed
 from .explain import explain, explain_gone, missing_secret
 from .fit import QueuePosition, queue_of
 from .gang import COPYING_BACK, Gangs, nodes_of
-from .jobs import delete_job, job_of, way_of, without_shared_volume
+from .jobs import delete, job_of, kind_of, way_of, without_shared_volume
 from .log_follower import LogFollower, LogReader, PlainLog
 from .manifests import SEND
 from .objects import STEP, Diagnosis, Object, is_over, record_of, seconds_of, step_status
+from .operators import operator_of
 from .secret_digests import DIGESTS, SecretDigests
 
 Key = tuple[str, str, int]
@@ -43,6 +45,8 @@ NOT_HIDDEN = "Its results were not kept, because its secrets could not be hidden
 RECORD = "cluster.json"
 OWN_SECRET = 300.0
 """Seconds for which a pod may wait for the Secret that we make for it."""
+FIRST_LOOK = 1.0
+"""Seconds that the first look at what an operator has may take."""
 SILENT = 10.0
 """Seconds after which what is known of a cluster that cannot be reached counts as old."""
 
@@ -74,7 +78,9 @@ class Observer:
         self._gangs = Gangs(cluster, transfers, self._of_one, changed, health)
 
     def observe(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
-        observed = self._cluster.look((job_of(each), nodes_of(each)) for each in attempts)
+        observed = self._cluster.look(
+            (job_of(each), nodes_of(each), operator_of(kind_of(each))) for each in attempts
+        )
         return [self._observe(attempt, observed[job_of(attempt)]) for attempt in attempts]
 
     def _observe(self, attempt: Attempt, observed: Sequence[Observed]) -> StepStatus:
@@ -93,7 +99,8 @@ class Observer:
     def clean_up(self, attempt: Attempt) -> None:
         """Delete its Job; if that fails, time does."""
         with contextlib.suppress(ApiError, ClusterUnreachable):
-            delete_job(self._cluster.api, job_of(attempt))
+            plurals = reversed(operator_of(kind_of(attempt)).plurals)
+            delete(self._cluster.api, plurals, job_of(attempt))
 
     def forget(self, key: Key) -> None:
         self._progresses.forget(key)
@@ -114,6 +121,8 @@ class Observer:
 
     def _status(self, attempt: Attempt, pods: Sequence[Observed]) -> StepStatus:
         observed = pods[0]
+        if untold := self._untold(attempt):
+            return untold
         diagnosis = self._outcome(attempt, observed) or (
             self._in_cluster(attempt, observed)
             if attempt.step.distributed is None
@@ -134,6 +143,15 @@ class Observer:
         return StepStatus(
             attempt.key, diagnosis.state, diagnosis.reason, diagnosis.detail, progress
         )
+
+    def _untold(self, attempt: Attempt) -> StepStatus | None:
+        """While the objects of an operator have not been listed yet."""
+        operator = operator_of(kind_of(attempt))
+        made = self._cluster.made(operator)
+        if made.synced.wait(FIRST_LOOK):
+            return None
+        why, since = made.trouble or ("", time.time())
+        return replace(unknown(attempt), reason=unreachable(since) if why else None, detail=why)
 
     def _keep_record(self, attempt: Attempt, observed: Observed, state: State) -> None:
         """What the cluster knows of the pod, once it runs and at its end: it forgets."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...catalog.launch import SEEN, input_files
 from ...pipeline.plan import Json
-from ...runs.attempts import INTERRUPTED
+from ...runner.outcome import INTERRUPTED
 from ...runs.gather import make_node_folders
 from ...safe_files import read_regular, write_whole
 from ...transfer import pack
@@ -32,13 +32,23 @@ class Prepared:
     """Of a component: where its outputs are looked for afterwards."""
 
 
-def prepare(attempt: Attempt, defaults: PodDefaults, transfer: Transfer, secret: str) -> Prepared:
-    """Puts the files of a step that the runner executes: call it in a thread."""
+def prepare(
+    attempt: Attempt,
+    defaults: PodDefaults,
+    transfer: Transfer,
+    secret: str,
+    *,
+    has_service: bool = False,
+) -> Prepared:
+    """Puts the files of a step that the runner executes: call it in a thread.
+
+    `has_service`: its pods are told in a Secret where the first of them is.
+    """
     how, mounts = attempt.step.distributed, transfer.mounts()
     if how is not None:
         make_node_folders(attempt.folder, how.nodes)
         stop_nodes(attempt, "failed", INTERRUPTED)
-        mounts = replace(mounts, inbox=mounts.inbox or how.nodes > 1)
+        mounts = replace(mounts, inbox=mounts.inbox or has_service)
     sent = transfer.put(attempt)
     content = PodContent(
         sent.command,
@@ -66,7 +76,7 @@ def folder_in_pod(attempt: Attempt) -> str:
     return str(pack.translate(spec, root, {})["folder"])
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: Manifest | list[Manifest]) -> None:
     """What people who look at the attempt are shown of it."""
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
 

@@ -15,18 +15,18 @@ from typing import Any, Literal, TypeVar, cast
 
 from traitlets import Dict, Enum, Int, List, Unicode
 
-from ...errors import ConvectError
+from ...errors import Conflict, ConvectError
 from ...pipeline.claims import run_claims
-from ...pipeline.plan import Json, Plan
+from ...pipeline.plan import Distributed, Json, Plan
 from ...pipeline.problems import Problem
 from ...pools import Threads
 from ...transfer.base import Wanted
 from ...transfer.s3 import ObjectStore
 from ...transfer.shared_volume import write_stop
 from ...transfer.ways import Transfers
-from ..base import Attempt, Feature, KeptClock, StepRuntime, StepStatus
+from ..base import Attempt, Feature, KeptClock, StepRuntime, StepStatus, WorkerOrder
 from ..engine_pods import engine_command, engine_environment, require_image, require_shared
-from . import components, manifests
+from . import components, deployments, manifests
 from .api import (
     Api,
     ApiError,
@@ -36,27 +36,30 @@ from .api import (
     patiently,
     require_configuration,
 )
-from .checks import check_plan, gpu_types
-from .cluster import Cluster
+from .checks import LOOKING, check_plan, gpu_types, why_gang_waits
+from .cluster import Cluster, operator_for
 from .cron_jobs import cron_job, delete_cron_job, put_cron_job
+from .deployments import DeployedWorker
 from .gang import nodes_of, stop_nodes
 from .job_file import JobRun
 from .jobs import (
     claim_name,
+    delete,
     delete_claims,
-    delete_job,
     job_of,
+    kind_of,
+    make,
     make_claim,
-    make_job,
     make_secret,
     make_service,
-    running_pod,
+    running_pods,
     way_of,
     without_shared_volume,
 )
 from .manifests import Manifest
 from .objects import Object
 from .observer import Key, Observer, unknown, unreachable
+from .operators import JOB, Operator, operator_of, place_of
 from .overview import overview
 from .pod_defaults import (
     RESTRICTED_CONTAINER,
@@ -80,6 +83,8 @@ Pool = Literal["starting", "watching", "stopping", "looking"]
 THREADS: dict[Pool, int] = {"starting": 8, "watching": 2, "stopping": 4, "looking": 4}
 """Each end has threads of its own, so that what waits for one does not hold up another."""
 START_PATIENCE, STOP_PATIENCE = 300.0, 20.0
+SETTLING = 12.0
+"""Seconds until the pods of a gang that was let in are seen on the nodes that they got."""
 SYNC = 5.0
 """Seconds that the first poll waits for the first look at the cluster."""
 
@@ -96,7 +101,11 @@ class Opened:
 class KubernetesRuntime(StepRuntime):
     name = "kubernetes"
     display_name = Unicode("Kubernetes", help="What the front end calls it.").tag(config=True)
-    features = frozenset(Feature) - {Feature.CONNECTION, Feature.OTHERS_RUNS}
+    features = frozenset(Feature) - {
+        Feature.CONNECTION,
+        Feature.OTHERS_RUNS,
+        Feature.RECURRING,
+    }
 
     context = Unicode("", help="The context of the kubeconfig; the current one if empty.").tag(
         config=True
@@ -182,6 +191,7 @@ class KubernetesRuntime(StepRuntime):
         self._stopped: dict[Key, asyncio.Event] = {}
         self._unreachable_since: float | None = None
         self._cleaning: list[Future[None]] = []
+        self._next_gang = 0.0
 
     async def check(self, plan: Plan) -> list[Problem]:
         try:
@@ -196,8 +206,25 @@ class KubernetesRuntime(StepRuntime):
     def admit(self, attempt: Attempt) -> str | None:
         if attempt.key not in self._held and len(self._held) >= self.max_pods:
             return f"Waiting: {self.max_pods} steps are already in the cluster."
+        if attempt.key not in self._held and (reason := self._why_gang_waits(attempt)):
+            return reason
         self._held.add(attempt.key)
         return None
+
+    def _why_gang_waits(self, attempt: Attempt) -> str | None:
+        """Of a step whose pods have to begin together: that there is no room for all of them."""
+        how = attempt.step.distributed
+        if how is None or not how.gang or attempt.handle is not None:
+            return None
+        if self._opened is None:
+            self._pools["looking"].submit(self._open)
+            return LOOKING
+        reason = why_gang_waits(self._opened.cluster, self._opened.transfers, attempt.step)
+        if reason is None and time.monotonic() < self._next_gang:
+            return LOOKING  # The pods of the one before may not count yet.
+        if reason is None:
+            self._next_gang = time.monotonic() + SETTLING
+        return reason
 
     def release(self, attempt: Attempt) -> None:
         self._held.discard(attempt.key)
@@ -206,7 +233,8 @@ class KubernetesRuntime(StepRuntime):
             return
         self._opened.observer.forget(attempt.key)
         self._cleaning = [future for future in self._cleaning if not future.done()]
-        if without_shared_volume(attempt) and (attempt.folder / "outputs.json").exists():
+        keeps = operator_of(kind_of(attempt)).keeps and not without_shared_volume(attempt)
+        if not keeps and (attempt.folder / "outputs.json").exists():
             # All is here: nobody has to fetch anything any more.
             with contextlib.suppress(RuntimeError):
                 done = self._pools["stopping"].submit(_clean_up, self._opened, attempt)
@@ -224,17 +252,20 @@ class KubernetesRuntime(StepRuntime):
         try:
             opened = await patiently_do(self._open)
             cluster = opened.cluster
-            prepared, manifest = await patiently_do(self._prepare, opened, attempt)
+            operator = await patiently_do(operator_for, cluster, attempt.step)
+            has_service = operator is JOB and nodes_of(attempt) > 1
+            prepared, objects = await patiently_do(self._prepare, opened, attempt, operator)
             doing = "create volume claims"
             for volume in run_claims([attempt.step]).values():
                 claim = manifests.claim(attempt.run, volume)
                 await patiently_do(make_claim, cluster.api, claim)
-            doing = "create jobs"
-            job = await patiently_do(make_job, cluster.api, manifest)
+            doing = f"create {operator.plural}"
+            for plural, manifest in zip(operator.plurals, objects, strict=True):
+                job = await patiently_do(make, cluster.api, plural, manifest)
             inbox = dict(prepared.secret or {})
-            if inbox or nodes_of(attempt) > 1:
+            if inbox or has_service:
                 try:
-                    if nodes_of(attempt) > 1:
+                    if has_service:
                         service = manifests.service(job)
                         address = await patiently_do(make_service, cluster.api, service)
                         master = f"{address} {manifests.MASTER_PORT}\n"
@@ -244,13 +275,14 @@ class KubernetesRuntime(StepRuntime):
                 except (ApiError, ClusterUnreachable):
                     # Its pods would wait for the Secret for ever.
                     with contextlib.suppress(ApiError, ClusterUnreachable):
-                        await self._delete(cluster, attempt)
+                        await self._delete(cluster, attempt, [operator])
                     raise
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, doing) from error
-        cluster.jobs.put(job)
+        cluster.made(operator).put(job)
         yield {
             "job": job["metadata"]["name"],
+            **({"kind": operator.kind} if operator is not JOB else {}),
             "namespace": cluster.api.namespace,
             "uid": job["metadata"]["uid"],
             "way": prepared.way,
@@ -285,7 +317,10 @@ class KubernetesRuntime(StepRuntime):
                     write_stop(attempt.folder, "cancelled", "Stopped.")
                 if attempt.step.distributed is not None:
                     stop_nodes(attempt, "cancelled", "Stopped.")
-            await self._delete(cluster, attempt)
+            known = [operator_of(kind_of(attempt))]
+            if attempt.handle is None and attempt.step.distributed is not None:
+                known += await self._aside("stopping", cluster.operators)
+            await self._delete(cluster, attempt, known)
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "delete jobs") from error
 
@@ -294,9 +329,15 @@ class KubernetesRuntime(StepRuntime):
         if not names:
             return
         try:
-            api = (await self._aside("stopping", self._open)).cluster.api
+            cluster = (await self._aside("stopping", self._open)).cluster
+            plurals = (
+                [each.plural for each in await self._aside("stopping", cluster.operators)]
+                if any(step.distributed for step in plan.steps)
+                else []
+            )
             await patiently(
-                lambda: self._aside("stopping", delete_claims, api, run, names), STOP_PATIENCE
+                lambda: self._aside("stopping", delete_claims, cluster.api, run, names, plurals),
+                STOP_PATIENCE,
             )
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "delete volume claims") from error
@@ -350,18 +391,40 @@ class KubernetesRuntime(StepRuntime):
         )
         put_cron_job(api, manifest)
 
-    def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
-        api = Api(connect(self.context, self.config_file, self.namespace))
+    def worker(self, order: WorkerOrder) -> DeployedWorker:
+        api = self._connect()
+        return DeployedWorker(api, self._pod_defaults(api), order, self.patience)
+
+    def forget_worker(self, name: str) -> None:
         try:
-            pod = running_pod(api, job_of(attempt))
+            deployments.forget(self._connect(), name)
+        except (ApiError, ClusterUnreachable) as error:
+            raise self._refusal(error, "delete deployments") from None
+
+    def shell(
+        self, attempt: Attempt, command: Sequence[str] = (), replica: int | None = None
+    ) -> int:
+        api = self._connect()
+        try:
+            pods = sorted(running_pods(api, attempt), key=place_of)
         except (ApiError, ClusterUnreachable) as error:
             raise as_convect_error(error, "look at pods", api.namespace) from None
-        return run_in_pod(api, pod, folder_in_pod(attempt), command)
+        local_rank = None
+        if replica is not None:
+            how = attempt.step.distributed or Distributed()
+            count = 1 if how.processes == "cpu" else how.processes
+            node, local_rank = (0, replica) if how.nodes == 1 else divmod(replica, count)
+            pods = [pod for pod in pods if place_of(pod)[1] == node]
+            if not pods:
+                raise Conflict(f"Rank {replica} is not running.", code="not-running")
+        return run_in_pod(api, pods[0], folder_in_pod(attempt), command, local_rank)
 
-    def run_job(self, job: Json, say: Callable[[str], None]) -> int:
-        """Make a training job as it is, tell its logs until it has ended; its exit code."""
-        api = Api(connect(self.context, self.config_file, self.namespace))
-        return JobRun(api, job, say).run()
+    def run_job(self, job: Json, say: Callable[[str], None], folder: Path | None = None) -> int:
+        """Make a training job as it is, tell its logs until it has ended; its exit code.
+
+        `folder` is that of the attempt that it is, if it is one.
+        """
+        return JobRun(self._connect(), job, say, folder).run()
 
     async def close(self) -> None:
         await asyncio.to_thread(wait, self._cleaning, timeout=5)
@@ -375,11 +438,14 @@ class KubernetesRuntime(StepRuntime):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pools[pool], work, *arguments)
 
+    def _connect(self) -> Api:
+        return Api(connect(self.context, self.config_file, self.namespace))
+
     def _open(self) -> Opened:
         """Reach for the cluster; once it was there it stays open, whatever happens to it."""
         with self._opening:
             if self._opened is None:
-                api = Api(connect(self.context, self.config_file, self.namespace))
+                api = self._connect()
                 cluster = Cluster(api, self._pod_defaults(api), self._tell, self.health)
                 store = ObjectStore(parent=self)
                 shared = cluster.defaults.shared_volumes
@@ -395,13 +461,20 @@ class KubernetesRuntime(StepRuntime):
     def _tell(self) -> None:
         self.changed()
 
-    def _prepare(self, opened: Opened, attempt: Attempt) -> tuple[Prepared, Manifest]:
-        """What goes to the cluster, and the Job that is made there."""
+    def _prepare(
+        self, opened: Opened, attempt: Attempt, operator: Operator
+    ) -> tuple[Prepared, list[Manifest]]:
+        """What goes to the cluster, and the objects that are made there."""
         step, cluster = attempt.step, opened.cluster
         defaults = cluster.defaults
         transfer = opened.transfers.choose(paths_of(attempt))
-        make = components.prepare if step.kind == "component" else prepare
-        prepared = make(attempt, defaults, transfer, job_of(attempt))
+        if step.kind == "component":
+            prepared = components.prepare(attempt, defaults, transfer, job_of(attempt))
+        else:
+            has_service = operator is JOB and nodes_of(attempt) > 1
+            prepared = prepare(
+                attempt, defaults, transfer, job_of(attempt), has_service=has_service
+            )
         manifest = manifests.job(
             attempt.run,
             step,
@@ -411,14 +484,18 @@ class KubernetesRuntime(StepRuntime):
             gpu_types(step, defaults, cluster.capacity()) if step.resources.gpu else [],
             suspended=cluster.has_queue({**defaults.labels, **step.kubernetes.labels}),
         )
+        objects = operator.wrap(manifest)
         with contextlib.suppress(OSError):
-            write_manifest(attempt.folder, manifest)
-        return prepared, manifest
+            write_manifest(attempt.folder, objects[0] if len(objects) == 1 else objects)
+        return prepared, objects
 
-    async def _delete(self, cluster: Cluster, attempt: Attempt) -> None:
+    async def _delete(
+        self, cluster: Cluster, attempt: Attempt, operators: Sequence[Operator]
+    ) -> None:
         name = job_of(attempt)
+        plurals = [plural for each in operators for plural in reversed(each.plurals)]
         await patiently(
-            lambda: self._aside("stopping", delete_job, cluster.api, name), STOP_PATIENCE
+            lambda: self._aside("stopping", delete, cluster.api, plurals, name), STOP_PATIENCE
         )
 
     def _overview(self) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from ...errors import Refused
 from ...runner import enter_step
 from ...runner.enter_step import NOT_FOUND
 from .api import Api
-from .objects import STEP
+from .objects import Object, step_container
 
 STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
 SHELL = """export TERM="${TERM:-xterm}"
@@ -31,9 +31,14 @@ exec sh""".replace("NOT_FOUND", str(NOT_FOUND))
 WRONG_WORDS = ("executable file not found", "no such file or directory")
 
 
-def run_in_pod(api: Api, pod: str, folder: str, command: Sequence[str]) -> int:
-    """Run it, or a shell, where the step works, or else in the folder; the exit code."""
-    code = f"{inspect.getsource(enter_step)}\nmain()"
+def run_in_pod(
+    api: Api, pod: Object, folder: str, command: Sequence[str], local_rank: int | None = None
+) -> int:
+    """Run it, or a shell, where the step works, or else in the folder; the exit code.
+
+    `local_rank`: where that replica of the pod works.
+    """
+    code = f"{inspect.getsource(enter_step)}\nmain({local_rank})"
     try:
         ended = _execute(api, pod, ("/bin/sh", "-c", SHELL, code, folder, *command))
     except Refused:
@@ -45,19 +50,21 @@ def run_in_pod(api: Api, pod: str, folder: str, command: Sequence[str]) -> int:
     return ended
 
 
-def _execute(api: Api, pod: str, command: Sequence[str]) -> int:
+def _execute(api: Api, pod: Object, command: Sequence[str]) -> int:
     from kubernetes.stream import ws_client
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     query = {
-        "container": STEP,
+        "container": step_container(pod["spec"])["name"],
         "command": list(command),
         "stdin": terminal,
         "stdout": True,
         "stderr": not terminal,
         "tty": terminal,
     }
-    url = api.url(f"{api.path('pods', pod)}/exec", query).replace("http", "ws", 1)
+    url = api.url(f"{api.path('pods', pod['metadata']['name'])}/exec", query).replace(
+        "http", "ws", 1
+    )
     headers = {**api.headers(), "sec-websocket-protocol": "v4.channel.k8s.io"}
     open_socket: Any = ws_client.create_websocket
     try:

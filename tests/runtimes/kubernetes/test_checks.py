@@ -36,8 +36,6 @@ def test_a_path_in_the_folder_is_none_of_these() -> None:
 @pytest.mark.parametrize(
     ("how", "where", "sentence"),
     [
-        ({"launcher": "mpi"}, "launcher", "train cannot run mpirun across 2 nodes."),
-        ({"restarts": 1}, "restarts", "train cannot be restarted in place on 2 nodes."),
         (
             {"processes": "cpu"},
             "processes",

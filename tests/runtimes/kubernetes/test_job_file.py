@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,7 +12,14 @@ import yaml
 
 from jupyterlab_convect.runtimes.kubernetes import job_file
 from jupyterlab_convect.runtimes.kubernetes.api import Api, ApiError, ClusterUnreachable
-from jupyterlab_convect.runtimes.kubernetes.job_file import JobRun, ending, first_end, rank_of
+from jupyterlab_convect.runtimes.kubernetes.job_file import (
+    JobRun,
+    ending,
+    failed_end,
+    first_end,
+    rank_of,
+    replica_of,
+)
 
 from ...pipeline.training.jobs import GOOD, MPI_JOB, TRAIN_JOB
 
@@ -123,7 +132,7 @@ def test_trouble_of_the_cluster_ends_no_job(monkeypatch: pytest.MonkeyPatch) -> 
     cluster = Cluster(
         job_with(), [], trouble, trouble, ClusterUnreachable("no route"),
         job_with(), ApiError(403, "pods is forbidden"),
-        job_with("Succeeded"), [],
+        job_with("Succeeded"), [], [],
     )  # fmt: skip
     code, said = follow(cluster, monkeypatch)
     assert (code, cluster.deleted) == (0, [])
@@ -147,3 +156,57 @@ def test_a_job_that_somebody_else_deleted(monkeypatch: pytest.MonkeyPatch) -> No
     code, said = follow(Cluster(ApiError(404, "not found")), monkeypatch)
     assert code == 1
     assert said[-1].endswith("was deleted.")
+
+
+def pod_of(number: int, phase: str, code: int | None = None, **metadata: str) -> dict[str, Any]:
+    labels = {
+        "training.kubeflow.org/replica-type": "worker",
+        "training.kubeflow.org/replica-index": str(number),
+    }
+    at = "2026-11-17T10:00:05Z"
+    end = {"exitCode": code, "startedAt": at, "finishedAt": at}
+    state = {"running": {"startedAt": at}} if code is None else {"terminated": end}
+    return {
+        "metadata": {"name": f"w{number}", "labels": labels, "namespace": "default", **metadata},
+        "spec": {"nodeName": "n1", "containers": [{"name": "pytorch", "image": "i"}]},
+        "status": {"phase": phase, "containerStatuses": [{"name": "pytorch", "state": state}]},
+    }
+
+
+def test_a_job_with_a_pod_that_failed_has_not_succeeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [pod_of(0, "Failed", 3)]
+    cluster = Cluster(job_with("Succeeded"), pods, pods)
+    monkeypatch.setattr(JobRun, "_read", lambda self, name: None)
+    code, said = follow(cluster, monkeypatch)
+    assert (code, said[-1].endswith("succeeded, but rank 1 exited with code 3.")) == (1, True)
+    stopped = pod_of(0, "Failed", 143, deletionTimestamp="2026-11-17T10:00:04Z")
+    assert failed_end([stopped, pod_of(1, "Succeeded", 0)]) is None
+
+
+def test_the_ranks_of_a_job_are_kept_for_the_page_of_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pods = [pod_of(0, "Succeeded", 0)]
+    cluster = Cluster(job_with("Succeeded"), pods, pods)
+    monkeypatch.setattr(job_file, "PAUSE", 0)
+    monkeypatch.setattr(JobRun, "_read", lambda self, name: self._hear(1, "epoch 1"))
+    said: list[str] = []
+    assert JobRun(cast(Api, cluster), yaml.safe_load(GOOD), said.append, tmp_path).run() == 0
+    assert "[1] epoch 1" in said
+    assert (tmp_path / "replicas" / "1.log").read_text() == "epoch 1\n"
+    (told,) = json.loads((tmp_path / "replicas.json").read_text())["replicas"]
+    assert (told["rank"], told["state"], told["node"], told["exit_code"]) == (
+        1,
+        "succeeded",
+        "n1",
+        0,
+    )
+    assert replica_of(0, pod_of(0, "Running"), 0.0)["state"] == "running"
+
+
+def test_lines_of_mpirun_are_those_of_their_ranks(tmp_path: Path) -> None:
+    run = JobRun(cast(Api, Cluster()), {"kind": "MPIJob"}, lambda line: None, tmp_path)
+    run._hear(None, "[1,2]<stdout>:sum 3")
+    run._hear(None, "mpirun noticed that a process exited")
+    assert (tmp_path / "replicas" / "2.log").read_text() == "sum 3\n"
+    assert [path.name for path in (tmp_path / "replicas").iterdir()] == ["2.log"]

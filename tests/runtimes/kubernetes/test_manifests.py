@@ -302,7 +302,7 @@ def test_a_service_leads_to_the_first_pod_and_goes_with_its_job() -> None:
 
 
 def test_a_bundle_is_a_secret_that_goes_with_its_job() -> None:
-    made = {"metadata": {"name": "a", "uid": "u-1"}}
+    made = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "uid": "u-1"}}
     assert secret(made, {"x": "eA=="})["metadata"] == {
         "name": "a",
         "labels": {"app.kubernetes.io/managed-by": "jupyterlab-convect"},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,8 @@ def digests(folder: Path, told: bytes) -> SecretDigests:
 
 
 def test_no_secret_is_told(told: bytes) -> None:
-    assert not any(value.encode() in told for value in SECRETS.values())
+    beside_digests = re.sub(rb"\b[0-9a-f]{64}\b", b"", told)  # in which any digits may occur
+    assert not any(value.encode() in beside_digests for value in SECRETS.values())
 
 
 def test_nobody_without_the_key_can_try_out_a_short_secret(
