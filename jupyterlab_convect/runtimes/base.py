@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from abc import ABCMeta, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from traitlets import Instance, MetaHasTraits
 from traitlets.config import LoggingConfigurable
@@ -43,6 +43,9 @@ class Feature(str, Enum):
     CONNECTION = "connection"
     OTHERS_RUNS = "others_runs"
     CLOCK = "clock"
+    WORKERS = "workers"
+    RECURRING = "recurring"
+    """It makes the runs by its own clock, of what it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,91 @@ class KeptClock:
     paused: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerOrder:
+    """A process that answers HTTP requests, for a runtime to keep up: the worker of an endpoint."""
+
+    name: str
+    """What the runtime calls it: a DNS label, and no other worker's."""
+    endpoint: str
+    step: Step
+    """Its image, its resources and all that the pods of steps have."""
+    project: Path
+    folder: Path
+    """Where it works, in the project."""
+    declared: tuple[Path, ...]
+    """Files of the project without which it cannot do."""
+    runs: Path
+    """The folder of the runs, which is no part of the project."""
+    program: bytes
+    """What the Python of its image executes, with the port, its inbox and its folder."""
+    inbox: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    state: Literal["starting", "ready", "failed"]
+    reason: str | None = None
+
+
+class RemoteWorker(ABC):
+    """A worker where a runtime keeps it. Everything here blocks."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """ConvectError when it cannot, with the reason."""
+
+    @abstractmethod
+    def look(self) -> WorkerStatus:
+        """How it is now; what does not mend by itself has failed after a while."""
+
+    @abstractmethod
+    def send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> tuple[int, str, bytes]:
+        """Have it answer: the status, the type and the content. ConvectError when it does not."""
+
+    @abstractmethod
+    def follow_log(self, write: Callable[[bytes], None]) -> None:
+        """Tell what it prints, for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecurringRuns:
+    """Runs that a runtime makes by a clock of its own, of the graph that it is given."""
+
+    id: str
+    """Of the schedule."""
+    name: str
+    plan: Plan
+    root: Path
+    runs: Path
+    view: Json
+    """The project as it was pinned, as `step.json` has it; None if no step sees it."""
+    cron: str | None
+    """Six fields of numbers, seconds first; None where `every` is given."""
+    every: int | None
+    """Seconds, counted from `after`."""
+    after: int
+    """Nothing is due up to this moment."""
+    until: int | None
+    concurrency: int
+    catch_up: bool
+    """Whether every due time that was left out is made up for, or only the last of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRun:
+    """A run that a runtime made by a clock of its own."""
+
+    clock: str
+    """The id there of what made it."""
+    due: float
+    created: float
+    graph: Json
+    """Where it is, as the last checkpoint of `GraphRuntime.submit` would tell."""
+
+
 class RuntimeMeta(ABCMeta, MetaHasTraits):
     """Lets abstract methods bind on a configurable class."""
 
@@ -175,6 +263,13 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
     async def forget_clock(self, schedule_id: str) -> None:
         """Have the cluster start it no more. Idempotent."""
 
+    def worker(self, order: WorkerOrder) -> RemoteWorker:
+        """The worker that it would keep up. For runtimes with `Feature.WORKERS`. Blocks."""
+        raise Refused(f"{self.display_name} keeps no functions loaded.", code="no-workers")
+
+    def forget_worker(self, name: str) -> None:
+        """Remove it with all that belongs to it. Idempotent. Blocks."""
+
     async def close(self) -> None:
         """Let go of connections and helpers; running steps continue."""
 
@@ -215,10 +310,13 @@ class StepRuntime(Runtime):
         A ConvectError says what is still there.
         """
 
-    def shell(self, attempt: Attempt, command: Sequence[str] = ()) -> int:
+    def shell(
+        self, attempt: Attempt, command: Sequence[str] = (), replica: int | None = None
+    ) -> int:
         """Run a command (or a shell) where the attempt runs, tied to this terminal.
 
-        Blocks; the command's exit code. For runtimes with `Feature.SHELL`.
+        `replica`: where that replica of it runs, with its variables. Blocks; the exit code of the
+        command. For runtimes with `Feature.SHELL`.
         """
         raise Refused(f"{self.display_name} has no shell to open.", code="no-shell")
 
@@ -230,6 +328,9 @@ class GraphRuntime(StepRuntime):
     the same graph beside it: what it starts here is followed from then on, and what became of it
     over there decides what comes next. No step can be stopped alone.
     """
+
+    clock_zone: str = "UTC"
+    """The time zone that it keeps clocks in."""
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -244,6 +345,27 @@ class GraphRuntime(StepRuntime):
         find the run again: its `done` is true, its `id` is that of the run there, and its `page`
         the address where people find it, if there is one.
         """
+
+    async def keep_runs(
+        self, wanted: RecurringRuns | None, known: Mapping[str, Json]
+    ) -> tuple[str, Json] | None:
+        """Make runs by this clock from now on, and none by those that are known; None makes no
+        more. Its id there, and what `made_runs` has to know of it.
+
+        If it is refused, those that are known go on. For runtimes with `Feature.CLOCK`.
+        """
+        raise Refused(f"{self.display_name} keeps no clocks.", code="not-for-clusters")
+
+    async def made_runs(
+        self, known: Mapping[str, Json], is_home: Callable[[float], bool]
+    ) -> list[MadeRun]:
+        """The runs that those clocks made and that are not home yet, by when they were due."""
+        return []
+
+    async def forget_runs(self, known: Mapping[str, Json]) -> list[str]:
+        """Delete those clocks, which make no runs any more, as far as no run of them goes on; the
+        ids of those that are gone."""
+        return list(known)
 
     @staticmethod
     def graph_of(attempt: Attempt) -> Json:

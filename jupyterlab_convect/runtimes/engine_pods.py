@@ -33,8 +33,8 @@ def engine_environment(
     folder = clock.config / runtime.name
     make_folder(folder)
     settings = runtime.parent if isinstance(runtime.parent, Settings) else Settings()
-    own = {"kind": type(runtime).name, **_chosen(runtime, type(runtime)), **traits}
-    chosen = _chosen(settings, Settings)
+    own = {"kind": type(runtime).name, **chosen_traits(runtime, type(runtime)), **traits}
+    chosen = chosen_traits(settings, Settings)
     told = {
         **{key: value for key, value in chosen.items() if key not in _OF_THIS_MACHINE},
         "named_runtimes": {runtime.name: own},
@@ -73,7 +73,7 @@ def require_image(image: str, trait: str) -> str:
     return image
 
 
-def _chosen(configured: HasTraits, kind: type[HasTraits]) -> dict[str, Json]:
+def chosen_traits(configured: HasTraits, kind: type[HasTraits]) -> dict[str, Json]:
     """What somebody configured of the traits of this class."""
     names = kind.class_trait_names(config=True)
     given = {name: getattr(configured, name) for name in names}

@@ -132,6 +132,8 @@ class Objects:
     """The store as the pod sees it: addresses that are good for this attempt alone."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
+        self.digest = ""
+        """Of the list of all that was sent."""
         self._told = told
         self._context = ssl.create_default_context(cadata=told["ca"]) if told.get("ca") else None
 
@@ -150,7 +152,7 @@ class Objects:
 
         The list of all comes last: without it nothing counts as sent.
         """
-        slots, largest = len(self._told["slots"]) - 2, self._told["part"]
+        slots, largest = self._most() - 2, self._told["part"]
         sizes = [(name, (folder / name).stat().st_size) for name in (*wanted, *others)]
         kept = fitting(sizes, largest, slots)
         missing = [name for name in wanted if name not in kept]
@@ -165,8 +167,11 @@ class Objects:
                 digest = self._send(slot, lambda spans=spans: read_spans(folder, spans))  # type: ignore[misc]
                 sent.append({"slot": slot, "digest": digest, "spans": spans})
             content = json.dumps({"parts": sent, "missing": missing}).encode()
-            self._send(0, lambda: [content])
+            self.digest = self._send(0, lambda: [content])
         return missing
+
+    def _most(self) -> int:
+        return len(self._told["slots"])
 
     def _send(self, slot: int, body: Callable[[], Iterable[bytes]]) -> str:
         whole, check, size = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0
@@ -192,6 +197,46 @@ class Objects:
         except (StoreError, OSError, http.client.HTTPException) as error:
             host = self._told["address"].split("/")[2]
             raise SystemExit(f"The pod cannot use the object store at {host}: {error}") from None
+
+
+class FormObjects(Objects):
+    """The store for results alone, where nobody knows before who will leave some.
+
+    What is signed is a form, which sends objects below one prefix; whoever sends takes a name.
+    """
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        super().__init__(told)
+        self.name = os.urandom(16).hex()
+
+    def _most(self) -> int:
+        return int(self._told["most"])
+
+    def _send(self, slot: int, body: Callable[[], Iterable[bytes]]) -> str:
+        whole, size = hashlib.sha256(), 0
+        for block in body():
+            whole.update(block)
+            size += len(block)
+        edge = os.urandom(16).hex()
+        part = f'--{edge}\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s'
+        key = f"{self._told['results']}/{self.name}/{slot}"
+        fields = {**self._told["fields"], "key": key}
+        words = [part % (name, "", f"{value}\r\n") for name, value in fields.items()]
+        head = "".join([*words, part % ("file", '; filename="part"', "")]).encode()
+        tail = f"\r\n--{edge}--\r\n".encode()
+        headers = {
+            "Content-Type": f"multipart/form-data; boundary={edge}",
+            "Content-Length": str(len(head) + size + len(tail)),
+        }
+
+        def form() -> Iterator[bytes]:
+            yield head
+            yield from body()
+            yield tail
+
+        url = self._told["address"]
+        again(lambda: send("POST", url, headers, form(), self._context).close())
+        return whole.hexdigest()
 
 
 def main(task: str, inbox: str, limit: str = "0") -> int:
@@ -302,8 +347,11 @@ def results_in(folder: Path) -> tuple[list[str], list[str]]:
     return wanted, [*others, *files_in(folder, "made")]
 
 
-def send_results(folder: Path, sender: Sender) -> None:
-    """Tell the rest; the outcome comes last, as it does in a folder."""
+def send_results(folder: Path, sender: Sender, why: str = "") -> None:
+    """Tell the rest; the outcome comes last, as it does in a folder.
+
+    `why` there is no other way for what is too large.
+    """
     for name in GROWING:
         sender.grow(name)
     wanted, others = results_in(folder)
@@ -313,7 +361,7 @@ def send_results(folder: Path, sender: Sender) -> None:
         sender.whole(name, most=sender.left - 2 * PIECE)
     if (folder / OUTCOME).exists():
         if missing:
-            _note_missing(folder / OUTCOME, missing)
+            _note_missing(folder / OUTCOME, missing, why)
         sender.whole(OUTCOME)
 
 
@@ -503,7 +551,7 @@ def _inside(tag: str, text: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _note_missing(path: Path, missing: list[str]) -> None:
+def _note_missing(path: Path, missing: list[str], why: str = "") -> None:
     """A step whose results stayed behind did not succeed."""
     outcome = json.loads(path.read_bytes())
     facts = outcome.get("files") or []
@@ -512,7 +560,7 @@ def _note_missing(path: Path, missing: list[str]) -> None:
         names = ", ".join(name.replace("files/", "", 1) for name in missing[:3])
         more = " and more" if len(missing) > 3 else ""
         outcome["state"], outcome["exit_code"] = "failed", 1
-        outcome["reason"] = (
+        outcome["reason"] = why or (
             f"The results are too large to be copied back without a shared volume: {names}{more}."
         )
     path.write_text(json.dumps(outcome), encoding="utf-8")

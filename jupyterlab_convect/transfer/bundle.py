@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import ConvectError, Refused
 from ..pipeline.plan import Step
 from ..runner.one_file import bundle
-from ..runs.attempts import INTERRUPTED
+from ..runner.outcome import INTERRUPTED
 from ..runtimes.base import Attempt
 from ..text import size_text
 from . import pack

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from traitlets import Enum, Float, Int, Unicode
 from traitlets.config import Configurable
 
-from ..errors import ConvectError, Refused
+from ..errors import ConvectError, Missing, Refused
 from ..json_text import dumps
 from ..pipeline.plan import Json, Secret
 from ..pipeline.problems import Problem
@@ -189,14 +189,44 @@ class S3Transfer(SendingTransfer):
         return f"{seen.address(key)}?{query}&X-Amz-Signature={signature}", digest
 
     def fetch(self, attempt: Attempt, folder: Path, *, outputs_only: bool = False) -> StoreReceiver:
-        return StoreReceiver(self, attempt, folder, outputs_only=outputs_only)
+        return StoreReceiver(self, results_key(attempt), folder, outputs_only=outputs_only)
 
     def forget(self, attempt: Attempt) -> None:
-        """Remove its results from the store; if that fails, `clean` does."""
         with contextlib.suppress(*TROUBLE, ConvectError):
-            for key, _ in list(self.bucket.list(self._key(results_key(attempt), ""))):
-                self.bucket.delete(key)
+            self._remove(results_key(attempt))
             self.clean()
+
+    def form(self, run: str) -> Json:
+        """What tasks of a run need to leave results, each by a name that it takes.
+
+        It holds a signature, which is good for a week, and for results of this run alone.
+        """
+        store, results = self.store, self._key("attempts", run)
+        with explained(store):
+            seen = replace(self.bucket, endpoint=store.pod_endpoint or store.endpoint)
+            fields = seen.form(f"{results}/", LONGEST, store.part_size)
+        return {
+            "address": seen.address(),
+            "fields": fields,
+            "most": MOST_SLOTS,
+            "part": store.part_size,
+            "results": results,
+        }
+
+    def take_left(self, run: str, name: str, digest: str, folder: Path) -> None:
+        """Bring home what a task left with the form. A ConvectError while that cannot be."""
+        results = f"attempts/{run}/{name}"
+        receiver = StoreReceiver(self, results, folder, digest=digest)
+        receiver.finish()
+        if not receiver.ended and receiver.trouble is None:
+            raise Missing("The results of the step are no longer in the object store.")
+        with contextlib.suppress(*TROUBLE, ConvectError):
+            self._remove(results)
+
+    def _remove(self, results: str) -> None:
+        """If it fails, `clean` does it one day."""
+        for key, _ in list(self.bucket.list(self._key(results, ""))):
+            self.bucket.delete(key)
 
     def clean(self) -> int:
         """Once a day, remove what nobody has asked for; how many objects that were.
@@ -282,11 +312,19 @@ class StoreReceiver(LogReceiver):
     """The log tells what happens; the results are fetched once it is over."""
 
     def __init__(
-        self, transfer: S3Transfer, attempt: Attempt, folder: Path, *, outputs_only: bool = False
+        self,
+        transfer: S3Transfer,
+        results: str,
+        folder: Path,
+        *,
+        outputs_only: bool = False,
+        digest: str = "",
     ) -> None:
         super().__init__(folder, outputs_only=outputs_only)
         self._transfer = transfer
-        self._results = results_key(attempt)
+        self._results = results
+        self._digest = digest
+        """Of the list of results, where it is known."""
         self._staging = folder / ".incoming"
 
     def _is_told(self, name: str) -> bool:
@@ -303,6 +341,8 @@ class StoreReceiver(LogReceiver):
                 told = bucket.read(self._key(0), LARGEST_OUTCOME)
                 if told is None:
                     return  # The pod did not get that far; the cluster says why.
+                if self._digest and hashlib.sha256(told).hexdigest() != self._digest:
+                    raise Unusable("It is not what the pod has sent.")
                 largest = self._transfer.store.part_size
                 results = results_of(told, MOST_SLOTS, largest, self._is_wanted)
             except ValueError as error:

@@ -7,14 +7,16 @@ come from files and go to files, a block at a time. Everything here blocks.
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import hmac
+import json
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -76,6 +78,28 @@ class Bucket:
             canonical = _canonical(method, url.path, text, {"host": url.netloc}, UNSIGNED)
             signatures.append(_signature(canonical, credentials, now, self.region))
         return text, signatures
+
+    def form(self, prefix: str, seconds: int, largest: int) -> dict[str, str]:
+        """The fields of a form that sends objects whose keys begin so, each up to a size."""
+        now, credentials = datetime.now(timezone.utc), self.credentials()
+        fields = {
+            "x-amz-algorithm": "AWS4-HMAC-SHA256",
+            "x-amz-credential": f"{credentials.access_key}/{_scope(now, self.region)}",
+            "x-amz-date": _stamp(now),
+            **({"x-amz-security-token": credentials.token} if credentials.token else {}),
+        }
+        allowed = {
+            "expiration": f"{now + timedelta(seconds=min(seconds, LONGEST)):%Y-%m-%dT%H:%M:%S}Z",
+            "conditions": [
+                {"bucket": self.name},
+                ["starts-with", "$key", prefix],
+                ["content-length-range", 0, largest],
+                *({name: value} for name, value in fields.items()),
+            ],
+        }
+        policy = base64.b64encode(json.dumps(allowed).encode()).decode()
+        signature = _sign(policy, credentials, now, self.region)
+        return {**fields, "policy": policy, "x-amz-signature": signature}
 
     def head(self, key: str) -> Mapping[str, str] | None:
         """The headers of an object; None when it is not there."""
@@ -225,6 +249,10 @@ def _canonical(method: str, path: str, query: str, headers: Mapping[str, str], d
 def _signature(canonical: str, credentials: S3Credentials, now: datetime, region: str) -> str:
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     text = "\n".join(("AWS4-HMAC-SHA256", _stamp(now), _scope(now, region), digest))
+    return _sign(text, credentials, now, region)
+
+
+def _sign(text: str, credentials: S3Credentials, now: datetime, region: str) -> str:
     key = f"AWS4{credentials.secret_key}".encode()
     for word in _scope(now, region).split("/"):
         key = hmac.digest(key, word.encode(), "sha256")

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from ..runner.one_file import bundle
-from ..runs.attempts import INTERRUPTED
+from ..runner.outcome import INTERRUPTED
 from ..runtimes.base import Attempt
 from ..safe_files import write_whole
 from .base import PYTHON, Mounts, Sent, SharedVolume, Transfer

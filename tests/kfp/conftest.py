@@ -28,7 +28,7 @@ if not os.environ.get("CONVECT_TEST_KFP"):
 sys.path[:0] = [str(HERE.parent / "testbed"), str(HERE.parent / "conformance")]
 
 PATIENCE = 600.0
-AT_ONCE = 6
+AT_ONCE = 4
 
 
 def load(name: str, path: Path) -> ModuleType:
@@ -93,15 +93,16 @@ def make_runtime(endpoint: str) -> Callable[..., KfpRuntime]:
 
 
 @pytest.fixture
-def make_lab(make_runtime: Callable[..., KfpRuntime]) -> Callable[[Path], Lab]:
-    return lambda folder: Lab(folder, make_runtime)
+def make_lab(make_runtime: Callable[..., KfpRuntime]) -> Callable[..., Lab]:
+    """A lab in a folder, whose runtime has the given traits."""
+    return lambda folder, **traits: Lab(folder, lambda: make_runtime(**traits))
 
 
 AtOnce = Callable[[dict[str, Callable[[Lab], Awaitable[None]]]], Awaitable[None]]
 
 
 @pytest.fixture
-def at_once(make_lab: Callable[[Path], Lab], tmp_path: Path) -> AtOnce:
+def at_once(make_lab: Callable[..., Lab], tmp_path: Path) -> AtOnce:
     """Does many things at the same time, each in a lab of its own, and says what failed.
 
     A run takes the better part of a minute, most of which it waits.
@@ -131,7 +132,7 @@ def at_once(make_lab: Callable[[Path], Lab], tmp_path: Path) -> AtOnce:
 
 
 @pytest.fixture
-async def lab(make_lab: Callable[[Path], Lab], tmp_path: Path) -> AsyncIterator[Lab]:
+async def lab(make_lab: Callable[..., Lab], tmp_path: Path) -> AsyncIterator[Lab]:
     lab = make_lab(tmp_path)
     yield lab
     await lab.close()

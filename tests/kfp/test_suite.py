@@ -32,9 +32,11 @@ SAME = (
     "test_a_loop_over_a_group_with_a_condition_collects_in_order",
     "test_a_pipeline_twice_in_one",
     "test_always_after_a_stop",
+    "test_a_condition_decides_and_first_takes_the_branch_that_ran",
+    "test_a_branch_in_a_loop_in_a_branch_and_a_loop_of_nothing",
+    "test_a_loop_over_files",
 )
 REFUSED = {
-    "test_a_condition_decides_and_first_takes_the_branch_that_ran": "has no first",
     "test_always_after_a_failed_item_and_its_retry": "the state of another",
 }
 ELSEWHERE = {
@@ -51,8 +53,6 @@ ELSEWHERE = {
     "test_runs_at_the_same_time_give_what_each_gives_alone": "these runs are at the same time",
     "test_items_of_a_value_that_has_not_changed_are_reused": "results are not reused",
     "test_no_more_items_run_than_the_limit_allows": "tests/runtimes/kfp/test_compile.py",
-    "test_a_branch_in_a_loop_in_a_branch_and_a_loop_of_nothing": "not tried there yet",
-    "test_a_loop_over_files": "not tried there yet",
     "test_a_loop_of_many_items": "a task takes seconds there",
     "test_replicas_work_together_in_the_same_view": "tests/runtimes/kfp/test_compile.py: refused",
     "test_a_replica_that_fails_ends_all_and_is_tried_again": "the same",
@@ -61,6 +61,7 @@ ELSEWHERE = {
     "test_a_notebook_has_a_kernel_for_each_replica": "the same",
     "test_the_rank_that_fails_first_ends_those_of_other_nodes": "the same",
     "test_nodes_go_on_after_the_host_is_gone_and_stop_together": "the same",
+    "test_all_nodes_start_again_after_a_rank_failed": "the same",
 }
 
 

@@ -22,7 +22,7 @@ from jupyterlab_convect.errors import ConvectError
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runtimes.base import Attempt
 from jupyterlab_convect.transfer import agent, s3_client
-from jupyterlab_convect.transfer.agent import OBJECTS, Objects
+from jupyterlab_convect.transfer.agent import OBJECTS, FormObjects, Objects, StoreError
 from jupyterlab_convect.transfer.check_results import Unusable, results_of
 from jupyterlab_convect.transfer.pack import Package
 from jupyterlab_convect.transfer.s3 import DAY, ObjectStore, S3Transfer, StoreReceiver
@@ -397,6 +397,29 @@ def test_an_object_that_is_damaged_is_noticed_and_sent_again(
     receiver.finish()
     Objects(told(transfer, attempt, package)).fetch(tmp_path / "pod")
     assert everything(tmp_path / "pod") == expected(package)
+
+
+def test_a_form_sends_below_its_prefix_up_to_a_size_and_for_a_week(
+    s3_server: s3.Server, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has it can leave results of one run, and do nothing else."""
+
+    def leave(form: dict[str, Any], size: int = 1) -> None:
+        FormObjects(form)._send(1, lambda: [b"x" * size])
+
+    form = S3Transfer(store).form("run-1")
+    leave(form, store.part_size)
+    there = objects(s3_server, store, "attempts")
+    assert [path.parts[-3] for path in there.values()] == ["run-1"]
+    monkeypatch.setattr(s3_client, "LONGEST", -1)
+    for wrong, size in (
+        (form, store.part_size + 1),
+        ({**form, "results": form["results"].replace("run-1", "run-2")}, 1),
+        (S3Transfer(store).form("run-1"), 1),
+    ):
+        with pytest.raises(StoreError):
+            leave(wrong, size)
+    assert objects(s3_server, store, "attempts") == there
 
 
 def test_an_address_that_has_expired_is_refused(

@@ -74,6 +74,39 @@ class Client:
         found: dict[str, Json] = self.call("POST", f"{API}/runs", body)
         return found
 
+    def create_recurring(self, body: Mapping[str, Json]) -> dict[str, Json]:
+        where = {"experiment_id": self.experiment()} if self.namespace else {}
+        found: dict[str, Json] = self.call("POST", f"{API}/recurringruns", {**body, **where})
+        return found
+
+    def recurring(self, recurring_id: str) -> dict[str, Json]:
+        found: dict[str, Json] = self.call("GET", f"{API}/recurringruns/{recurring_id}")
+        return found
+
+    def switch_recurring(self, recurring_id: str, *, on: bool) -> None:
+        verb = "enable" if on else "disable"
+        self.call("POST", f"{API}/recurringruns/{recurring_id}:{verb}")
+
+    def delete_recurring(self, recurring_id: str) -> None:
+        self.call("DELETE", f"{API}/recurringruns/{recurring_id}")
+
+    def runs_of_recurring(self, recurring_id: str, page_token: str = "") -> dict[str, Json]:
+        """A page of the runs that it made, the newest first; each has its whole pipeline."""
+        predicate = {
+            "operation": "EQUALS",
+            "key": "recurring_run_id",
+            "string_value": recurring_id,
+        }
+        query = {
+            "page_size": "10",
+            "sort_by": "created_at desc",
+            "filter": json.dumps({"predicates": [predicate]}),
+            **self._of_namespace,
+            **({"page_token": page_token} if page_token else {}),
+        }
+        found: dict[str, Json] = self.call("GET", f"{API}/runs", query=query)
+        return found
+
     def experiment(self, name: str = "Default") -> str:
         """The id of an experiment of the namespace, made if it is not there."""
         rule = {"predicates": [{"operation": "EQUALS", "key": "name", "string_value": name}]}

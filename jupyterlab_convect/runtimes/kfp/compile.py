@@ -19,20 +19,23 @@ from ...pipeline.claims import run_claims
 from ...pipeline.expressions import (
     Constant,
     Expression,
+    First,
     Reference,
     parse,
     parse_one,
     references,
+    texts,
 )
-from ...pipeline.plan import ForEach, Group, Json, Plan, Step, to_json
+from ...pipeline.plan import ForEach, Group, Json, Plan, Step, Volume, to_json
 from ...pipeline.problems import Path, Problem
 from ...pipeline.resolve import raise_first_error
 from . import components, executor
 from .argo_nodes import CLAIM, EACH, FILES, RESULTS, Place
-from .conditions import Inexpressible, condition
+from .conditions import Inexpressible, condition, guards, is_branch
 from .dags import (
     FACTS,
     ITEM,
+    LISTS,
     STRING,
     Channel,
     ClaimTask,
@@ -61,7 +64,8 @@ from .payload import (
     results_command,
     step_command,
 )
-from .scopes import units, with_scopes
+from .scopes import BRANCH, units, with_scopes
+from .task import NO_ITEM
 
 SCHEMA_VERSION = "2.1.0"
 LARGEST_TASK = 120_000
@@ -83,6 +87,13 @@ class Compiled:
     platform_spec: dict[str, Json]
     places: Mapping[str, Place]
     """Where the task of each step is."""
+
+    @property
+    def spec(self) -> Json:
+        """Both in one, as the server takes them."""
+        if not self.platform_spec:
+            return self.pipeline_spec
+        return {"pipeline_spec": self.pipeline_spec, "platform_spec": self.platform_spec}
 
 
 def compile_plan(plan: Plan, sources: Sources, defaults: TaskDefaults) -> Compiled:
@@ -135,6 +146,7 @@ class _Compiler:
         """The task that leaves the files: one for that alone, or the first step."""
         self.bundle: list[str] = []
         """What it executes for that."""
+        self.plan_units: dict[str, Step | Group] = {unit.id: unit for unit in units(self.plan)}
         self.exits = self._exits()
         self.claims = run_claims(plan.steps)
 
@@ -393,7 +405,8 @@ class _Compiler:
             after = {step.id}
             for unit in top:
                 after |= {unit.id} if after & set(unit.after) else set()
-            told = len(json.dumps(to_json(step))) * 4 // 3 + 2 * REST_OF_TASK
+            form = json.dumps(self.home.form)
+            told = len(json.dumps(to_json(step)) + form) * 4 // 3 + 2 * REST_OF_TASK
             if len(after) == len(top) and word and len(word) + told < LARGEST_TASK:
                 return task
         return None
@@ -459,33 +472,69 @@ class _Compiler:
         assert task.parent is not None
         siblings = task.parent.tasks
         task.after = tuple(siblings[name].key for name in unit.after if name in siblings)
-        if unit.weak:
-            self.refuse(
-                unit.id,
-                (),
-                "Kubeflow Pipelines has no first(…) over branches that may not run.",
-                "Put what comes after a branch into the branch.",
-            )
-            return
-        if unit.when is not None:
-            self._condition(task, unit)
+        self._branches(unit)
+        self._condition(task, unit)
         if unit.for_each is not None:
             self._loop(task, unit, unit.for_each)
 
-    def _condition(self, task: Task, unit: Step | Group) -> None:
-        expression = Constant(unit.when) if isinstance(unit.when, bool) else parse_one(unit.when)
-        assert expression is not None
+    def _branches(self, unit: Step | Group) -> None:
+        """What `first(…)` chooses from has to be something that Kubeflow can do without."""
+        hint = "Put what comes after a branch into the branch."
+        for name in filter(self._may_be_skipped, unit.weak):
+            branch, step = self.plan_units[name], self.plan_units.get(name.partition(" ")[0])
+            if not name.endswith(BRANCH) or not isinstance(step, Step) or step.kind == "component":
+                words = (
+                    f"On Kubeflow Pipelines first(…) cannot do without “{branch.name}”: it chooses "
+                    "between notebooks, scripts and commands with a condition."
+                )
+                self.refuse(unit.id, (), words, hint)
+            elif any(map(self._may_be_skipped, set(branch.after) - set(branch.weak))):
+                words = (
+                    f"On Kubeflow Pipelines first(…) cannot do without “{branch.name}”, because "
+                    "what that waits for may be skipped too."
+                )
+                self.refuse(unit.id, (), words, hint)
+        for name in set(unit.after) - set(unit.weak):
+            if name.endswith(BRANCH):
+                words = (
+                    f"On Kubeflow Pipelines no node can need “{self.plan_units[name].name}”, which "
+                    "first(…) does without elsewhere."
+                )
+                self.refuse(unit.id, (), words, hint)
 
-        def name(reference: Reference) -> str:
-            taken, channel = self._take(task, reference)
-            value = f"inputs.parameter_values[{json.dumps(taken)}]"
+    def _may_be_skipped(self, name: str) -> bool:
+        """Whether a rule may skip it, or something that it cannot do without."""
+        unit = self.plan_units[name]
+        is_asked = unit.when is not None or name.endswith(BRANCH)
+        return is_asked or any(map(self._may_be_skipped, set(unit.after) - set(unit.weak)))
+
+    def _condition(self, task: Task, unit: Step | Group) -> None:
+        """When it runs: as it says itself, and when each `first(…)` of it finds a value."""
+        asked = unit.when
+        expression = Constant(asked) if isinstance(asked, bool) else parse_one(asked)
+        given = list(_computed(unit)) if isinstance(unit, Step) else []
+        if expression is None and not given:
+            return
+
+        def take(reference: Reference, form: str) -> tuple[str, Channel]:
+            taken, channel = self._take(task, reference, form)
             if channel.lists:
                 raise Inexpressible("a list that a loop has collected")
+            return f"inputs.parameter_values[{json.dumps(taken)}]", channel
+
+        def name(reference: Reference) -> str:
+            value, channel = take(reference, "json")
             return f"parseJson({value})" if channel.form == "json" else value
 
+        def option(reference: Reference) -> str:
+            return take(reference, "branch")[0]
+
         try:
-            text = condition(expression, name)
-            task.settings["triggerPolicy"] = {"condition": text}
+            wanted = [] if expression is None else [expression]
+            words = [word for each in (*wanted, *given) for word in guards(each, option)]
+            words += [condition(each, name, option) for each in wanted]
+            if words:
+                task.settings["triggerPolicy"] = {"condition": " && ".join(words)}
         except Inexpressible as error:
             self.refuse(
                 unit.id, ("when",), f"A condition of Kubeflow Pipelines cannot have {error}."
@@ -499,14 +548,16 @@ class _Compiler:
         if loop.parallel is not None:
             task.settings["iteratorPolicy"] = {"parallelismLimit": loop.parallel}
         items: dict[str, Json]
+        is_one = _loops_alone(task)
         if isinstance(loop.items, list):
-            items = {"raw": json.dumps([json.dumps(item) for item in loop.items])}
+            words = [json.dumps(item) for item in loop.items] or [NO_ITEM] * is_one
+            items = {"raw": json.dumps(words)}
         else:
             expression = parse_one(loop.items)
             try:
                 if not isinstance(expression, Reference):
                     raise Refused("On Kubeflow Pipelines a loop goes over one output.")
-                name, _ = self._take(task, expression, "items")
+                name, _ = self._take(task, expression, "some" if is_one else "items")
                 items = {"inputParameter": name}
             except ConvectError as error:
                 self.refuse(unit.id, ("for_each", "in"), error.sentence, error.hint)
@@ -518,7 +569,7 @@ class _Compiler:
         if reference.kind == "run":
             return task.tell(reference.name), Channel({}, STRING, "STRING")
         if reference.kind == "each":
-            if form == "items":
+            if form in LISTS:
                 raise Refused("On Kubeflow Pipelines an item that is a list cannot be looped over.")
             return task.take(Key("parameters", "", reference.name))
         if reference.of == "state":
@@ -561,14 +612,17 @@ class _Compiler:
     def _runner(self, task: Task, step: Step) -> None:
         """What a step of ours is given."""
         assert isinstance(task, RunnerTask)
-        for fact in () if step.cache or self.home else FACTS:
+        is_told = self.home.run if self.home is not None else step.cache
+        for fact in () if is_told else FACTS:
             task.tell(fact)  # What differs from run to run would keep it from being reused.
         for property_name, value in _bound(step):
-            for reference in _references(value):
+            for reference, form in _references(value):
                 try:
-                    self._take(task, reference)
+                    self._take(task, reference, form)
                 except ConvectError as error:
                     self.refuse(step.id, property_name, error.sentence, error.hint)
+        if task.parent is not None and task.parent.loop is not None and _loops_alone(task.parent):
+            task.take(Key("parameters", "", task.parent.loop.name))  # It may be none.
         for before in self._before(task):
             task.take(Key("artifacts", before, "files"))
         self._files_of(task)
@@ -678,9 +732,24 @@ class _Compiler:
             for volume in step.volumes
             if volume.size is not None
         }
+        if self.home is not None and self.home.keep and not isinstance(task, ComponentTask):
+            step = replace(step, volumes=(*step.volumes, *self._shared(step)))
         settings = executor.platform(step, self.defaults, claims)
         if settings:
             self.platforms[_executor(task)] = settings
+
+    def _shared(self, step: Step) -> Iterator[Volume]:
+        for volume in self.defaults.volumes:
+            known = [each for each in step.volumes if each.claim == volume.claim]
+            if not known:
+                yield volume
+            elif known[0].path != volume.path:
+                self.refuse(
+                    step.id,
+                    ("volumes",),
+                    f"Kubeflow Pipelines mounts a volume once per node, and “{volume.claim}” is "
+                    "there already.",
+                )
 
     def _template(self, task: Task, value: Json) -> Json:
         """A value with inputs of the task in place of expressions."""
@@ -698,13 +767,15 @@ class _Compiler:
             return ["list", [self._template(task, item) for item in value]]
         return ["value", value]
 
-    def _input(self, task: Task, expression: Expression) -> Json:
+    def _input(self, task: Task, expression: Expression, form: str = "json") -> Json:
         if isinstance(expression, Constant):
             return ["value", expression.value]
+        if isinstance(expression, First):
+            return ["first", [self._input(task, *each) for each in _options(expression)]]
         assert isinstance(expression, Reference)
-        if expression.kind == "run" and self.home is not None:
+        if expression.kind == "run" and self.home is not None and self.home.run:
             return ["value", self.home.run[expression.name]]
-        name, _ = self._take(task, expression)
+        name, _ = self._take(task, expression, form)
         return ["input", name, list(expression.fields)]
 
     def _component(self, task: ComponentTask, step: Step) -> None:
@@ -793,6 +864,12 @@ class _Compiler:
         task.given["parameters"][key] = {"runtimeValue": {"constant": told}}
 
 
+def _loops_alone(dag: Task) -> bool:
+    """Whether all that it repeats is one step of ours, which knows when there is nothing to do."""
+    inside = list(dag.tasks.values()) if isinstance(dag, Dag) else []
+    return len(inside) == 1 and isinstance(inside[0], RunnerTask)
+
+
 def _no_image(step: Step) -> Problem:
     hint = "Set `image`, for the step or in the pipeline's defaults."
     return Problem("error", "no-image", f"{step.name} has no image.", step.id, (), hint)
@@ -814,21 +891,36 @@ def _bound(step: Step) -> Iterator[tuple[Path, Json]]:
     yield from ((("command", index), value) for index, value in enumerate(step.command))
 
 
-def _references(value: Json) -> Iterator[Reference]:
-    """The references in a value. Refused when an expression computes something."""
+def _references(value: Json) -> Iterator[tuple[Reference, str]]:
+    """The references in a value, and in which form each is needed. Refused when an expression
+    computes something."""
     if isinstance(value, str):
         for part in parse(value):
-            if isinstance(part, Reference):
-                yield part
-            elif not isinstance(part, str | Constant):
-                raise Refused("On Kubeflow Pipelines only conditions can compute something.")
+            for option, form in _options(part) if isinstance(part, First) else [(part, "json")]:
+                if isinstance(option, Reference):
+                    yield option, form
+                elif not isinstance(option, str | Constant):
+                    raise Refused("On Kubeflow Pipelines only conditions can compute something.")
     elif isinstance(value, Mapping | list | tuple):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _references(item)
 
 
+def _options(first: First) -> Iterator[tuple[Expression, str]]:
+    """Of what `first(…)` chooses from, each with the form that it is needed in."""
+    return ((option, "branch" if is_branch(option) else "json") for option in first.options)
+
+
+def _computed(step: Step) -> Iterator[Expression]:
+    """The expressions in what a step is given, as far as they choose."""
+    for _, value in _bound(step):
+        for _, text in texts(value):
+            yield from (part for part in parse(text) if isinstance(part, First))
+
+
 def _reading(channel: Channel) -> str:
-    words = {"json": "json", "file": "file", "NUMBER_INTEGER": "integer", "NUMBER_DOUBLE": "number"}
+    words = {"NUMBER_INTEGER": "integer", "NUMBER_DOUBLE": "number"}
     if "artifactType" in channel.definition:
         return "file"
-    return words.get(channel.form, "plain")
+    form = channel.form
+    return form if form in ("json", "branch", "file") else words.get(form, "plain")

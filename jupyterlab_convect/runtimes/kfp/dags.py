@@ -20,6 +20,8 @@ ITEM = "each"
 """The input of a loop that holds the item."""
 STRING = {"parameterType": "STRING"}
 LIST = {"parameterType": "LIST"}
+LISTS = ("items", "some")
+"""Forms of what a loop goes over."""
 FACTS = {"id": "{{$.pipeline_job_uuid}}", "name": "{{$.pipeline_job_name}}"}
 
 Kind = Literal["parameters", "artifacts"]
@@ -33,7 +35,9 @@ class Key(NamedTuple):
     """Empty for an item of a loop."""
     name: str
     form: str = "json"
-    """How it is written: `json`, `items` (a list of JSON texts), or a type of Kubeflow."""
+    """How it is written: `json`, `branch` (the same of a step that may not run), `items` (a list
+    of JSON texts), `some` (the same, with one that means nothing if it is empty), or a type of
+    Kubeflow."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,7 @@ class Dag(Task):
                     code="not-on-kfp",
                     hint="Put the node that needs it into the loop.",
                 )
-            if self.loop is not None and key.form == "items":
+            if self.loop is not None and key.form in LISTS:
                 key = key._replace(form="json")
             child = self.holding(key.node)
             assert child is not None
@@ -256,11 +260,11 @@ class RunnerTask(Task):
             text = f"{key.name}-{short(key.form)}" if key.form != "json" else key.name
             known = unique(slug(text), set(self.outputs["parameters"]))
             self.given_out[key.name, key.form] = known
-            types = {"json": "STRING", "items": "LIST"}
+            types = {"json": "STRING", "branch": "STRING", **dict.fromkeys(LISTS, "LIST")}
             kind = types.get(key.form, key.form)
             self.outputs["parameters"][known] = {"parameterType": kind}
         definition = self.outputs["parameters"][known]
-        return known, Channel({}, definition, "json" if key.form == "items" else key.form)
+        return known, Channel({}, definition, "json" if key.form in LISTS else key.form)
 
 
 @dataclass
@@ -284,7 +288,7 @@ class ComponentTask(Task):
                 "file.",
                 code="not-on-kfp",
             )
-        if key.form == "items":
+        if key.form in LISTS:
             raise Refused(
                 f"Kubeflow Pipelines does not know the type of the items that “{self.node}” gives.",
                 code="not-on-kfp",

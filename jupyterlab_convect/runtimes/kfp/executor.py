@@ -32,6 +32,8 @@ class TaskDefaults:
         default_factory=lambda: {DEFAULT_GPU: "nvidia.com/gpu.product"}
     )
     """The label of nodes that says of which type their GPUs are, by the GPU's resource."""
+    volumes: tuple[Volume, ...] = ()
+    """Those that tasks of ours share with us, where files go over one."""
 
 
 def refusals(step: Step, defaults: TaskDefaults) -> Iterator[Problem]:

@@ -26,6 +26,8 @@ ROOMS = (800_000, 300_000, 100_000, 40_000)
 """Bytes of undeclared files to try to send, before they are compressed."""
 BUNDLE = "bundle"
 """The artifact that the first task leaves, and its name as an output."""
+AUTHORITY = "authority.pem"
+"""In the bundle: the certificates to trust when the store is asked."""
 BUNDLE_PATH = f"{{{{$.outputs.artifacts['{BUNDLE}'].path}}}}"
 LEAVE = (
     "import base64,pathlib,sys\n"
@@ -38,13 +40,14 @@ FETCH = (
     "address,digest,authority,target=sys.argv[1:5]\n"
     "context=ssl.create_default_context(cadata=authority) if authority else None\n"
     "host=address.split('/')[2]\n"
+    "where=f'object store at {host}' if host else 'shared volume'\n"
     "for pause in (1,2,4,8,None):\n"
     "    try:\n"
     "        data=urllib.request.urlopen(address,timeout=60,context=context).read()\n"
     "        if hashlib.sha256(data).hexdigest()==digest: break\n"
     "        error='the files are damaged'\n"
     "    except OSError as found: error=found\n"
-    "    if pause is None: sys.exit(f'The object store at {host} cannot be used: {error}')\n"
+    "    if pause is None: sys.exit(f'The {where} cannot be used: {error}')\n"
     "    time.sleep(pause)\n"
     "path=pathlib.Path(target)\n"
     "path.parent.mkdir(parents=True,exist_ok=True)\n"
@@ -102,7 +105,7 @@ class RunPayload:
     """What a run of ours is besides: its results come back through the logs of its tasks."""
 
     run: Mapping[str, str]
-    """Its `id` and `name`, as its steps are told them."""
+    """Its `id` and `name`, as its steps are told them; empty where only Kubeflow will know."""
     root: str = ""
     """The root folder, below the topmost one of the files that are sent."""
     project: str | None = None
@@ -118,6 +121,10 @@ class RunPayload:
     """Bytes of files that may go through the store, before they are compressed."""
     always_store: bool = False
     """Whether files go through the store that would fit into the pipeline."""
+    keep: str = ""
+    """The folder of a volume that tasks leave the files they made in, for us to take."""
+    form: Json = None
+    """What tasks need to leave results in the store, where there is one."""
 
 
 def bundle_command(
@@ -133,6 +140,8 @@ def bundle_command(
         f"project/{path}": sources.read(path, digest) for path, digest in sorted(wanted.items())
     }
     contents = {**_program(), **files}
+    if home is not None and home.form and home.authority:
+        contents[AUTHORITY] = home.authority.encode()
     others = {} if home is None else home.files
     rooms = (*(ROOMS if others else ()), 0)
     if home is not None and home.store is not None:
@@ -186,7 +195,7 @@ def step_command(
         "alone": _alone(step),
         "root": home.root if home is not None else "",
         "project": home.project if home is not None and step.working_folder != "isolated" else None,
-        **({"home": home.limit, "run": dict(home.run)} if home is not None else {}),
+        **({"run": dict(home.run), **_way_home(home)} if home is not None else {}),
     }
     packed = base64.b64encode(json.dumps(told, sort_keys=True).encode()).decode()
     if bundle_word:
@@ -198,10 +207,17 @@ def step_command(
 
 def results_command(outputs: list[Json], bundle_name: str, home: RunPayload) -> list[str]:
     """What the task executes that tells the outputs of a component."""
-    told = {"results": outputs, "home": home.limit}
+    told = {"results": outputs, **_way_home(home)}
     packed = base64.b64encode(json.dumps(told, sort_keys=True).encode()).decode()
     path = f"{{{{$.inputs.artifacts['{bundle_name}'].path}}}}"
     return [PYTHON, "-c", UNPACK, path, packed, "{{$}}"]
+
+
+def _way_home(home: RunPayload) -> dict[str, Json]:
+    """How a task sends back what it leaves."""
+    store = {"always": home.always_store, **home.form} if home.form else None
+    found = {"home": home.limit, "keep": home.keep, "store": store}
+    return {name: value for name, value in found.items() if value}
 
 
 def _sources(step: Step) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from ...background import Health
 from ...errors import ConvectError
@@ -51,7 +50,7 @@ class Pods:
             return None
         return pending(pod, (), None)
 
-    def follow(self, key: Key, pod: Object, folder: Path) -> None:
+    def follow(self, key: Key, pod: Object, begin: Callable[[], LogReceiver]) -> None:
         """Have the log read from now on, once its container runs."""
         if key in self._followers or self._api is None or not _has_begun(pod):
             return
@@ -66,7 +65,7 @@ class Pods:
             self._api,
             name,
             CONTAINER,
-            lambda: LogReceiver(folder),
+            begin,
             is_over,
             self._changed,
             self._health,

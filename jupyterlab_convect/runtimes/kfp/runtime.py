@@ -8,24 +8,32 @@ import json
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from traitlets import Dict, Enum, Int, Unicode
+from traitlets import Dict, Enum, Int, List, Unicode
 
 from ...errors import ConvectError, Missing, Refused
-from ...pipeline.plan import Json, Plan
+from ...pipeline.plan import Json, Plan, Volume
 from ...pipeline.problems import Problem
 from ...pipeline.resolve import raise_first_error
 from ...pools import Threads
 from ...runner.layers import is_ignored
 from ...runner.view_spec import ViewSpec
 from ...safe_files import read_regular
-from ...transfer.base import choose
+from ...transfer.base import SharedVolume, choose
 from ...transfer.pack import merged
 from ...transfer.s3 import TROUBLE, ObjectStore, S3Transfer
-from ..base import Attempt, ConnectionStep, Feature, GraphRuntime, StepStatus
+from ..base import (
+    Attempt,
+    ConnectionStep,
+    Feature,
+    GraphRuntime,
+    MadeRun,
+    RecurringRuns,
+    StepStatus,
+)
 from ..kubernetes.api import require_configuration
 from . import others
 from .api import Client, Unreachable
@@ -35,6 +43,8 @@ from .credentials import TokenFile
 from .executor import DEFAULT_GPU, TaskDefaults
 from .payload import RunPayload
 from .pods import Pods
+from .recurring import RecurringClient
+from .volume_files import VolumeFiles
 from .watch import Watcher
 
 T = TypeVar("T")
@@ -53,11 +63,11 @@ class KfpRuntime(GraphRuntime):
         config=True
     )
     features = frozenset(Feature) - {
-        Feature.CLOCK,
         Feature.SHELL,
         Feature.STORAGE,
         Feature.ISOLATION,
         Feature.DISTRIBUTED,
+        Feature.WORKERS,
     }
 
     endpoint = Unicode(
@@ -85,6 +95,10 @@ class KfpRuntime(GraphRuntime):
         config=True
     )
     image = Unicode("", help="The image of steps that name none.").tag(config=True)
+    clock_zone = Unicode(
+        "UTC",
+        help="""The time zone of the server's recurring runs: its CRON_SCHEDULE_TIMEZONE.""",
+    ).tag(config=True)
     service_account = Unicode("", help="Of the pods; the server's own choice if empty.").tag(
         config=True
     )
@@ -99,12 +113,17 @@ class KfpRuntime(GraphRuntime):
         our own pod, where that is allowed: steps then say why they wait, and can be followed
         while they run.""",
     ).tag(config=True)
+    volumes = List(
+        Dict(),
+        help="""Volumes that this machine and tasks share, at the same path:
+        {"path": "/home/ana", "claim": "ana"}.""",
+    ).tag(config=True)
     files = Enum(
-        ["auto", "s3", "bundle"],
+        ["auto", "shared", "s3", "bundle"],
         "auto",
-        help="""How the files of a run reach its tasks: in the pipeline (`bundle`), through the
-        object store of c.ObjectStore (`s3`), or in the pipeline as far as they all fit, and else
-        through the store, if there is one.""",
+        help="""How the files of a run reach its tasks and come back: in the pipeline and the log
+        (`bundle`), over the volume that has the runs folder (`shared`), through the object store
+        of c.ObjectStore (`s3`), or, as far as they do not all fit, in whichever way there is.""",
     ).tag(config=True)
     carry_limit = Int(
         8_000_000, min=100_000, help="Bytes that a step may send back through its log."
@@ -118,13 +137,13 @@ class KfpRuntime(GraphRuntime):
         self._connecting = threading.Lock()
         self._client: Client | None = None
         self._pods = self._find_pods()
-        self._watcher = Watcher(self.health, self.graph_of, self._pods)
         self._stopped: set[str] = set()
         store = ObjectStore(parent=self)
-        is_used = store.is_configured and self.files != "bundle"
+        is_used = store.is_configured and self.files in ("auto", "s3")
         self._store = S3Transfer(store) if is_used else None
         if self.files == "s3" and self._store is None:
             choose("s3", (), (), has_store=False)
+        self._watcher = Watcher(self.health, self.graph_of, self._pods, self._store)
 
     def _find_way(self) -> Way:
         known = way_from_environment()
@@ -161,7 +180,13 @@ class KfpRuntime(GraphRuntime):
 
     @property
     def _defaults(self) -> TaskDefaults:
-        return TaskDefaults(self.image, self.gpu_type_labels)
+        try:
+            shared = tuple(Volume(each["claim"], each["path"]) for each in self.volumes)
+        except (KeyError, TypeError):
+            raise ConvectError(
+                "Each of c.KfpRuntime.volumes must have a path and a claim.", code="bad-config"
+            ) from None
+        return TaskDefaults(self.image, self.gpu_type_labels, shared)
 
     async def check(self, plan: Plan) -> list[Problem]:
         home = RunPayload({"id": "", "name": plan.name}, limit=self.carry_limit)
@@ -200,6 +225,19 @@ class KfpRuntime(GraphRuntime):
             run_id = await self._patiently(lambda client: self._create(client, name, compiled))
         yield {**graph, "id": run_id, "page": self._page_of(run_id), "done": True}
 
+    async def keep_runs(
+        self, wanted: RecurringRuns | None, known: Mapping[str, Json]
+    ) -> tuple[str, Json] | None:
+        return await self._aside(lambda: self._recurring().keep(wanted, known))
+
+    async def made_runs(
+        self, known: Mapping[str, Json], is_home: Callable[[float], bool]
+    ) -> list[MadeRun]:
+        return await self._aside(lambda: self._recurring().made(known, is_home))
+
+    async def forget_runs(self, known: Mapping[str, Json]) -> list[str]:
+        return await self._aside(lambda: self._recurring().forget(known))
+
     async def poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
         return await self._aside(self._poll, attempts)
 
@@ -217,6 +255,7 @@ class KfpRuntime(GraphRuntime):
     async def close(self) -> None:
         if self._pods is not None:
             self._pods.close()
+        self._watcher.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _poll(self, attempts: Sequence[Attempt]) -> list[StepStatus]:
@@ -243,10 +282,28 @@ class KfpRuntime(GraphRuntime):
                 self._client = connect(self._way)
             return self._client
 
+    def _recurring(self) -> RecurringClient:
+        return RecurringClient(
+            self._connected(), self._compile_recurring, self._page_of, self.service_account
+        )
+
+    def _compile_recurring(self, wanted: RecurringRuns) -> Compiled:
+        """Files are a part of it: what is in the object store is not kept for ever."""
+        project = _project(wanted.view, wanted.root)
+        home = RunPayload({}, *project, limit=self.carry_limit)
+        sources = _Sources(wanted.root, wanted.runs)
+        compiled, problems = examine(wanted.plan, sources, self._defaults, home)
+        raise_first_error(problems)
+        assert compiled is not None
+        return compiled
+
     def _compile(self, attempt: Attempt) -> Compiled:
         told = {"id": attempt.run, "name": attempt.plan.name}
-        home = RunPayload(told, *_project(attempt), limit=self.carry_limit, **self._by_store())
-        compiled, problems = examine(attempt.plan, _Sources(attempt), self._defaults, home)
+        project = _project(_view_of(attempt), attempt.root)
+        ways = self._by_volume(attempt) or self._by_store(attempt.run)
+        home = RunPayload(told, *project, limit=self.carry_limit, **ways)
+        sources = _Sources(attempt.root, attempt.runs)
+        compiled, problems = examine(attempt.plan, sources, self._defaults, home)
         raise_first_error(problems)
         assert compiled is not None
         if self._store is not None:
@@ -254,7 +311,29 @@ class KfpRuntime(GraphRuntime):
                 self._store.clean()
         return compiled
 
-    def _by_store(self) -> dict[str, Any]:
+    def _by_volume(self, attempt: Attempt) -> dict[str, Any]:
+        """How files go over a volume, if one has the folder of the runs."""
+        if self.files not in ("auto", "shared"):
+            return {}
+        shared = (SharedVolume(each.path, {}) for each in self._defaults.volumes)
+        if not any(volume.covers(str(attempt.runs)) for volume in shared):
+            if self.files == "shared":
+                raise Refused(
+                    f"No volume of Kubeflow Pipelines holds {attempt.runs}.",
+                    code="not-shared",
+                    hint="Name it in c.KfpRuntime.volumes, or allow files to be sent with the run.",
+                )
+            return {}
+        files = VolumeFiles(attempt.runs, attempt.run)
+        files.open()
+        return {
+            "store": files,
+            "room": LARGEST_STORED,
+            "always_store": self.files == "shared",
+            "keep": str(files.folder),
+        }
+
+    def _by_store(self, run: str) -> dict[str, Any]:
         """How files go through the object store, if there is one."""
         if self._store is None:
             return {}
@@ -264,13 +343,11 @@ class KfpRuntime(GraphRuntime):
             "authority": Path(authority).read_text() if authority else "",
             "room": min(LARGEST_STORED, self._store.store.project_limit),
             "always_store": self.files == "s3",
+            "form": self._store.form(run),
         }
 
     def _create(self, client: Client, name: str, compiled: Compiled) -> str:
-        spec: Json = compiled.pipeline_spec
-        if compiled.platform_spec:
-            spec = {"pipeline_spec": spec, "platform_spec": compiled.platform_spec}
-        told = client.create_run(name, spec, service_account=self.service_account)
+        told = client.create_run(name, compiled.spec, service_account=self.service_account)
         return str(told["run_id"])
 
     def _page_of(self, run_id: str) -> str:
@@ -305,9 +382,9 @@ class _NoFiles:
 class _Sources:
     """The files of a run as they were when it was submitted."""
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._root = attempt.root
-        self._objects = attempt.runs / "objects"
+    def __init__(self, root: Path, runs: Path) -> None:
+        self._root = root
+        self._objects = runs / "objects"
 
     def read(self, path: str, digest: str) -> bytes:
         name = digest.removeprefix("sha256:")
@@ -322,21 +399,24 @@ class _Sources:
         raise ConvectError(f"{path} cannot be read: it is no longer there.")
 
 
-def _project(attempt: Attempt) -> tuple[str, str | None, dict[str, Path]]:
+def _view_of(attempt: Attempt) -> Json:
+    spec = json.loads(read_regular(attempt.folder / "step.json"))
+    return spec.get("view") or (spec.get("component") or {}).get("view")
+
+
+def _project(told: Json, start: Path) -> tuple[str, str | None, dict[str, Path]]:
     """The root and the project folder, below the higher of the two, and the files of the project
     as they were at submit, those of code first."""
-    spec = json.loads(read_regular(attempt.folder / "step.json"))
-    told = spec.get("view") or (spec.get("component") or {}).get("view")
     if not told:
         return "", None, {}
     view = ViewSpec.read(told)
-    top = attempt.root if view.root.is_relative_to(attempt.root) else view.root
-    if not attempt.root.is_relative_to(top):
+    top = start if view.root.is_relative_to(start) else view.root
+    if not start.is_relative_to(top):
         return "", None, {}
     files = {path: file for path, file in merged(view.layers).items() if not is_ignored(path)}
 
     def rank(item: tuple[str, Path]) -> tuple[bool, int]:
         return (not item[0].lower().endswith(CODE), item[1].stat().st_size)
 
-    root, project = (str(folder.relative_to(top)) for folder in (attempt.root, view.root))
+    root, project = (str(folder.relative_to(top)) for folder in (start, view.root))
     return root, project, dict(sorted(files.items(), key=rank))

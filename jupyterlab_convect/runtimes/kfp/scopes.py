@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from ...pipeline.plan import Group, Plan, Step
 
+Unit = TypeVar("Unit", Step, Group)
+BRANCH = " branch"
+"""Behind the id of a step: the group around one that others do without."""
+
 
 def with_scopes(plan: Plan) -> Plan:
-    """The plan with a group around each step that loops, and two where a group asks for both."""
+    """The plan with a group around each step that loops, and two where a group asks for both.
+
+    A step that others do without, an option of `first(…)`, has one around its condition: what
+    waits for the group goes on when the step is skipped.
+    """
     groups: list[Group] = []
     steps: list[Step] = []
+    optional = {name for unit in units(plan) for name in unit.weak}
     for group in plan.groups:
         if group.when is not None and group.for_each is not None:
             outer = f"{group.id} if"
@@ -21,10 +31,15 @@ def with_scopes(plan: Plan) -> Plan:
         else:
             groups.append(group)
     for step in plan.steps:
+        rule = {name: getattr(step, name) for name in ("after", "weak", "group", "when", "run_if")}
+        if step.for_each is None and step.id in optional and step.when is not None:
+            outer = f"{step.id}{BRANCH}"
+            groups.append(Group(outer, step.name, **{**rule, "when": None}))
+            steps.append(replace(step, after=(), weak=(), run_if="succeeded", group=outer))
+            continue
         if step.for_each is None:
             steps.append(step)
             continue
-        rule = {name: getattr(step, name) for name in ("after", "weak", "group", "when", "run_if")}
         outer = f"{step.id} each"
         group = Group(outer, step.name, **rule, for_each=step.for_each)
         if group.when is not None:
@@ -37,9 +52,13 @@ def with_scopes(plan: Plan) -> Plan:
     moved = _moved(groups, plan)
     return replace(
         plan,
-        steps=tuple(replace(step, after=moved(step.after)) for step in steps),
-        groups=tuple(replace(group, after=moved(group.after)) for group in _outer_first(groups)),
+        steps=tuple(_rebound(step, moved) for step in steps),
+        groups=tuple(_rebound(group, moved) for group in _outer_first(groups)),
     )
+
+
+def _rebound(unit: Unit, moved: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Unit:
+    return replace(unit, after=moved(unit.after), weak=moved(unit.weak))
 
 
 def _moved(groups: Sequence[Group], plan: Plan) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
@@ -47,9 +66,9 @@ def _moved(groups: Sequence[Group], plan: Plan) -> Callable[[tuple[str, ...]], t
     known = {group.id for group in groups}
 
     def outermost(name: str) -> str:
-        for suffix in ("if", "each"):
-            if f"{name} {suffix}" in known:
-                return f"{name} {suffix}"
+        for suffix in (" if", " each", BRANCH):
+            if name + suffix in known:
+                return name + suffix
         return name
 
     return lambda names: tuple(map(outermost, names))

@@ -37,7 +37,7 @@ PROPERTIES: dict[str, Property] = {
     "node.inputs": Property("honoured", "values, or outputs of other nodes"),
     "node.members": Property("honoured", "tasks of one DAG"),
     "node.after": Property("honoured", "dependent tasks"),
-    "node.when": Property("honoured", "a condition in CEL; first(…) is refused"),
+    "node.when": Property("honoured", "a condition in CEL; the state of a node is refused"),
     "node.for_each.name": Property("honoured", "the input that holds the item"),
     "node.for_each.in": Property("honoured", "a list, or an output of a step that is one"),
     "node.for_each.parallel": Property("honoured", "the limit of the iterator"),

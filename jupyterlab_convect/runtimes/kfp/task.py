@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,10 @@ from typing import Any
 PAUSE, NOTEBOOK_PAUSE = 0.2, 5.0
 SCHEMES = {"gs": "gcs"}
 """Where Kubeflow keeps the files of an address, if not in a folder named like its scheme."""
+NOT_GIVEN = "-"
+"""In place of a value that a step did not give; one that did not run has left nothing."""
+NO_ITEM = "~"
+"""The only item of a list that is empty: Kubeflow cannot collect what a loop of nothing gives."""
 NOTEBOOK, OUTCOME, LOG = "executed.ipynb", "outputs.json", "log.txt"
 
 
@@ -34,9 +39,16 @@ def main(folder: str, told: str) -> int:
     bind = json.loads((place / "bind.json").read_text("utf-8"))
     attempt = place / "attempt"
     attempt.mkdir()
-    home = ResultSender(attempt, bind["home"]) if bind.get("home") else None
+    home = None
+    if bind.get("home"):
+        store, authority = bind.get("store"), place / "authority.pem"
+        if store and authority.exists():
+            store["ca"] = authority.read_text("utf-8")
+        home = ResultSender(attempt, bind["home"], bind.get("keep") or "", store)
     task = ExecutorInput(json.loads(told))
     try:
+        if task.has_no_item(bind):
+            return task.give_nothing(bind["outputs"])
         if "results" in bind:
             code = tell_results(bind["results"], task, attempt)
         else:
@@ -188,18 +200,22 @@ def is_left_over(path: str) -> bool:
 
 
 class ResultSender:
-    """Tells in the log what a step leaves, for whoever has asked for it."""
+    """Sends what a step leaves to whoever has asked for it: in the log, and what does not fit
+    there over a volume or through an object store."""
 
-    def __init__(self, attempt: Path, limit: int) -> None:
+    def __init__(self, attempt: Path, limit: int, keep: str, store: Any) -> None:
         self._agent = importlib.import_module("convect_agent")
         self._attempt = attempt
+        self._keep = keep
+        self._store = store
+        self._least = limit // 2 if store else None
         self._drafts, self._seen, self._due = limit // 4, 0, 0.0
         self._sender = self._agent.Sender(attempt, limit, self._write)
 
     def follow(self) -> None:
         """Tell what is new: who stops the task does not let it tell the rest."""
         for name in self._agent.GROWING:
-            self._sender.grow(name)
+            self._sender.grow(name, self._least)
         try:
             stamp = (self._attempt / NOTEBOOK).stat().st_mtime_ns
         except OSError:
@@ -210,8 +226,51 @@ class ResultSender:
             self._drafts -= before - self._sender.left
             self._seen, self._due = stamp, time.monotonic() + NOTEBOOK_PAUSE
 
+    def leave_on_volume(self) -> None:
+        """The files that it made, which may be too large for the log."""
+        target = Path(self._keep, uuid.uuid4().hex)
+        names = [name for name in ("files", "made") if (self._attempt / name).is_dir()]
+        try:
+            for name in names:
+                shutil.copytree(self._attempt / name, target / name)
+        except OSError as error:
+            shutil.rmtree(target, ignore_errors=True)
+            say(f"The shared volume cannot be used: {error}")
+            return
+        for name in names:
+            shutil.rmtree(self._attempt / name)
+        if names:
+            self._write(self._agent.MARK + json.dumps({"kept": target.name}) + "\n")
+
+    def leave_in_store(self) -> str | None:
+        """Everything, if it may not fit into the log; why it was not possible, if it was not."""
+        objects = self._agent.FormObjects(self._store)
+        try:
+            self._agent.store_results(self._attempt, objects)
+        except SystemExit as error:
+            say(str(error))
+            return str(error)
+        told = {"stored": objects.name, "digest": objects.digest}
+        self._write(self._agent.MARK + json.dumps(told) + "\n")
+        return None
+
+    def is_large(self) -> bool:
+        """Whether there may be no room in the log for what is left to tell."""
+        wanted, others = self._agent.results_in(self._attempt)
+        names = [*wanted, *others, OUTCOME, *self._agent.GROWING]
+        paths = [path for path in map(self._attempt.joinpath, names) if path.exists()]
+        size = sum(path.stat().st_size for path in paths)
+        # As text, what cannot be compressed is larger by a third.
+        return bool(size * 7 // 5 + 2000 * len(paths) > self._sender.left)
+
     def send(self, code: int) -> None:
-        self._agent.send_results(self._attempt, self._sender)
+        why: str | None = ""
+        if self._keep:
+            self.leave_on_volume()
+        elif self._store and (self._store["always"] or self.is_large()):
+            why = self.leave_in_store()
+        if why is not None:
+            self._agent.send_results(self._attempt, self._sender, why)
         self._sender.end(code)
 
     @staticmethod
@@ -241,6 +300,11 @@ class ExecutorInput:
                     raise SystemExit(f"The item has no “{field}”.")
                 value = value[field]
             return value
+        if kind == "first":
+            for part in body:
+                with contextlib.suppress(Absent):
+                    return self.value(part, inputs)
+            raise Absent("Nothing has run that first(…) names.")
         if kind == "text":
             return "".join(as_text(self.value(part, inputs)) for part in body)
         if kind == "list":
@@ -261,14 +325,26 @@ class ExecutorInput:
         if made is not None and made.is_dir():
             shutil.copytree(made, project, dirs_exist_ok=True)
 
-    def give(self, output: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    def give(
+        self, output: Mapping[str, Any], values: Mapping[str, Any], text: str | None = None
+    ) -> None:
         """Leave a value where later tasks are given it from."""
         told = (self._outputs.get("parameters") or {}).get(output["key"])
         if told is None:
             return
         path = Path(told["outputFile"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(encode(output, values), encoding="utf-8")
+        path.write_text(encode(output, values) if text is None else text, encoding="utf-8")
+
+    def has_no_item(self, bind: Any) -> bool:
+        """Whether there is nothing to do in a loop of nothing."""
+        inputs = (bind.get("inputs") or {}).items()
+        return any(self.given.get(name) == NO_ITEM for name, spec in inputs if is_json(spec))
+
+    def give_nothing(self, outputs: Any) -> int:
+        for output in outputs:
+            self.give(output, {}, NO_ITEM)
+        return 0
 
     def leave(self, attempt: Path, metrics: Mapping[str, Any]) -> None:
         """The notebook as it was executed, how it looks, and its metrics."""
@@ -314,13 +390,24 @@ class ExecutorInput:
         return Path("/" + SCHEMES.get(scheme, scheme), rest) if rest else Path(scheme)
 
 
+def is_json(spec: Mapping[str, Any]) -> bool:
+    return bool(spec["kind"] == "json" and not spec["lists"])
+
+
+class Absent(SystemExit):
+    """The step did not run whose value it is."""
+
+
 def decode(value: Any, kind: str, lists: int, words: str) -> Any:
     """A value as it was before Kubeflow handed it on; `words` say that there is none."""
     if lists:
-        return [decode(item, kind, lists - 1, words) for item in value or ()]
-    if value is None or (kind == "json" and value == ""):
+        items = (item for item in value or () if item != NO_ITEM)
+        return [decode(item, kind, lists - 1, words) for item in items]
+    if kind == "branch" and not value:
+        raise Absent(words)
+    if value is None or (kind in ("json", "branch") and value in ("", NOT_GIVEN)):
         raise SystemExit(words)
-    if kind == "json":
+    if kind in ("json", "branch"):
         return json.loads(value)
     if kind == "integer":
         return int(value)
@@ -331,14 +418,15 @@ def encode(output: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     """A value as a later task, a loop or a component takes it."""
     name, kind = output["name"], output["kind"]
     if name not in values:
-        if kind == "json":
-            return ""
+        if kind in ("json", "branch"):
+            return NOT_GIVEN if kind == "branch" else ""
         raise SystemExit(f"The step produced no output “{name}”.")
     value = values[name]
-    if kind == "json":
+    if kind in ("json", "branch"):
         return json.dumps(value)
     fitting = {
         "items": isinstance(value, list),
+        "some": isinstance(value, list),
         "LIST": isinstance(value, list),
         "STRUCT": isinstance(value, dict),
         "BOOLEAN": isinstance(value, bool),
@@ -347,8 +435,9 @@ def encode(output: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     }
     if not fitting.get(kind, True):
         raise SystemExit(f"The output “{name}” is not of the type that is needed: {kind}.")
-    if kind == "items":
-        return json.dumps([json.dumps(item) for item in value])
+    if kind in ("items", "some"):
+        items = [json.dumps(item) for item in value]
+        return json.dumps(items or ([NO_ITEM] if kind == "some" else []))
     return as_text(value)
 
 

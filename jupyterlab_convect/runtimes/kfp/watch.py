@@ -6,23 +6,27 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ...background import Health, explain
 from ...catalog.model import component_from_json
 from ...errors import ConvectError, Missing
 from ...pipeline.plan import Json
+from ...pools import Threads
 from ...runner.outcome import Ending, write_outcome
 from ...runs.graph import Graph
 from ...runs.model import ENDED, State
 from ...safe_files import read_regular, write_whole
 from ...transfer.agent import MARK
-from ...transfer.receive import LogReceiver
+from ...transfer.s3 import S3Transfer
 from ..base import Attempt, StepStatus
 from ..progress import Progresses
 from .api import Client, Unreachable
 from .argo_nodes import CLAIM, FILES, RESULTS, Place, SeenRun, SeenTask
 from .pods import Pods
+from .task_results import TaskReceiver
 
 Key = tuple[str, str, int]
 PATIENCE, STOPPED_PATIENCE = 120.0, 20.0
@@ -31,6 +35,8 @@ of one that was stopped may never come."""
 SETTLING = 60.0
 """Seconds for which Kubeflow may know that a run has ended, and not yet what became of its tasks:
 it writes down the one after the other."""
+FETCHES, FETCH_PAUSE = 4, 10.0
+"""Steps whose results come from the object store at the same time, and seconds between tries."""
 LARGEST_DETAIL = 300
 COPYING_BACK = "Its results are being copied back."
 STOPPED = "The run was stopped in Kubeflow Pipelines."
@@ -59,15 +65,31 @@ class _Watched:
     run_ended_at: float | None = None
 
 
+@dataclass
+class _Fetch:
+    """The results of a step, while they come from the object store."""
+
+    receiver: TaskReceiver
+    under_way: Future[None]
+    next_try: float = 0.0
+
+
 class Watcher:
     """Everything here blocks, and is called by one thread at a time."""
 
     def __init__(
-        self, health: Health, graph_of: Callable[[Attempt], Json], pods: Pods | None
+        self,
+        health: Health,
+        graph_of: Callable[[Attempt], Json],
+        pods: Pods | None,
+        store: S3Transfer | None = None,
     ) -> None:
         self._health = health
         self._pods = pods
         self._graph_of = graph_of
+        self._store = store
+        self._threads = Threads(FETCHES, "kfp-results")
+        self._fetches: dict[Key, _Fetch] = {}
         self._runs: dict[str, _Watched] = {}
         self._progresses = Progresses()
 
@@ -95,8 +117,13 @@ class Watcher:
             found.append(replace(known, reason=reason, detail=error.sentence))
         return found
 
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
     def forget(self, key: Key) -> None:
         self._progresses.forget(key)
+        if self._fetches.pop(key, None) is not None:
+            self._health.recovered(_copying(key))
         if self._pods is not None:
             self._pods.forget(key)
         watched = self._runs.get(key[0])
@@ -180,7 +207,7 @@ class Watcher:
                 reason, detail = why.reason, why.detail
             elif pod is not None and attempt.step.kind != "component":
                 state, reason = "running", None
-                self._pods.follow(attempt.key, pod, attempt.folder)
+                self._pods.follow(attempt.key, pod, partial(TaskReceiver, attempt))
         if seen.is_stopped:
             reason = "Kubeflow Pipelines is stopping the run."
         progress = self._progresses.read(attempt) if state == "running" else None
@@ -262,7 +289,9 @@ class Watcher:
         watched: _Watched,
         attempt: Attempt,
     ) -> StepStatus:
-        """Bring home what the task has left in its log."""
+        """Bring home what the task has left."""
+        if attempt.key in self._fetches:
+            return self._fetched(attempt)
         if self._pods is not None and self._pods.still_reads(attempt.key):
             return StepStatus(attempt.key, "running", COPYING_BACK)
         since = watched.ended_at.setdefault(attempt.key, time.monotonic())
@@ -274,9 +303,12 @@ class Watcher:
             return _without_log(seen, task, attempt, error.sentence)
         except ConvectError as error:
             return self.unreachable([attempt], error)[0]
-        receiver = LogReceiver(attempt.folder)
+        receiver = TaskReceiver(attempt)
         receiver.take(data + b"\n")
-        receiver.finish()
+        if receiver.is_stored:
+            coming = self._threads.submit(receiver.take_stored, self._store)
+            self._fetches[attempt.key] = _Fetch(receiver, coming)
+            return self._fetched(attempt)
         if attempt.step.kind == "component":
             _place_files(attempt)
         if (home := _outcome(attempt)) is not None:
@@ -284,6 +316,28 @@ class Watcher:
         if seen.is_stopped:
             return StepStatus(attempt.key, "cancelled", STOPPED)
         return StepStatus(attempt.key, "failed", *_told_by(data))
+
+    def _fetched(self, attempt: Attempt) -> StepStatus:
+        """What becomes of results that come from the object store; it is asked until it gives."""
+        fetch, now = self._fetches[attempt.key], time.monotonic()
+        if not fetch.under_way.done():
+            return StepStatus(attempt.key, "running", COPYING_BACK)
+        error = fetch.under_way.exception()
+        assert error is None or isinstance(error, Exception)
+        if error is None:
+            if attempt.step.kind == "component":
+                _place_files(attempt)
+            return _outcome(attempt) or StepStatus(attempt.key, "failed", *_told_by(b""))
+        if isinstance(error, Missing) or self._store is None:
+            return StepStatus(attempt.key, "failed", f"Its results are lost: {explain(error)}")
+        if not fetch.next_try:
+            fetch.next_try = now + FETCH_PAUSE
+            self._health.failed(_copying(attempt.key), error)
+        elif now > fetch.next_try:
+            coming = self._threads.submit(fetch.receiver.take_stored, self._store)
+            self._fetches[attempt.key] = _Fetch(fetch.receiver, coming)
+        reason = f"Its results cannot be copied back yet: {explain(error)}"
+        return StepStatus(attempt.key, "running", reason)
 
     def _waiting_for_files(self, run_id: str, files: SeenTask, attempt: Attempt) -> StepStatus:
         pod = None if self._pods is None else self._pods.find(run_id, files.node)
@@ -304,6 +358,10 @@ class Watcher:
         words = "Kubeflow Pipelines could not prepare it"
         reason = f"{words}: {detail}." if detail else f"{words}."
         return StepStatus(attempt.key, "failed", reason, detail)
+
+
+def _copying(key: Key) -> str:
+    return f"Copying back the results of step {key[1]} of run {key[0]}"
 
 
 def _outcome(attempt: Attempt) -> StepStatus | None:

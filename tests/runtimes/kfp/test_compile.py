@@ -23,6 +23,7 @@ from jupyterlab_convect.runtimes.kfp.compile import Compiled, compile_plan, exam
 from jupyterlab_convect.runtimes.kfp.executor import TaskDefaults
 from jupyterlab_convect.runtimes.kfp.export import as_yaml
 from jupyterlab_convect.runtimes.kfp.payload import ProjectFiles, RunPayload
+from jupyterlab_convect.runtimes.kfp.task import NO_ITEM, NOT_GIVEN, ExecutorInput, decode, encode
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "jupyterlab_convect/pipeline/schema.json").read_bytes())
@@ -274,6 +275,50 @@ def test_conditions_loops_and_what_runs_always(compiled: Callable[..., Compiled]
     assert found.places["clean"] == (*above, "onExit", "finally", "clean")
 
 
+def test_first_takes_the_branch_that_ran(compiled: Callable[..., Compiled]) -> None:
+    """What needs it waits for a DAG around each branch, which ends well when that is skipped."""
+    chosen = "first(nodes.good.outputs.x, nodes.plain.outputs.x)"
+    found = compiled(
+        {
+            "train": NOTEBOOK,
+            "good": {**NOTEBOOK, "when": "${{ nodes.train.outputs.x > 1 }}"},
+            "plain": {**NOTEBOOK, "when": "${{ nodes.train.outputs.x <= 1 }}"},
+            "end": {**NOTEBOOK, "parameters": {"x": f"${{{{ {chosen} }}}}"}},
+            "more": {**NOTEBOOK, "when": f"${{{{ {chosen} == 3 }}}}"},
+            "least": {**NOTEBOOK, "parameters": {"x": "${{ first(nodes.good.outputs.x, 0) }}"}},
+        }
+    )
+    known = tasks(found)
+    assert known["end"]["dependentTasks"] == ["good-branch", "plain-branch"]
+    inside = found.pipeline_spec["components"]["comp-good-branch"]["dag"]
+    assert inside["tasks"]["good"]["triggerPolicy"] == {
+        "condition": '(parseJson(inputs.parameter_values["train-x"]) > 1.0)'
+    }
+    assert "triggerPolicy" not in known["good-branch"]
+    one, other = (f'inputs.parameter_values["{name}-x-branch"]' for name in ("good", "plain"))
+    either = f'({one} != "" || {other} != "")'
+    assert known["end"]["triggerPolicy"] == {"condition": either}
+    value = f'({one} != "" ? parseJson({one}) : parseJson({other}))'
+    assert known["more"]["triggerPolicy"] == {"condition": f"{either} && ({value} == 3.0)"}
+    assert "triggerPolicy" not in known["least"]
+    assert found.places["good"] == ("good-branch", "good")
+
+
+@pytest.mark.parametrize(
+    ("given", "value"), [({"a": "1", "b": "2"}, 1), ({"a": "", "b": "2"}, 2), ({"b": "null"}, None)]
+)
+def test_a_task_takes_what_is_there(given: dict[str, str], value: Any) -> None:
+    told = ExecutorInput({"inputs": {"parameterValues": given}})
+    spec = {name: {"kind": "branch", "lists": 0, "words": "none"} for name in ("a", "b")}
+    chosen = ["first", [["input", "a", []], ["input", "b", []]]]
+    assert told.value(chosen, spec) == value
+    # One that ran and gave nothing is not passed over, here as anywhere.
+    with pytest.raises(SystemExit, match="none"):
+        ExecutorInput({"inputs": {"parameterValues": {"a": NOT_GIVEN, "b": "2"}}}).value(
+            chosen, spec
+        )
+
+
 def test_a_claim_that_a_run_makes_is_made_first_and_deleted_last(
     compiled: Callable[..., Compiled],
 ) -> None:
@@ -343,6 +388,37 @@ def test_what_a_loop_gives_is_a_list_outside(compiled: Callable[..., Compiled]) 
     assert tasks(found)["sum"]["inputs"]["parameters"]["score-x"] == {
         "taskOutputParameter": {"producerTask": "score-each", "outputParameterKey": "score-x"}
     }
+
+
+def test_a_loop_of_nothing_gives_an_empty_list(
+    compiled: Callable[..., Compiled], tmp_path: Path
+) -> None:
+    """Kubeflow finds no outputs of a loop without items, so that there is always one."""
+    none = {"kind": "STRING", "lists": 0}
+    found = compiled(
+        {
+            "a": NOTEBOOK,
+            "b": {**NOTEBOOK, "for_each": {"name": "i", "in": "${{ nodes.a.outputs.x }}"}},
+            "c": {**NOTEBOOK, "parameters": {"x": "${{ nodes.b.outputs.x }}"}},
+            "d": {**NOTEBOOK, "for_each": {"name": "i", "in": []}},
+        }
+    )
+    assert tasks(found)["d-each"]["parameterIterator"]["items"] == {"raw": f'["{NO_ITEM}"]'}
+    assert encode({"name": "x", "kind": "some"}, {"x": []}) == f'["{NO_ITEM}"]'
+    assert encode({"name": "x", "kind": "some"}, {"x": [1]}) == '["1"]'
+    # The step in the loop is told its item, and does nothing without one.
+    inside = found.pipeline_spec["components"]["comp-b-each"]["dag"]["tasks"]["b"]
+    assert inside["inputs"]["parameters"]["i"] == {"componentInputParameter": "each"}
+    written = tmp_path / "x"
+    told = {
+        "inputs": {"parameterValues": {"i": NO_ITEM}},
+        "outputs": {"parameters": {"x": {"outputFile": str(written)}}},
+    }
+    task = ExecutorInput(told)
+    assert task.has_no_item({"inputs": {"i": {**none, "kind": "json"}}})
+    assert not task.has_no_item({"inputs": {"i": {**none, "kind": "plain"}}})
+    assert task.give_nothing([{"name": "x", "kind": "json", "key": "x"}]) == 0
+    assert decode([written.read_text()], "json", 1, "") == []
 
 
 def test_a_pipeline_in_a_pipeline_is_a_dag_with_its_outputs(
@@ -456,9 +532,24 @@ def maker() -> dict[str, Any]:
         ),
         (
             {"a": NOTEBOOK, "b": {**NOTEBOOK, "when": "${{ nodes.a.outputs.x == 1 }}"}}
+            | {"c": {**NOTEBOOK, "parameters": {"x": "${{ first(nodes.b.outputs.x, 2) }}"}}}
+            | {"d": {**NOTEBOOK, "after": ["b"]}},
+            ("d",),
+            "first(…) does without elsewhere",
+        ),
+        (
+            {"a": NOTEBOOK, "b": {**NOTEBOOK, "when": "${{ nodes.a.outputs.x == 1 }}"}}
+            | {"c": {**NOTEBOOK, "after": ["b"], "when": "${{ nodes.a.outputs.x == 2 }}"}}
+            | {"d": {**NOTEBOOK, "parameters": {"x": "${{ first(nodes.c.outputs.x, 2) }}"}}},
+            ("d",),
+            "what that waits for may be skipped too",
+        ),
+        (
+            {"a": NOTEBOOK, "b": NOTEBOOK}
+            | {"g": {"kind": "group", "members": ["b"], "when": "${{ nodes.a.outputs.x == 1 }}"}}
             | {"c": {**NOTEBOOK, "parameters": {"x": "${{ first(nodes.b.outputs.x, 2) }}"}}},
             ("c",),
-            "first(…)",
+            "with a condition",
         ),
         (
             {"a": NOTEBOOK}
