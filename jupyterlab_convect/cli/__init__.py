@@ -42,7 +42,11 @@ VERBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = parser_for(arguments)
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(arguments)
+    except ConvectError as error:  # Of a value that cannot be read.
+        output.fail(error, as_json="--json" in arguments)
+        return 2
     output.print_anything()
     if options.verb is None:
         parser.print_help()

@@ -62,6 +62,24 @@ def open_workspace() -> Workspace:
     return Workspace(load_settings())
 
 
+def add_resources(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what its pods get, instead of what the file says")
+    group.add_argument("--image", help="the container image")
+    group.add_argument("--cpu", metavar="CORES", help="as in 2 or 500m")
+    group.add_argument("--memory", metavar="BYTES", help="as in 2Gi")
+    group.add_argument("--gpu", metavar="N", type=float, help="how many GPUs")
+
+
+def resource_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What `add_resources` was given, as a pipeline's `defaults` say it."""
+    names = ("cpu", "memory", "gpu")
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    return {
+        **({"image": options.image} if options.image else {}),
+        **({"resources": given} if given else {}),
+    }
+
+
 def read_value(text: str) -> Any:
     """`0.1` is a number, `x` a text, `[1,2]` a list."""
     try:

@@ -233,7 +233,7 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
     """Submit it, watch it, and return the exit code."""
     engine, store = workspace.engine, workspace.store
     try:
-        run = workspace.make(request, tell=_warn)
+        run = workspace.make(request, tell=warn_of)
         await workspace.submit(run)
         with _stopping(workspace, lambda: engine.stop(run.id)) as interrupted:
             if logs:
@@ -255,7 +255,7 @@ async def follow_run(workspace: Workspace, request: Request, logs: bool, as_json
         await workspace.close()
 
 
-def _warn(problem: Problem) -> None:
+def warn_of(problem: Problem) -> None:
     if problem.severity == "warning":
         output.warn(problem.message)
 
@@ -271,7 +271,7 @@ async def follow_sweep(
         return run_rows(view["points"], view["runs"])
 
     try:
-        sweep_id = await workspace.create_sweep(request, tell=_warn, **sweep)
+        sweep_id = await workspace.create_sweep(request, tell=warn_of, **sweep)
         with _stopping(workspace, lambda: sweeps.stop(sweep_id)) as interrupted:
             await _show(workspace, sweeps.wait(sweep_id), rows)
         view = sweeps.view(sweep_id)

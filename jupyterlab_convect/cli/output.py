@@ -90,8 +90,8 @@ def has_colour(stream: IO[str]) -> bool:
 
 
 def table(rows: Iterable[Sequence[str]], header: Sequence[str] | None = None) -> str:
-    """Columns as wide as their widest cell; Chinese characters count twice."""
-    cells = [list(row) for row in rows]
+    """Columns as wide as their widest cell; Chinese characters count twice. A row is a line."""
+    cells = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
     if header is not None:
         cells.insert(0, [name.upper() for name in header])
     if not cells:

@@ -92,6 +92,9 @@ def add_distributed(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--nodes", metavar="N", type=int, help="how many machines (1)")
     group.add_argument(
+        "--min-nodes", metavar="N", type=int, help="how many of them are enough (all)"
+    )
+    group.add_argument(
         "--launcher", choices=("plain", "torchrun", "mpi"), help="what starts them (plain)"
     )
     group.add_argument(
@@ -107,6 +110,17 @@ def add_distributed(parser: argparse.ArgumentParser) -> None:
         "--hang-after", metavar="TIME", help="say so when they do nothing for so long, as in 10m"
     )
     group.add_argument("--on-hang", choices=("report", "stop"), help="what to do about it (report)")
+    group.add_argument(
+        "--operator",
+        choices=("auto", "none", "TrainJob", "PyTorchJob", "TFJob", "MPIJob"),
+        help="what runs them on Kubernetes (auto)",
+    )
+    group.add_argument(
+        "--gang",
+        action="store_true",
+        default=None,
+        help="create no pod before there is room for all of them",
+    )
 
 
 def _processes(text: str) -> int | str:
@@ -114,7 +128,10 @@ def _processes(text: str) -> int | str:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    names = ("nodes", "processes", "launcher", "restarts", "outputs_from", "hang_after", "on_hang")
+    names = (
+        *("nodes", "processes", "launcher", "restarts", "outputs_from", "hang_after", "on_hang"),
+        *("operator", "gang", "min_nodes"),
+    )
     how = {name: value for name in names if (value := getattr(options, name)) is not None}
     return {"distributed": how} if how else {}
 

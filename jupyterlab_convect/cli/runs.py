@@ -22,6 +22,7 @@ from .run import add_following, leave_to_host
 if TYPE_CHECKING:
     from ..runs.model import RunState
     from ..runs.store import Record, Store
+    from ..runs.sweeps import Sweeps
     from ..runs.versions import Version
     from ..runtimes.base import Attempt
     from ..workspace import Workspace
@@ -88,8 +89,10 @@ def add(subparsers: Any) -> None:
 
     add_artifacts(verbs)
 
-    edit = verbs.add_parser("edit", help="give a run another name, labels or a note")
-    edit.add_argument("run", help=RUN)
+    edit = verbs.add_parser(
+        "edit", help="give a run another name, labels or a note, or a sweep another name"
+    )
+    edit.add_argument("run", help=f"{RUN}; or the same of a sweep")
     edit.add_argument("--name", help="what it is called")
     edit.add_argument("--note", help="what there is to say about it; '' for nothing")
     edit.add_argument(
@@ -158,6 +161,9 @@ def _add_shell(verbs: Any) -> None:
     parser = verbs.add_parser("shell", help="open a shell where a step runs")
     parser.add_argument("run", help=RUN)
     parser.add_argument("step", nargs="?", help="the step, if several run")
+    parser.add_argument(
+        "--replica", type=int, metavar="RANK", help="this replica of a distributed step"
+    )
     parser.add_argument(
         "-c",
         "--command",
@@ -320,7 +326,9 @@ def _shell(options: argparse.Namespace) -> int:
     runtime = workspace.runtimes[record.run.runtime]
     if not isinstance(runtime, StepRuntime):
         raise ConvectError(f"The runtime {record.run.runtime} has no shell.")
-    return runtime.shell(attempt, options.command)
+    if options.replica is not None and attempt.step.distributed is None:
+        raise ConvectError(f"The step “{attempt.step.id}” is not distributed.")
+    return runtime.shell(attempt, options.command, options.replica)
 
 
 def running_attempt(store: Store, record: Record, step: str | None) -> Attempt:
@@ -424,8 +432,14 @@ def _best(options: argparse.Namespace) -> int:
 
 
 def _edit(options: argparse.Namespace) -> int:
-    store = open_workspace().store
-    run_id = find_run(store, options.run)
+    workspace = open_workspace()
+    store = workspace.store
+    try:
+        run_id = find_run(store, options.run)
+    except Missing:
+        with contextlib.suppress(Missing):
+            return _edit_sweep(workspace.sweeps, options)
+        raise
     change: dict[str, Any] = {"name": options.name, "note": options.note}
     change = {key: text for key, text in change.items() if text is not None}
     if options.label:
@@ -437,6 +451,18 @@ def _edit(options: argparse.Namespace) -> int:
         raise ConvectError("Say what to change: --name, --label or --note.")
     store.change(run_id, **change)
     return _show(options)
+
+
+def _edit_sweep(sweeps: Sweeps, options: argparse.Namespace) -> int:
+    sweep_id = find_sweep(sweeps, options.run)
+    if options.name is None or options.label or options.note is not None:
+        raise ConvectError("Of a sweep only the name can be changed: --name.")
+    sweeps.rename(sweep_id, options.name)
+    if options.json:
+        output.say_json(sweeps.view(sweep_id))
+    else:
+        output.note(f"The sweep is now called {options.name}.")
+    return 0
 
 
 def _delete(options: argparse.Namespace) -> int:

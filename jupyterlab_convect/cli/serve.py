@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConvectError
 from ..pipeline.quantities import duration
 from . import output
-from .arguments import add_parameters, add_root, known_types, locate, typed_parameters
+from .arguments import (
+    add_parameters,
+    add_resources,
+    add_root,
+    known_types,
+    locate,
+    resource_settings,
+    typed_parameters,
+)
 
 if TYPE_CHECKING:
     from ..services.endpoints import Endpoint
     from ..workspace import Workspace
 
 RESUME_PAUSE = 5.0
+MOST_PORTS = 65535
 
 
 def add(subparsers: Any) -> None:
@@ -28,7 +37,8 @@ def add(subparsers: Any) -> None:
     add_parameters(parser, "a parameter that callers cannot choose")
     parser.add_argument("--id", help="its part of the address (the name of the file)")
     parser.add_argument("--name", help="what to call it (the name of the file)")
-    parser.add_argument("--runtime", help="where calls run (local)")
+    parser.add_argument("--runtime", help="where calls run, and the function stays loaded (local)")
+    add_resources(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
     parser.add_argument(
         "--port", type=int, default=8890, help="the port; 0 takes a free one (8890)"
@@ -70,6 +80,7 @@ def _endpoint(options: argparse.Namespace, workspace: Workspace) -> Endpoint:
         root=str(root),
         runtime=options.runtime or workspace.settings.default_runtime,
         parameters=typed_parameters(options.parameter, known_types(root, path)),
+        settings=resource_settings(options),
     )
     return endpoint_of(
         request,
@@ -97,6 +108,8 @@ async def _answer(options: argparse.Namespace, workspace: Workspace, endpoint: E
     from ..services.store import ServiceStore
     from ..services.workers import stop_worker
 
+    if not 0 <= options.port <= MOST_PORTS:
+        raise ConvectError(f"--port must be a number from 0 to {MOST_PORTS}.")
     what_it_takes(endpoint)
     thread = LoopThread("convect-engine")
     refuse_uncallable((await thread.run(workspace.check(endpoint.request))).problems)

@@ -50,6 +50,7 @@ def add(subparsers: Any) -> None:
     board.add_argument(
         "--run", action="append", metavar="RUN", help="a run, also while it is running (repeatable)"
     )
+    board.add_argument("--sweep", metavar="SWEEP", help="a sweep, with the runs that it gets later")
     add_json(board)
     board.set_defaults(handler=_tensorboard)
 
@@ -115,7 +116,7 @@ def _app(options: argparse.Namespace) -> int:
 def _tensorboard(options: argparse.Namespace) -> int:
     services = _services()
     runs = options.run and [find_run(services.store, word) for word in options.run]
-    given = {"folder": options.folder, "runs": runs}
+    given = {"folder": options.folder, "runs": runs, "sweep": options.sweep}
     wanted = {name: value for name, value in given.items() if value is not None}
     return _tell(options, services, services.start("tensorboard", wanted, Path.cwd()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,9 @@ def _run(options: argparse.Namespace) -> int:
         raise ConvectError("The runtime kubernetes cannot run training jobs.")
     signal.signal(signal.SIGTERM, _stop)
     try:
-        return runtime.run_job(job.content, lambda line: print(line, flush=True))
+        values = os.environ.get("CONVECT_VALUES")  # of the step that it is, if it is one
+        folder = Path(values).parent if values else None
+        return runtime.run_job(job.content, lambda line: print(line, flush=True), folder)
     except ConvectError as error:  # A run gives the last line as the reason.
         said = " ".join(filter(None, (error.sentence, error.hint)))
         raise ConvectError(said, code=error.code) from None

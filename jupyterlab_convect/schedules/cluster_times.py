@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import Refused
 from .times import Clock, due_after, parse_cron, shifts
+
+if TYPE_CHECKING:
+    from cronsim import CronSim
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -44,10 +47,10 @@ def _of_interval(every: float, anchor: float) -> str:
     if whole == every and whole % MINUTE == 0:
         if HOUR % whole == 0:
             minutes = {(seconds + number) // MINUTE % 60 for number in range(0, HOUR, whole)}
-            return f"{_field(minutes, range(60))} * * * *"
+            return f"{field_of(minutes, range(60))} * * * *"
         if DAY % whole == 0 and whole % HOUR == 0:
             hours = {(seconds + number) // HOUR % 24 for number in range(0, DAY, whole)}
-            return f"{seconds // MINUTE % 60} {_field(hours, range(24))} * * *"
+            return f"{seconds // MINUTE % 60} {field_of(hours, range(24))} * * *"
         if whole % DAY == 0:
             return f"{seconds // MINUTE % 60} {seconds // HOUR % 24} * * *"
     raise Refused(
@@ -60,21 +63,30 @@ def _of_interval(every: float, anchor: float) -> str:
 
 def _of_cron(cron: str, now: float) -> str:
     parsed = parse_cron(cron, datetime.fromtimestamp(now, timezone.utc))
-    days, weekdays = (_plain(given) for given in (parsed.days, parsed.weekdays))
-    if days is None or weekdays is None:  # The last Friday, and the like.
-        days, weekdays = range(1, 32), range(7)
-    fields = [_field(days, range(1, 32)), _field({day % 7 for day in weekdays}, range(7))]
+    days, weekdays = days_of(parsed) or (range(1, 32), range(7))
+    fields = [field_of(days, range(1, 32)), field_of(weekdays, range(7))]
     if "*" not in fields and parsed.day_and:
         fields[1] = "*"  # Clusters take days of either field.
     return " ".join(
         (
-            _field(parsed.minutes, range(60)),
-            _field(parsed.hours, range(24)),
+            field_of(parsed.minutes, range(60)),
+            field_of(parsed.hours, range(24)),
             fields[0],
-            _field(parsed.months, range(1, 13)),
+            field_of(parsed.months, range(1, 13)),
             fields[1],
         )
     )
+
+
+def days_of(parsed: CronSim) -> tuple[Collection[int], Collection[int]] | None:
+    """Days of the month and of the week; None for the last Friday, and the like."""
+    days, weekdays = (_plain(given) for given in (parsed.days, parsed.weekdays))
+    if days is None or weekdays is None:
+        return None
+    weekdays = {day % 7 for day in weekdays}
+    if not parsed.day_and and (len(set(days)) == 31 or len(weekdays) == 7):
+        return range(1, 32), range(7)  # One of the two is enough.
+    return set(days), weekdays
 
 
 def _plain(values: Iterable[object]) -> Collection[int] | None:
@@ -83,6 +95,7 @@ def _plain(values: Iterable[object]) -> Collection[int] | None:
     return plain if len(plain) == len(found) else None
 
 
-def _field(values: Collection[int], every: range) -> str:
+def field_of(values: Collection[int], every: range) -> str:
+    """A field of a cron expression."""
     found = sorted(set(values))
     return "*" if found == list(every) else ",".join(map(str, found))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
+import itertools
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -21,11 +23,12 @@ from ..errors import Conflict, ConvectError
 from ..pipeline.plan import Json
 from ..runs.json_files import read_json, write_json
 from ..runs.lease import RENEW, Lease, host_name, owner_of
+from ..runtimes.base import MadeRun
 from .decide import Decision, Situation, decide
 from .ledger import Ledger, Line
 from .schedule import Schedule
 from .schedule_store import Schedules
-from .times import due_after, put_off
+from .times import due_after, due_before, due_between, just_before, put_off
 from .triggers import LATE, EndedRun, FileWatch, Happening, Noticed, RunWatch
 
 Kind = Literal["server", "process", "cluster"]
@@ -42,6 +45,12 @@ MOST_LIVE = 100
 """Runs of a schedule that are looked up when somebody begins to keep it, the newest."""
 BETWEEN = 1.0
 """Seconds between two looks for room for a run that waits, or at what makes a schedule due."""
+ELSEWHERE, SELDOM = 10.0, 300.0
+"""Seconds between two looks for runs that a runtime has made by its own clock: while one is due,
+and otherwise."""
+MOST_SKIPPED = 1000
+"""Due times that a runtime left out which have a line of their own."""
+LEFT_OUT = "The runtime that keeps the clock left it out."
 SHARE = 20.0
 """Looking at files takes at most one part in so many of the time."""
 STATE = "keeper.json"
@@ -58,6 +67,16 @@ class Starter(Protocol):
     async def stop(self, schedule: Schedule, run_id: str) -> None: ...
 
     def is_over(self, schedule: Schedule, run_id: str) -> bool: ...
+
+    async def made_elsewhere(self, ledger: Ledger) -> list[MadeRun]:
+        """The runs that a runtime has made by its own clock and that are not home yet, by when
+        they were due."""
+
+    async def take_home(self, schedule: Schedule, made: MadeRun, run_id: str) -> None:
+        """Make a run of ours of one of them; Conflict when it is there."""
+
+    async def let_go(self, ledger: Ledger) -> list[str]:
+        """Delete what makes no runs any more; the ids of what is gone."""
 
     def ended_runs(self, schedule: Schedule, since: float) -> list[EndedRun]:
         """Runs of the same project that ended later than that, and that nobody's sweep made."""
@@ -118,6 +137,9 @@ class Keeper:
         self._changed: float | None = None
         self._read = 0.0
         self._tidied = ticks()
+        self._elsewhere: dict[str, float] = {}
+        """The schedules whose runs a runtime makes by its own clock, and when to look for them."""
+        self._bringing: asyncio.Task[None] | None = None
 
     @property
     def is_keeping(self) -> bool:
@@ -149,9 +171,15 @@ class Keeper:
                 await self._tend(schedule_id)
             if (kept := self._kept.get(schedule_id)) is not None:
                 self._plan_next(schedule_id, kept)
+        if self._elsewhere and (self._bringing is None or self._bringing.done()):
+            # A server that does not answer must not hold up the clocks that are kept here.
+            self._bringing = asyncio.ensure_future(self._bring_all_home())
 
     async def close(self) -> None:
         """Let somebody else keep the clocks at once."""
+        if self._bringing is not None:
+            self._bringing.cancel()
+            await asyncio.gather(self._bringing, return_exceptions=True)
         lease, self._lease = self._lease, None
         if lease is not None:
             with contextlib.suppress(OSError):
@@ -216,6 +244,8 @@ class Keeper:
             self._tidied = self._read
             for schedule_id in ids & self._kept.keys():
                 self.schedules.forget_claims(schedule_id)
+        for gone in self._elsewhere.keys() - ids:
+            del self._elsewhere[gone]
         for gone in self._kept.keys() - ids:
             del self._kept[gone]
             self._health.recovered(_keeping(gone))
@@ -223,6 +253,10 @@ class Keeper:
             with self._health.guard(_keeping(schedule_id)):
                 ledger = self.schedules.read(schedule_id)
                 is_ours = (ledger.schedule.kept_by == "runtime") == (self._only is not None)
+                if ledger.kept and self._only is None and self.schedules.is_own(schedule_id):
+                    self._elsewhere.setdefault(schedule_id, 0.0)
+                else:
+                    self._elsewhere.pop(schedule_id, None)
                 if not is_ours or not self.schedules.is_own(schedule_id):
                     # What others may have written is shown, and never executed.
                     self._kept.pop(schedule_id, None)
@@ -376,6 +410,66 @@ class Keeper:
             kept.live.append(line.run)
         await asyncio.to_thread(self.schedules.write, schedule.id, outcome)
         await asyncio.to_thread(self.schedules.read, schedule.id)
+
+    async def _bring_all_home(self) -> None:
+        for schedule_id, moment in list(self._elsewhere.items()):
+            if self._ticks() < moment:
+                continue
+            self._elsewhere[schedule_id] = self._ticks() + ELSEWHERE
+            with self._health.guard(_keeping(schedule_id)):
+                ledger = await self._bring_home(schedule_id)
+                if len(ledger.kept) <= 1:
+                    self._elsewhere[schedule_id] = self._ticks() + self._until_due(ledger)
+
+    def _until_due(self, ledger: Ledger) -> float:
+        """Seconds until a look can find something."""
+        clock, now = ledger.schedule.clock, self._now()
+        if next(due_between(clock, ledger.cursor, now), None) is not None:
+            return ELSEWHERE
+        due = next(due_after(clock, now), math.inf)
+        return min(due - now + ELSEWHERE, SELDOM)
+
+    async def _bring_home(self, schedule_id: str) -> Ledger:
+        """A run of ours, and a line, of each that a runtime has made by its own clock."""
+        ledger = await asyncio.to_thread(self.schedules.read, schedule_id)
+        for made in await self._starter.made_elsewhere(ledger):
+            run_id = await asyncio.to_thread(self.schedules.claim, schedule_id, made.due)
+            now = self._now()
+            events: list[dict[str, Json]] = self._left_out(ledger, made.due)
+            try:
+                with contextlib.suppress(Conflict):
+                    await self._starter.take_home(ledger.kept[made.clock].schedule, made, run_id)
+                events.append({"time": now, "type": "run", "due": made.due, "run": run_id})
+                events.append({"time": now, "type": "submitted", "due": made.due})
+            except ConvectError as error:
+                if error.code == "unwritable":
+                    raise
+                reason = {"due": made.due, "reason": error.sentence}
+                events.append({"time": now, "type": "refused", **reason})
+            if self._lease is None or not self._lease.is_sure():
+                return ledger
+            await asyncio.to_thread(self.schedules.write, schedule_id, *events)
+            ledger = await asyncio.to_thread(self.schedules.read, schedule_id)
+            self._tell(schedule_id)
+        for gone in await self._starter.let_go(ledger):
+            event = {"time": self._now(), "type": "let_go", "id": gone}
+            await asyncio.to_thread(self.schedules.write, schedule_id, event)
+        return await asyncio.to_thread(self.schedules.read, schedule_id)
+
+    def _left_out(self, ledger: Ledger, due: float) -> list[dict[str, Json]]:
+        """What was due before a run that a runtime made, and of which it made none."""
+        before = just_before(due)
+        dues = list(
+            itertools.islice(
+                due_before(ledger.schedule.clock, ledger.cursor, before), MOST_SKIPPED + 1
+            )
+        )[::-1]
+        now = self._now()
+        found: list[dict[str, Json]] = []
+        if len(dues) > MOST_SKIPPED:
+            found.append({"time": now, "type": "missed", "due": dues.pop(0)})
+        skip: dict[str, Json] = {"time": now, "type": "skip", "reason": LEFT_OUT}
+        return [*found, *({**skip, "due": each} for each in dues)]
 
 
 def _keeping(schedule_id: str) -> str:

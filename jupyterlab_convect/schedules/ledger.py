@@ -49,6 +49,15 @@ class Range:
     """From when to when nobody looked at the clock."""
 
 
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A schedule as it was when a runtime was told to make its runs."""
+
+    schedule: Schedule
+    handle: Json
+    """What the runtime has to know to find them."""
+
+
 @dataclass(slots=True)
 class Ledger:
     """The fold of a schedule's events.
@@ -77,6 +86,8 @@ class Ledger:
     """All that ever made it due, and when that was."""
     files: dict[str, str] = field(default_factory=dict)
     """The versions of files that have counted, or were there before."""
+    kept: dict[str, HandedOver] = field(default_factory=dict)
+    """What a runtime makes runs by, the latest last."""
 
     def happening(self, due: float) -> Happening | None:
         """Why something is due then, if not by the clock."""
@@ -200,6 +211,11 @@ def _apply(ledger: Ledger, event: Event) -> None:
             if ledger.paused is not None:
                 ledger.close("paused", now, None)
                 ledger.paused = None
+        case "kept":
+            as_it_was = from_json(Schedule, event["schedule"])
+            ledger.kept[event["id"]] = HandedOver(as_it_was, event["handle"])
+        case "let_go":
+            ledger.kept.pop(event["id"], None)
         case "seen":
             ledger.files.update(event["files"])
         case "happened":

@@ -26,6 +26,8 @@ Missed = Literal["none", "last", "all"]
 DAY = 86400.0
 LONGEST_NAME = 200
 MOST_AT_ONCE = 1000
+MOST_RECURRING = 10
+"""Runs at the same time where a runtime makes them by its own clock."""
 _REFERENCE = re.compile(r"\$\{\{\s*schedule\.([\w.-]+)\s*\}\}")
 BODY = "body."
 """What the names of parts of the body of a call begin with."""
@@ -82,6 +84,27 @@ def check_schedule(schedule: Schedule, now: float) -> None:
         at_due(schedule, now)
     for happening in examples(schedule):
         at_due(schedule, now, happening)
+
+
+def require_recurring(schedule: Schedule) -> None:
+    """Refused unless a runtime that makes the runs itself can do as the schedule says."""
+    given = schedule.request
+    named = set(_names([given.name or "", dict(given.parameters)]))
+    sentence, hint = "", "Change that, or have it kept here."
+    if schedule.sweep is not None:
+        sentence = "The runtime runs a pipeline by its clock, not a sweep."
+    elif named & {"due", "date", "utc"}:
+        sentence = "The runtime does not tell a run when it was due."
+        hint = "Remove ${{ schedule.due }} and its like, or have it kept here."
+    elif (schedule.overlap, schedule.missed) not in (("skip", "last"), ("queue", "all")):
+        sentence = (
+            "The runtime runs either each due time in turn (overlap “queue”, missed “all”), or "
+            "only the last of those that come while it cannot (overlap “skip”, missed “last”)."
+        )
+    elif schedule.concurrency > MOST_RECURRING:
+        sentence = f"The runtime has at most {MOST_RECURRING} runs of a schedule at the same time."
+    if sentence:
+        raise Refused(sentence, code="not-for-clusters", hint=hint)
 
 
 def examples(schedule: Schedule) -> list[Happening]:

@@ -12,7 +12,6 @@ import hashlib
 import itertools
 import math
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -25,6 +24,14 @@ from ..errors import ConvectError
 if TYPE_CHECKING:
     from cronsim import CronSim
 
+FIELDS = {
+    "Bad minute": "the minute",
+    "Bad hour": "the hour",
+    "Bad day-of-month": "the day of the month",
+    "Bad month": "the month",
+    "Bad day-of-week": "the day of the week",
+}
+"""What is wrong with a cron expression, in our words."""
 MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -239,12 +246,27 @@ def parse_cron(expression: str, start: datetime) -> CronSim:
     try:
         return CronSim(text, start)
     except (CronSimError, AssertionError) as error:
-        field = re.sub("^Bad ", "", str(error)) or "one of its fields"
+        field = FIELDS.get(str(error), "one of its fields")
+        if str(error) == "Bad day-of-month" and _is_day(text.split()[2]):
+            raise ConvectError(
+                f"“{expression[:80]}” is never due: its months have no such day.", code="never-due"
+            ) from None
         raise ConvectError(
             f"“{expression[:80]}” is not a cron expression: {field} is wrong.",
             code="bad-cron",
             hint="Minute, hour, day of the month, month, day of the week: 30 2 * * 1-5.",
         ) from None
+
+
+def _is_day(field: str) -> bool:
+    """Whether some month has such days."""
+    from cronsim import CronSim, CronSimError
+
+    try:
+        CronSim(f"0 0 {field} * *", datetime.fromtimestamp(0, timezone.utc))
+    except (CronSimError, AssertionError):
+        return False
+    return True
 
 
 def _has_fixed_hour(expression: str) -> bool:

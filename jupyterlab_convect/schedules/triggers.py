@@ -103,6 +103,12 @@ def check_trigger(trigger: Trigger, root: str) -> None:
                 code="bad-trigger",
                 hint=f"A run ends as {', '.join(sorted(ENDED))}.",
             )
+        if trigger.run.path and not Path(root, trigger.run.path).is_file():
+            raise ConvectError(
+                f"There is no file “{trigger.run.path[:80]}” whose runs could be waited for.",
+                code="bad-trigger",
+                hint="Write its path from the root folder, or a name of runs such as train*.",
+            )
 
 
 def _check_file(wanted: FileTrigger) -> None:

@@ -137,6 +137,19 @@ def test_a_sweep_shows_its_points_and_the_best(
     assert best.split()[1] == "0.1"
 
 
+def test_a_sweep_is_renamed(train: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", train, "--sweep", "lr=0.1"]) == 0
+    capsys.readouterr()
+    assert main(["runs", "best", "latest", "--json"]) == 0
+    sweep = json.loads(capsys.readouterr().out)["id"]
+    assert main(["runs", "edit", sweep, "--name", "rates", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "rates"
+    assert main(["runs", "edit", sweep, "--name", "rates", "--note", "good"]) == 2
+    assert "only the name" in capsys.readouterr().err
+    assert main(["runs", "edit", "20200101-000000000-abcdef", "--name", "rates"]) == 2
+    assert "There is no run" in capsys.readouterr().err
+
+
 def test_a_sweep_with_a_failed_run_is_no_success(work: Path, write_notebook: Write) -> None:
     write_notebook(work / "half.ipynb", ("parameters", "n = 0"), "assert n != 2")
     assert main(["run", "half.ipynb", "--sweep", "n=1,2"]) == 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +23,10 @@ def test_a_schedule_is_made_shown_edited_and_removed(train: str, convect: Convec
     code, out, err = convect(
         *("schedule", "add", train, "--cron", "30 2 * * *", "--zone", "Europe/Berlin"),
         *("--name", "nightly", "-p", "day=${{ schedule.date }}", "-p", "n=3", "--overlap", "queue"),
+        *("-p", "m=1"),
     )
     assert code == 0
+    assert "has no parameter “m”" in err
     assert "next: " in out
     assert "comes twice that night; it runs once, the first time." in out
     assert "Nobody keeps the clock now" in err
@@ -34,7 +37,7 @@ def test_a_schedule_is_made_shown_edited_and_removed(train: str, convect: Convec
     code, out, _ = convect("schedule", "show", "nightly", "--json")
     shown = json.loads(out)
     assert (shown["clock"]["every"], shown["missed"], shown["overlap"]) == (21600, "none", "queue")
-    assert shown["request"]["parameters"] == {"day": "${{ schedule.date }}", "n": 3}
+    assert shown["request"]["parameters"] == {"day": "${{ schedule.date }}", "n": 3, "m": 1}
     assert convect("schedule", "pause", "nightly")[0] == 0
     assert "paused" in convect("schedule", "list")[1]
     assert convect("schedule", "resume", "nightly")[0] == 0
@@ -137,6 +140,8 @@ def test_triggers_are_made_shown_and_called(train: str, work: Path, convect: Con
     shown = json.loads(convect("schedule", "show", "f", "--json")[1])
     assert shown["trigger"] == {"file": {"pattern": "data/*.csv", "settle": 0}}
     command = ("schedule", "add", train, "--on-run", "prepare.ipynb", "--on-state", "failed")
+    assert "There is no file “prepare.ipynb” whose runs" in convect(*command, "--name", "r")[2]
+    shutil.copy(work / train, work / "prepare.ipynb")
     assert convect(*command, "--name", "r")[0] == 0
     shown = json.loads(convect("schedule", "show", "r", "--json")[1])
     assert shown["trigger"] == {"run": {"path": "prepare.ipynb", "states": ["failed"]}}

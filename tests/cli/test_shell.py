@@ -56,3 +56,26 @@ def test_a_shell_on_this_machine(work: Path, running: str, convect: Convect, sig
         ),
         "it is known to have ended",
     )
+
+
+@pytest.mark.slow
+def test_a_shell_where_a_rank_runs(work: Path, convect: Convect, signals: Path) -> None:
+    (work / "a.py").write_text(
+        f"import os, pathlib, time\nsignals = pathlib.Path({str(signals)!r})\n"
+        "(signals / os.environ['RANK']).touch()\n"
+        "while not (signals / 'go').exists(): time.sleep(0.05)\n"
+    )
+    code, out, err = convect("run", "a.py", "--processes", "2", "--detach")
+    assert code == 0, err
+    until(lambda: all((signals / rank).exists() for rank in "01"), "both ranks run")
+    words = [str(Path(sys.executable).with_name("convect")), "runs", "shell", out.split()[-1]]
+
+    def look(rank: str) -> subprocess.CompletedProcess[str]:
+        line = [*words, "--replica", rank, "-c", "sh", "-c", "echo $RANK of $WORLD_SIZE; pwd"]
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    until(lambda: "is running" not in look("0").stderr, "it is known to run")
+    for rank in "01":
+        assert look(rank).stdout == f"{rank} of 2\n{work.resolve()}\n", look(rank).stderr
+    assert "Rank 2 is not running." in look("2").stderr
+    (signals / "go").touch()

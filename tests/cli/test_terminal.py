@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_convect.cli import main
+from jupyterlab_convect.cli import main, output
 
 pytestmark = pytest.mark.slow
 
@@ -133,3 +133,8 @@ def test_a_run_whose_terminal_is_gone_goes_on(
     go_on.touch()
     assert command.process.wait(PATIENCE) in (0, 130)
     until(lambda: look()["state"] == "succeeded", "the run ended")
+
+
+def test_a_row_of_a_table_is_one_line() -> None:
+    rows = [("a", "line1\nline2", "1"), ("b", "", "2")]
+    assert output.table(rows).splitlines() == ["a  line1 line2  1", "b               2"]

@@ -98,7 +98,8 @@ async def test_the_next_times_of_a_clock_are_told_before_anything_is_saved(api: 
     ("clock", "code"),
     [
         ({}, "malformed"),
-        ({"cron": "0 0 30 2 *"}, "bad-cron"),
+        ({"cron": "0 0 30 2 * *"}, "bad-cron"),
+        ({"cron": "0 0 30 2 *"}, "never-due"),
         ({"cron": "0 0 * * *", "zone": "Nowhere"}, "bad-zone"),
         ({"cron": "0 0 * * *", "start": 10, "end": 5}, "bad-schedule"),
         ({"every": 0}, "bad-schedule"),

@@ -269,6 +269,24 @@ async def test_a_schedule_runs_a_notebook_and_shows_it(
     await workspace.close()
 
 
+async def test_a_line_says_why_its_run_failed(tmp_path: Path, write_notebook: Callable[..., Path]):
+    write_notebook(tmp_path / "a.ipynb", "1 / 0")
+    workspace = Workspace(load_settings())
+    scheduling = workspace.scheduling
+    keeper = scheduling.keeper("process")
+    schedule_id = await scheduling.add(Request("a.ipynb", str(tmp_path)), Clock(every=1.0))
+
+    async def look() -> Any:
+        await keeper.look()
+        found = scheduling.lines(schedule_id)
+        return next((each for each in found if each["state"] == "failed"), None)
+
+    line = await eventually(look, "a run of the schedule failed")
+    assert "ZeroDivisionError" in line["reason"]
+    await scheduling.edit(schedule_id, {"paused": True})
+    await workspace.close()
+
+
 async def test_outputs_of_a_pinned_notebook_are_no_change(
     tmp_path: Path, write_notebook: Callable[..., Path]
 ):
@@ -321,8 +339,12 @@ async def test_a_backfill_is_a_sweep_over_the_due_times_that_have_no_run(
     second = await scheduling.backfill(schedule_id, begin, begin + 3 * 86400, parameter="day")
     view = await workspace.sweeps.wait(second)
     assert [point["parameters"] for point in view["points"]] == [{"day": days[2]}]
-    with pytest.raises(ConvectError, match="There is no due time to run for"):
-        await scheduling.backfill(schedule_id, begin, begin + 3 * 86400, parameter="day")
+    now, more = time.time(), {"parameter": "day", "which": "all"}
+    for since, end in ((begin, begin + 3 * 86400), (now, now + 3 * 86400)):
+        with pytest.raises(ConvectError, match="No due time that has passed is left to run"):
+            await scheduling.backfill(schedule_id, since, end, parameter="day")
+    third = await scheduling.backfill(schedule_id, now - 86400, now + 9 * 86400, **more)
+    assert len((await workspace.sweeps.wait(third))["points"]) == 1, "what is to come is not run"
     await workspace.close()
 
 

@@ -353,6 +353,7 @@ def test_parameters_see_what_happened(tmp_path: Path):
         (Trigger(run=RunTrigger()), {}, "Specify which runs count"),
         (Trigger(run=RunTrigger("a", states=("running",))), {}, "is not a state in which"),
         (Trigger(run=RunTrigger("a", states=())), {}, "is not a state in which"),
+        (Trigger(run=RunTrigger("none.ipynb")), {}, "There is no file “none.ipynb” whose runs"),
         (CSV, {"x": "${{ schedule.run }}"}, "There is no “schedule.run”."),
     ],
 )

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from .errors import ConvectError, Missing
-from .pipeline.plan import Json, to_json
-from .runs.model import ENDED, GOOD
-from .runs.versions import SourceChange, changes_since
-from .schedules.keeper import who_keeps
-from .schedules.ledger import Ledger, newest
-from .schedules.schedule import Schedule
-from .schedules.schedule_store import Schedules
-from .schedules.times import (
+from ..errors import ConvectError, Missing
+from ..pipeline.plan import Json, to_json
+from ..runs.model import ENDED, GOOD
+from ..runs.versions import SourceChange, changes_since
+from .keeper import who_keeps
+from .ledger import Ledger, newest
+from .schedule import Schedule
+from .schedule_store import Schedules
+from .times import (
     Clock,
     check,
     count_between,
@@ -29,7 +29,7 @@ from .schedules.times import (
 )
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ..workspace import Workspace
 
 SHOWN = 5
 """Due times that are shown ahead."""
@@ -118,9 +118,11 @@ class ScheduleViews:
     def live_snapshots(self) -> Iterator[str]:
         """Those that pinned schedules are made from."""
         for ledger in self.schedules.all():
-            sources = ledger.schedule.sources
-            if sources is not None and sources.snapshot is not None:
-                yield sources.snapshot
+            handed_over = (each.schedule for each in list(ledger.kept.values()))
+            for schedule in (ledger.schedule, *handed_over):
+                sources = schedule.sources
+                if sources is not None and sources.snapshot is not None:
+                    yield sources.snapshot
 
     def _summary(self, ledger: Ledger, now: float) -> dict[str, Json]:
         schedule = ledger.schedule
@@ -145,23 +147,30 @@ class ScheduleViews:
     def _changes(self, schedule: Schedule) -> list[SourceChange]:
         if schedule.sources is None:
             return []
-        with contextlib.suppress(ConvectError, KeyError):
+        with contextlib.suppress(ConvectError):
             snapshots = self._workspace.store.snapshots
             return changes_since(snapshots, schedule.request, schedule.sources)
         return []
 
     def _with_states(self, schedule: Schedule, line: dict[str, Json]) -> dict[str, Json]:
         asked = [{"run": run, "state": self.state_of(schedule, run)} for run in line["asked"]]
-        state = None if line["run"] is None else self.state_of(schedule, line["run"])
-        return {**line, "state": state, "asked": asked}
+        state, reason = None, None
+        if line["run"] is not None:
+            state, reason = self._ending(schedule, line["run"])
+        return {**line, "state": state, "reason": line["reason"] or reason, "asked": asked}
 
     def state_of(self, schedule: Schedule, run_id: str) -> str:
+        return self._ending(schedule, run_id)[0]
+
+    def _ending(self, schedule: Schedule, run_id: str) -> tuple[str, str | None]:
+        """The state of a run, or of a sweep, and the reason of it."""
         try:
             if schedule.sweep is not None:
-                return str(self._workspace.sweeps.view(run_id)["state"])
-            return self._workspace.store.read(run_id).state.state
+                return str(self._workspace.sweeps.view(run_id)["state"]), None
+            found = self._workspace.store.read(run_id).state
+            return found.state, found.reason
         except Missing:
-            return "deleted"
+            return "deleted", None
 
 
 def upcoming(clock: Clock, now: float, *, has_trigger: bool = False) -> dict[str, Json]:

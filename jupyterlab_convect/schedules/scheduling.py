@@ -6,25 +6,27 @@ import asyncio
 import contextlib
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
-from .errors import Conflict, ConvectError, Missing, Refused
-from .pipeline.discovery import discover
-from .pipeline.plan import Json, from_json
-from .runs.model import ENDED, GOOD, Request, Run, new_id
-from .runs.sweep_space import MOST, points_of
-from .runtimes.base import KeptClock
-from .schedule_views import ScheduleViews
-from .schedules.cluster_times import cluster_times
-from .schedules.hooks import delivery_of, hook_token, is_allowed
-from .schedules.job_definitions import LABEL, find_file, read_definitions
-from .schedules.keeper import Keeper, Kind, decided_to_run
-from .schedules.ledger import Ledger
-from .schedules.schedule import (
+from ..errors import Conflict, ConvectError, Missing, Refused
+from ..pipeline.discovery import discover
+from ..pipeline.plan import Json, from_json, to_json
+from ..runs.model import ENDED, GOOD, Request, Run, new_id
+from ..runs.project import describe_view
+from ..runs.sweep_space import MOST, points_of
+from ..runtimes.base import GraphRuntime, KeptClock, MadeRun, RecurringRuns
+from .cluster_times import cluster_times
+from .hooks import delivery_of, hook_token, is_allowed
+from .job_definitions import LABEL, find_file, read_definitions
+from .keeper import Keeper, Kind, decided_to_run
+from .ledger import HandedOver, Ledger
+from .recurring_times import recurring_times
+from .schedule import (
     BODY,
     LONGEST_NAME,
     Schedule,
@@ -32,19 +34,21 @@ from .schedules.schedule import (
     body_names,
     check_schedule,
     examples,
+    require_recurring,
     space_over,
     values_of_body,
 )
-from .schedules.times import (
+from .schedule_views import ScheduleViews
+from .times import (
     Clock,
     due_after,
     due_between,
     has_times,
 )
-from .schedules.triggers import EndedRun, Happening, Noticed, Trigger, does_count, scan
+from .triggers import EndedRun, Happening, Noticed, Trigger, does_count, scan
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ..workspace import Workspace
 
 MOST_CALLS = 1000
 """Calls that may wait to be decided on."""
@@ -53,6 +57,7 @@ NEVER = ("0 0 1 1 *", "UTC")
 """What a clock that is not due any more is kept as, paused."""
 
 Which = Literal["missing", "failed", "all"]
+Known = Mapping[str, HandedOver]
 Make = Callable[[Request], Run]
 Tell = Callable[[str], None]
 
@@ -96,7 +101,9 @@ class Scheduling(ScheduleViews):
         """
         now = time.time()
         if clock.every is not None and not clock.anchor:
-            clock = replace(clock, anchor=now if clock.start is None else clock.start)
+            clock = replace(
+                clock, anchor=float(math.floor(now)) if clock.start is None else clock.start
+            )
         title = name or request.name or PurePosixPath(request.path or "pipeline").stem
         trigger = None if trigger == Trigger() else trigger
         if trigger is not None and not has_times(clock):
@@ -104,11 +111,18 @@ class Scheduling(ScheduleViews):
         schedule = Schedule(
             new_id(), title, now, request, clock, sweep=sweep, user=user, trigger=trigger, **how
         )
-        schedule = await self._checked(schedule, make, pin=pinned)
-        await self._keep_elsewhere(schedule, paused=paused)
+        schedule = await self._checked(schedule, make, pin=pinned or self._hands_over(schedule))
+        kept = await self._keep_elsewhere(schedule, {}, paused=paused)
         files = await asyncio.to_thread(_files_of, schedule)
         events = [] if files is None else [{"time": now, "type": "seen", "files": files}]
-        await asyncio.to_thread(self.schedules.add, schedule, *events)
+        events += [{"time": now, **each} for each in kept]
+        try:
+            await asyncio.to_thread(self.schedules.add, schedule, *events)
+        except ConvectError:
+            with contextlib.suppress(ConvectError):
+                known = {str(each["id"]): HandedOver(schedule, each["handle"]) for each in kept}
+                await self._forget_elsewhere(schedule, known)
+            raise
         if paused:
             await asyncio.to_thread(self.schedules.pause, schedule.id)
         return schedule.id
@@ -123,45 +137,98 @@ class Scheduling(ScheduleViews):
         ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
         given = dict(changes)
         paused, pinned = given.pop("paused", None), given.pop("pinned", None)
+        kept: list[dict[str, Json]] = []
         if given or pinned is not None:
             before = ledger.schedule
             if "trigger" in given:
                 given["trigger"] = _same_token(given["trigger"], before.trigger)
             schedule = replace(before, **given)
             if schedule.clock.every is not None and not schedule.clock.anchor:
-                schedule = replace(schedule, clock=replace(schedule.clock, anchor=time.time()))
+                schedule = replace(schedule, clock=_anchored(schedule.clock))
             if pinned is False:
                 schedule = replace(schedule, sources=None)
             elif pinned or "request" in given:
                 pinned = pinned or schedule.sources is not None
+            if self._hands_over(schedule) and schedule.sources is None:
+                pinned = True
             schedule = await self._checked(schedule, make, pin=bool(pinned))
             is_paused = ledger.paused is not None if paused is None else paused
-            await self._keep_elsewhere(schedule, paused=is_paused)
+            kept = await self._keep_elsewhere(schedule, ledger.kept, paused=is_paused)
             is_same = _pattern_of(schedule) == _pattern_of(before)
             files = None if is_same else await asyncio.to_thread(_files_of, schedule)
             await asyncio.to_thread(self.schedules.edit, schedule, files)
             if _keeper_of(schedule) != _keeper_of(before):
-                await self._forget_elsewhere(before)
+                await self._forget_elsewhere(before, ledger.kept)
+        events: list[dict[str, Json]] = kept
         if paused is not None and paused != (ledger.paused is not None):
             if not given and pinned is None:
-                await self._keep_elsewhere(ledger.schedule, paused=paused)
-            act = self.schedules.pause if paused else self.schedules.resume
-            await asyncio.to_thread(act, schedule_id)
+                events = await self._keep_elsewhere(ledger.schedule, ledger.kept, paused=paused)
+            events = [*events, {"type": "pause" if paused else "resume"}]
+        if events:  # All at once: what a paused schedule is kept by is deleted.
+            await asyncio.to_thread(self.schedules.ask, schedule_id, *events)
 
     async def remove(self, schedule_id: str) -> None:
         """Delete it with its ledger; its runs stay."""
         ledger = await asyncio.to_thread(self.schedules.read, schedule_id, own=True)
         await asyncio.to_thread(self.schedules.remove, schedule_id)
-        await self._forget_elsewhere(ledger.schedule)
+        await self._forget_elsewhere(ledger.schedule, ledger.kept)
 
     async def keep_elsewhere(self, schedule_id: str) -> None:
         """Tell the cluster that keeps the clock of a schedule, if one does, how it goes on."""
         ledger = await asyncio.to_thread(self.schedules.read, schedule_id)
-        await self._keep_elsewhere(ledger.schedule, paused=ledger.paused is not None)
+        await self._keep_elsewhere(ledger.schedule, ledger.kept, paused=ledger.paused is not None)
 
-    async def _keep_elsewhere(self, schedule: Schedule, *, paused: bool) -> None:
+    def _hands_over(self, schedule: Schedule) -> bool:
+        """Whether the runtime makes the runs itself, of what it is given now."""
+        return schedule.kept_by == "runtime" and isinstance(
+            self._workspace.runtimes[schedule.request.runtime], GraphRuntime
+        )
+
+    async def _hand_over(
+        self, runtime: GraphRuntime, schedule: Schedule, known: Known, *, paused: bool
+    ) -> list[dict[str, Json]]:
+        """Have the runtime make the runs from now on; what to write down of that."""
+        require_recurring(schedule)
+        catch_up, now = schedule.missed == "all", time.time()
+        times = recurring_times(schedule.clock, runtime.clock_zone, now, catch_up=catch_up)
+        wanted = None
+        if times is not None and not paused:
+            request, _ = at_due(schedule, now)
+            run = await asyncio.to_thread(self._make, schedule, request, None)
+            store = self._workspace.store
+            wanted = RecurringRuns(
+                schedule.id,
+                schedule.name,
+                run.plan,
+                Path(request.root),
+                store.folder,
+                await asyncio.to_thread(self._view_of, run),
+                *times,
+                concurrency=schedule.concurrency,
+                catch_up=catch_up,
+            )
+        kept = await runtime.keep_runs(wanted, _handles(known))
+        if kept is None:
+            return []
+        return [{"type": "kept", "id": kept[0], "handle": kept[1], "schedule": to_json(schedule)}]
+
+    def _view_of(self, run: Run) -> Json:
+        """What its steps see of the project."""
+        if run.snapshot is None:
+            return None
+        snapshots = self._workspace.store.snapshots
+        folder = self._workspace.store.run_folder(run.id)
+        return describe_view(snapshots, snapshots.read(run.snapshot), [], folder)
+
+    async def _keep_elsewhere(
+        self, schedule: Schedule, known: Known, *, paused: bool
+    ) -> list[dict[str, Json]]:
+        """Tell the cluster that keeps the clock, if one does; what to write down of that."""
         if schedule.kept_by != "runtime":
-            return
+            return []
+        runtime = self._workspace.runtimes[schedule.request.runtime]
+        if isinstance(runtime, GraphRuntime):
+            return await self._hand_over(runtime, schedule, known, paused=paused)
         times = cluster_times(schedule.clock, time.time())
         runs = self._workspace.store.folder
         clock = KeptClock(
@@ -174,19 +241,59 @@ class Scheduling(ScheduleViews):
             config=await asyncio.to_thread(self.schedules.engine_folder),
             paused=paused or times is None,
         )
-        await self._workspace.runtimes[schedule.request.runtime].keep_clock(clock)
+        await runtime.keep_clock(clock)
+        return []
 
-    async def _forget_elsewhere(self, schedule: Schedule) -> None:
+    async def _forget_elsewhere(self, schedule: Schedule, known: Known) -> None:
         if schedule.kept_by != "runtime":
             return
+        runtime = self._workspace.runtimes[schedule.request.runtime]
         try:
-            await self._workspace.runtimes[schedule.request.runtime].forget_clock(schedule.id)
+            if isinstance(runtime, GraphRuntime):
+                await runtime.keep_runs(None, _handles(known))
+                await runtime.forget_runs(_handles(known))
+            else:
+                await runtime.forget_clock(schedule.id)
         except ConvectError as error:
             raise ConvectError(
                 f"It is done here, but the cluster still keeps the clock: {error.sentence}",
                 code="clock-left",
                 hint="What the cluster starts by it ends without doing anything.",
             ) from None
+
+    async def made_elsewhere(self, ledger: Ledger) -> list[MadeRun]:
+        def is_home(due: float) -> bool:
+            line = ledger.lines.get(due)
+            return line is not None and (line.sure or line.outcome == "refused")
+
+        found: list[MadeRun] = []
+        for runtime, known in self._graph_runtimes(ledger.kept):
+            found += await runtime.made_runs(known, is_home)
+        return sorted(found, key=lambda made: made.due)
+
+    def _graph_runtimes(self, known: Known) -> list[tuple[GraphRuntime, dict[str, Json]]]:
+        """Who makes the runs, and what each has to know."""
+        found: dict[str, dict[str, HandedOver]] = {}
+        for key, each in list(known.items()):
+            found.setdefault(each.schedule.request.runtime, {})[key] = each
+        runtimes = ((self._workspace.runtimes[name], _handles(of)) for name, of in found.items())
+        return [(each, of) for each, of in runtimes if isinstance(each, GraphRuntime)]
+
+    async def take_home(self, schedule: Schedule, made: MadeRun, run_id: str) -> None:
+        request, _ = at_due(schedule, made.due)
+        if await asyncio.to_thread(self._workspace.store.run_folder(run_id).is_dir):
+            raise Conflict(f"Run {run_id} already exists.")
+        run = await asyncio.to_thread(self._make, schedule, request, None)
+        run = replace(run, id=run_id, created=made.created)
+        await self._workspace.engine.submit(run, made.graph)
+
+    async def let_go(self, ledger: Ledger) -> list[str]:
+        is_kept = ledger.paused is None and self._hands_over(ledger.schedule)
+        old = dict(list(ledger.kept.items())[: -1 if is_kept else None])
+        found: list[str] = []
+        for runtime, known in self._graph_runtimes(old):
+            found += await runtime.forget_runs(known)
+        return found
 
     def is_busy(self, schedule_id: str) -> bool:
         """Whether runs of it wait, are being made or go on. Reads files."""
@@ -285,7 +392,7 @@ class Scheduling(ScheduleViews):
         concurrency: int | None = None,
         make: Make | None = None,
     ) -> str:
-        """Run it for the due times from `begin` to `end`, as a sweep; its id.
+        """Run it for the due times from `begin` to `end` that have passed, as a sweep; its id.
 
         `which` are those that have no run, those and the ones whose runs failed, or all.
         `parameter` is given the date of each where no parameter has a value of `schedule`.
@@ -307,10 +414,11 @@ class Scheduling(ScheduleViews):
 
     def _to_backfill(self, ledger: Ledger, begin: float, end: float, which: Which) -> list[float]:
         clock = replace(ledger.schedule.clock, start=None)
-        limited = itertools.islice(due_between(clock, begin, end), MOST + 1)
+        passed = due_between(clock, begin, min(end, time.time()))
+        limited = itertools.islice(passed, MOST + 1)
         dues = [due for due in limited if which == "all" or self._lacks(ledger, due, which)]
         if not dues:
-            raise ConvectError("There is no due time to run for between these times.")
+            raise ConvectError("No due time that has passed is left to run between these times.")
         if len(dues) > MOST:
             raise ConvectError(f"There are more than {MOST} due times between these times.")
         return dues
@@ -449,6 +557,14 @@ class TooManyCalls(ConvectError):
 
     def __init__(self) -> None:
         super().__init__("Too many calls of this schedule are waiting.", code="too-many")
+
+
+def _anchored(clock: Clock) -> Clock:
+    return replace(clock, anchor=float(math.floor(time.time())))
+
+
+def _handles(known: Known) -> dict[str, Json]:
+    return {key: each.handle for key, each in list(known.items())}
 
 
 def clock_of(given: Mapping[str, Json]) -> Clock:
