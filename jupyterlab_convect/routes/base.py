@@ -35,6 +35,8 @@ LARGEST_BODY = 32 << 20
 
 CODES = {400: "malformed", 403: "forbidden", 404: "missing", 405: "no-such-verb", 413: "too-large"}
 
+LOGGED_OUT = ("logged-out", "You are not logged in.", "Log in, or send the token of the server.")
+
 
 class Handler(APIHandler):
     """Verbs of subclasses carry `@authenticated` and `@authorized` with their own resource."""
@@ -174,6 +176,9 @@ class Handler(APIHandler):
             message = error.log_message
         hint = "See the server log for details." if status_code >= 500 else None
         code = CODES.get(status_code, "internal")
+        if status_code == 403 and getattr(self, "_jupyter_current_user", True) is None:
+            # Our pages tell it from what a person may not do, and wait for a login.
+            code, message, hint = LOGGED_OUT
         self.answer({"code": code, "message": message, "hint": hint}, status_code)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:

@@ -38,6 +38,7 @@ from ..services.calls import (
 )
 from ..services.endpoints import CallRate, Endpoint, EndpointStore, admits
 from ..services.workers import served_function
+from ..translation import in_chinese
 from ..workspace import Workspace
 from .base import encode, read_chunks
 from .requests import kept
@@ -46,6 +47,7 @@ T = TypeVar("T")
 
 LARGEST_CALL = 1 << 20
 PAGE = Path(__file__).with_name("call.html")
+SENTENCES = ("message", "hint", "reason")
 
 
 class CallHost(Protocol):
@@ -129,11 +131,11 @@ class CallHandler(RequestHandler):
     async def tell(self, record: Record, status: int) -> None:
         self.set_status(status)
         store = self.host.workspace.store
-        self.finish(encode(await self.aside(answer, store, record)))
+        self.finish(encode(self.in_words(await self.aside(answer, store, record))))
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         error = kwargs.get("exc_info", (None, None))[1]
-        facts: Json = {"code": "internal", "message": self._reason, "hint": None}
+        facts: dict[str, Json] = {"code": "internal", "message": self._reason, "hint": None}
         if isinstance(error, ConvectError):
             facts = error.to_json()
             self.set_status(error.status)
@@ -141,7 +143,16 @@ class CallHandler(RequestHandler):
             self.set_header("Retry-After", str(math.ceil(error.seconds)))
         if isinstance(error, CallNotAllowed):
             self.set_header("WWW-Authenticate", "Bearer")
-        self.finish(encode(facts))
+        self.finish(encode(self.in_words(facts)))
+
+    def in_words(self, facts: dict[str, Json]) -> dict[str, Json]:
+        """What is told, with its sentences in the language that the caller reads."""
+        if not self.request.headers.get("Accept-Language", "").lower().startswith("zh"):
+            return facts
+        return {
+            name: in_chinese(value) if name in SENTENCES and isinstance(value, str) else value
+            for name, value in facts.items()
+        }
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         if not isinstance(value, ConvectError):

@@ -6,11 +6,13 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 
 from ..errors import ConvectError, words_of
+from ..json_text import loads
 from ..runner.notebook_worker import KEY_HEADER, LARGEST
 from ..services.calls import LONGEST_WAIT, TooMany
 from ..services.endpoints import Endpoint
 from ..services.store import ServiceStore
 from ..services.workers import worker_of
+from .base import encode
 from .calls import CallHandler
 
 LARGEST_BODY = LARGEST
@@ -35,11 +37,15 @@ class WorkerHandler(CallHandler):
             under_way[endpoint.id] -= 1
 
     async def _pass_on(self, endpoint: Endpoint, path: str) -> None:
-        services = ServiceStore(self.host.workspace.store)
-        record = await self.aside(worker_of, services, endpoint)
+        workspace = self.host.workspace
+        services = ServiceStore(workspace.store)
+        place = await self.aside(workspace.place_of_worker, endpoint.request)
+        record = await self.aside(worker_of, services, endpoint, place)
         if record.status.state == "starting":
             record = await services.until(record.service.id, up=True, timeout=LONGEST_WAIT)
         if record.status.state == "starting":
+            if reason := record.status.reason:
+                raise TooMany(f"The worker of this endpoint is still starting. {reason}", seconds=5)
             raise TooMany("The worker of this endpoint is still starting.", seconds=5)
         if not record.is_up:
             raise WorkerFailed(record.status.reason or "The worker of this endpoint was stopped.")
@@ -61,7 +67,15 @@ class WorkerHandler(CallHandler):
             raise WorkerFailed(f"The worker does not answer: {words_of(error)}.") from None
         self.set_status(answer.code)
         self.set_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
-        self.finish(answer.body)
+        self.finish(self._in_words(answer.body) if answer.code >= 400 else answer.body)
+
+    def _in_words(self, body: bytes) -> bytes:
+        """What the worker refuses, as the caller reads it."""
+        try:
+            said = loads(body)
+        except ValueError:
+            return body
+        return encode(self.in_words(said)) if isinstance(said, dict) else body
 
 
 class WorkerFailed(ConvectError):

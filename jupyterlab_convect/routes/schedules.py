@@ -26,7 +26,7 @@ class ScheduleHandler(PolledHandler):
 
     async def fields(self, body: dict[str, Json]) -> dict[str, Any]:
         """The fields of a checked body as `Scheduling` takes them."""
-        from ..scheduling import clock_of, trigger_of
+        from ..schedules.scheduling import clock_of, trigger_of
 
         given: dict[str, Any] = {key: item for key, item in body.items() if item is not None}
         if "request" in given:
@@ -72,8 +72,8 @@ class NextHandler(ScheduleHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def post(self) -> None:
-        from ..schedule_views import upcoming
-        from ..scheduling import clock_of
+        from ..schedules.schedule_views import upcoming
+        from ..schedules.scheduling import clock_of
 
         clock = clock_of(self.body("ClockBody"))
         self.answer(await self.aside(upcoming, clock, time.time()))

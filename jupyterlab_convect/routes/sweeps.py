@@ -49,7 +49,11 @@ class OneSweepHandler(SweepHandler):
     @authorized("write", resource=RESOURCE)
     async def patch(self, sweep_id: str) -> None:
         change = self.body("SweepEditBody")
-        await self.aside(self.workspace.sweeps.mark, sweep_id, change["select"])
+        sweeps = self.workspace.sweeps
+        if "name" in change:
+            await self.aside(sweeps.rename, sweep_id, change["name"])
+        if "select" in change:
+            await self.aside(sweeps.mark, sweep_id, change["select"])
         self.app.tell_sweep(sweep_id)
         await self.answer_sweep(sweep_id)
 

@@ -52,6 +52,7 @@ class ServiceStatus:
 
     state: ServiceState
     reason: str | None = None
+    """Why it is not ready yet, or any more."""
     address: str = ""
     """Where its machine finds it: `http://127.0.0.1:<port>`."""
     started: float = 0.0
@@ -76,6 +77,8 @@ class ServiceKind(ABC):
     """`Service.idle` of services for which nobody chooses it."""
     patience: ClassVar[float] = 300.0
     """Seconds that it has until it answers."""
+    politely: ClassVar[float] = 5.0
+    """Seconds that it has to stop by itself."""
     ready_path: ClassVar[str] = "/"
     """What it answers with less than 500 as soon as it is ready."""
 
@@ -93,6 +96,15 @@ class ServiceKind(ABC):
     @abstractmethod
     def command(self, service: Service, port: int) -> ServiceCommand:
         """A command that listens on this port of 127.0.0.1 and stays in the foreground."""
+
+    def patience_for(self, service: Service) -> float:
+        """`patience`, where it depends on the service."""
+        return self.patience
+
+    def removal(self, service: Service) -> tuple[str, ...]:
+        """What removes what it has made elsewhere, if it makes anything: a command that reads
+        what the service has written into `host.LEFT`."""
+        return ()
 
     def is_busy(self, service: Service, address: str) -> bool:
         """Whether it is in use although nobody asks it anything through JupyterLab."""

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import ConvectError, Refused
+from ..pipeline.check_values import fits
 from ..pipeline.discovery import Discovery, discover, parameter_json
+from ..pipeline.document import shorten
 from ..pipeline.plan import Json
 from ..pipeline.problems import Problem
 from ..pipeline.python_code import Assignment
@@ -48,7 +50,7 @@ def refuse_uncallable(problems: Iterable[Problem]) -> None:
 
 
 def request_of_call(endpoint: Endpoint, found: Discovery, body: Json) -> Request:
-    """What is run when an endpoint is called with this body; names are checked, values later."""
+    """What is run when an endpoint is called with this body, which is checked."""
     if not isinstance(body, Mapping):
         raise ConvectError(
             "The body of a call is a JSON object with the parameters by name.", code="bad-call"
@@ -68,7 +70,9 @@ def request_of_call(endpoint: Endpoint, found: Discovery, body: Json) -> Request
                 hint=f"Its parameters: {', '.join(known)}." if known else "It has no parameters.",
             )
         for each in found.parameters:
-            if each.source is None and each.name not in {**fixed, **body}:
+            if each.name in body:
+                _refuse_other_value(each, body[each.name])
+            elif each.source is None and each.name not in fixed:
                 raise Refused(f"The parameter {each.name!r} is required.", code="bad-call")
     return replace(
         endpoint.request,
@@ -76,6 +80,22 @@ def request_of_call(endpoint: Endpoint, found: Discovery, body: Json) -> Request
         labels={**endpoint.request.labels, "endpoint": endpoint.id},
         endpoint=endpoint.id,
     )
+
+
+def _refuse_other_value(parameter: Assignment, value: Json) -> None:
+    """Hold what the description of the endpoint says of a parameter."""
+    if not fits(value, parameter.type):
+        raise ConvectError(
+            f"The parameter {parameter.name!r} is of type {parameter.type}, "
+            f"and {shorten(value)} is not.",
+            code="bad-call",
+        )
+    if parameter.choices and value not in parameter.choices:
+        raise ConvectError(
+            f"{shorten(value)} is not a value of the parameter {parameter.name!r}.",
+            code="bad-call",
+            hint=f"Choose one of {', '.join(map(shorten, parameter.choices))}.",
+        )
 
 
 def refuse_too_many(store: Store, endpoint: Endpoint) -> None:
@@ -154,42 +174,111 @@ def openapi_of(
     }
     if required := [each.name for each in open_ if each.source is None]:
         body["required"] = required
-    wait = {
-        "name": "wait",
-        "in": "query",
-        "description": f"Seconds to wait for the end, up to {LONGEST_WAIT:g}",
-        "schema": {"type": "number"},
-    }
-    run = {"name": "run", "in": "path", "required": True, "schema": {"type": "string"}}
-    answers = {
-        "200": {"description": "It has ended"},
-        "202": {"description": "It goes on; `Location` tells how it stands"},
-        "400": {"description": "The body is not what the endpoint takes"},
-        "401": {"description": "The token is missing or wrong"},
-        "429": {"description": "Too many calls; `Retry-After` tells when to call again"},
-        "500": {"description": "The run failed, and says why"},
-    }
     content = {"application/json": {"schema": body}}
-    look = {"parameters": [run, wait], "responses": {"200": {"description": "How it stands"}}}
     return {
         "openapi": "3.0.3",
         "info": {"title": endpoint.name, "version": "1"},
         "servers": [{"url": address}],
         "security": [{"token": []}],
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Call": _CALL},
+        },
         "paths": {
             "/": {
                 "post": {
                     "summary": "Call it",
-                    "parameters": [wait],
+                    "parameters": [_WAIT],
                     "requestBody": {"required": True, "content": content},
-                    "responses": answers,
+                    "responses": {
+                        **_answers("It has ended", _IS_CALL),
+                        "202": {
+                            "description": "The run continues; "
+                            "`Location` says where its state is found",
+                            "content": _IS_CALL,
+                        },
+                        "400": {"description": "The body is not what the endpoint takes"},
+                        "422": {"description": "A parameter is missing, unknown or fixed"},
+                        "429": {"description": "Too many calls; `Retry-After` tells when to call"},
+                        "500": {"description": "The run failed, and says why"},
+                    },
                 }
             },
-            "/runs/{run}": {"get": {"summary": "How a call stands", **look}},
+            **_OF_RUN,
             **(_of_worker(endpoint, function) if function else {}),
         },
     }
+
+
+def _answers(description: str, content: Json, status: str = "200") -> dict[str, Json]:
+    return {
+        status: {"description": description, "content": content},
+        "401": {"description": "The token is missing or wrong"},
+    }
+
+
+def _in_path(*names: str) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in names
+    ]
+
+
+_TEXT: dict[str, Json] = {"type": "string", "nullable": True}
+_CALL: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "state": {"type": "string"},
+        "reason": _TEXT,
+        "created": {"type": "number"},
+        "ended": {"type": "number", "nullable": True},
+        **{name: {"type": "object"} for name in ("parameters", "outputs", "metrics")},
+        "files": {"type": "array", "items": {"type": "object"}},
+        "notebook": {"type": "boolean"},
+    },
+}
+_IS_CALL: dict[str, Json] = {"application/json": {"schema": {"$ref": "#/components/schemas/Call"}}}
+_IS_FILE: dict[str, Json] = {
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+}
+_WAIT: dict[str, Json] = {
+    "name": "wait",
+    "in": "query",
+    "description": f"Seconds to wait for the end, up to {LONGEST_WAIT:g}",
+    "schema": {"type": "number"},
+}
+_OF_RUN: dict[str, Json] = {
+    f"/runs/{{run}}{path}": {
+        verb: {
+            "summary": summary,
+            "parameters": parameters,
+            "responses": {
+                **_answers("As asked", content, "202" if verb == "post" else "200"),
+                "404": {"description": "This endpoint has no such call"},
+            },
+        }
+    }
+    for path, verb, summary, parameters, content in (
+        ("", "get", "How a call stands", [*_in_path("run"), _WAIT], _IS_CALL),
+        ("/stop", "post", "Stop a call", _in_path("run"), _IS_CALL),
+        (
+            "/notebook",
+            "get",
+            "The executed notebook",
+            _in_path("run"),
+            {"application/json": {"schema": {"type": "object"}}},
+        ),
+        (
+            "/files/{step}/{path}",
+            "get",
+            "A declared output file",
+            _in_path("run", "step", "path"),
+            _IS_FILE,
+        ),
+    )
+}
+"""What can be asked of a call, by its address below that of the endpoint."""
 
 
 def _of_worker(endpoint: Endpoint, function: str) -> dict[str, Json]:
@@ -199,7 +288,7 @@ def _of_worker(endpoint: Endpoint, function: str) -> dict[str, Json]:
         kind: {"schema": {}} for kind in ("application/json", "text/csv", "image/*")
     }
     answers = {
-        "200": {"description": "What the function gives"},
+        **_answers("What the function gives", {"application/json": {"schema": {}}}),
         "422": {"description": "These are not the parameters of the function"},
         "500": {"description": "The function failed, and says why"},
     }
@@ -207,6 +296,7 @@ def _of_worker(endpoint: Endpoint, function: str) -> dict[str, Json]:
         "/predict": {
             "post": {
                 "summary": f"Call {function}, which stays loaded",
+                "x-function": function,
                 "requestBody": {"required": True, "content": any_body},
                 "responses": answers,
             }
@@ -235,6 +325,8 @@ def _schema(parameter: Assignment) -> dict[str, Json]:
         schema["enum"] = facts["choices"]
     if facts["default"] is not None:
         schema["default"] = facts["default"]
+    elif schema and not facts["required"]:
+        schema["nullable"] = True
     return schema
 
 

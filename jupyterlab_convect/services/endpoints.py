@@ -220,13 +220,17 @@ def this_process() -> str:
 
 def _has_ended(process: str) -> bool:
     number, _, birth = process.partition(" ")
-    return bool(process) and process_birth(int(number)) != birth
+    is_known = number.isascii() and number.isdigit()
+    return bool(process) and not (is_known and process_birth(int(number)) == birth)
 
 
 def admits(endpoint: Endpoint, token: str) -> bool:
     """Whether who has this token may call it."""
-    digest = _digest(token)
-    found = [hmac.compare_digest(each.digest, digest) for each in endpoint.tokens]
+    digest = _digest(token).encode()
+    found = [
+        hmac.compare_digest(each.digest.encode("utf-8", "replace"), digest)
+        for each in endpoint.tokens
+    ]
     return any(found)
 
 

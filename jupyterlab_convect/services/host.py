@@ -30,12 +30,14 @@ from ..text import duration_text
 from .base import Service, ServiceCommand, ServiceKind, ServiceState, ServiceStatus, kind_of
 
 SERVICE, STATUS, LOG, STOP, USED = "service.json", "status.json", "log.txt", "stop", "used"
+REASON, LEFT = "reason", "left.json"
+"""What a service writes into its folder: why it is not ready; and what it has made elsewhere and
+not removed yet, which is what the command that its kind has for that reads."""
 MARK = "CONVECT_SERVICE"
 """The variable by which the processes of a service are found when its host was killed."""
 STARTING_PAUSE, PAUSE = 0.05, 1.0
-POLITELY = 5.0
-"""Seconds that a service has to stop by itself."""
 LONGEST_LINE = 300
+LONGEST_REASON = 2000
 
 
 class ServiceHost:
@@ -47,7 +49,8 @@ class ServiceHost:
         self.status = ServiceStatus(
             "starting", started=time.time(), process=processes.identify(os.getpid())
         )
-        (folder / STOP).unlink(missing_ok=True)
+        for name in (STOP, REASON):
+            (folder / name).unlink(missing_ok=True)
         touch(folder)
         self._write()
 
@@ -67,8 +70,9 @@ class ServiceHost:
             pause = STARTING_PAUSE if self.status.state == "starting" else PAUSE
             is_told = bool(select.select([told], [], [], pause)[0])
             ending = self._look(child, kind, port, is_told)
-        if not processes.end(politely=POLITELY):
+        if not processes.end(politely=kind.politely):
             child.kill()
+        remove_leftovers(self._folder, self.service)
         if ending is not None:  # Otherwise somebody else has the lease, and the last word.
             self._end(*ending)
 
@@ -77,9 +81,11 @@ class ServiceHost:
     ) -> tuple[ServiceState, str | None] | None:
         """How it ends, and why, if it does now."""
         if (code := child.poll()) is not None:
-            return "failed" if code else "stopped", _ending(code, self._folder / LOG)
+            reason = _reason(self._folder) or _ending(code, self._folder / LOG)
+            return "failed" if code else "stopped", reason
         if is_told or (self._folder / STOP).exists():
             return "stopped", None
+        self.status = replace(self.status, reason=_reason(self._folder))
         if self.status.state == "ready":
             is_idle = self._is_idle(kind)
             reason = f"Nobody used it for {duration_text(self.service.idle)}."
@@ -87,8 +93,11 @@ class ServiceHost:
         if _answers(port, kind.ready_path):
             touch(self._folder)
             self.status = replace(self.status, state="ready", address=f"http://127.0.0.1:{port}")
-        elif time.monotonic() - self._began > kind.patience:
-            return "failed", f"It did not answer within {kind.patience:g} seconds."
+        elif time.monotonic() - self._began > (patience := kind.patience_for(self.service)):
+            late = duration_text(patience)
+            if self.status.reason:
+                return "failed", f"It did not answer within {late}. {self.status.reason}"
+            return "failed", f"It did not answer within {late}."
         return None
 
     def _start(self, command: ServiceCommand) -> subprocess.Popen[bytes]:
@@ -176,6 +185,33 @@ def _answers(port: int, path: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _reason(folder: Path) -> str | None:
+    """What the service itself says of why it is not ready, or has failed."""
+    try:
+        return (folder / REASON).read_text("utf-8", "replace")[:LONGEST_REASON] or None
+    except OSError:
+        return None
+
+
+def remove_leftovers(folder: Path, service: Service) -> None:
+    """Start what removes what the service has left elsewhere, if it has; it goes on by itself."""
+    words = kind_of(service.kind).removal(service)
+    try:
+        left = (folder / LEFT).read_bytes()
+        if not words or not left:
+            return
+        with (folder / LOG).open("ab") as log:
+            process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+            )
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(left)
+        (folder / LEFT).unlink()
+    except OSError:
+        return
 
 
 def _ending(code: int, log: Path) -> str:

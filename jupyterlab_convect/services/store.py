@@ -28,7 +28,7 @@ from ..runs.lease import Lease, owner_of
 from ..runs.store import Store
 from ..safe_files import open_regular
 from .base import UP, Service, ServiceStatus, kind_of
-from .host import LOG, MARK, SERVICE, STATUS, STOP, touch, used
+from .host import LOG, MARK, SERVICE, STATUS, STOP, remove_leftovers, touch, used
 from .own_folders import OwnFolders, require_id
 
 PAUSE = 0.05
@@ -65,12 +65,12 @@ class ServiceStore:
         """Missing when there is none, or none of this user."""
         service = self._folders.read(service_id, Service)
         folder = self._folders.folder(service_id)
-        try:
-            status = from_json(ServiceStatus, read_json(folder / STATUS))
-        except (ConvectError, ValueError, TypeError):
-            status = ServiceStatus("lost", "Its outcome is unknown.")
+        status = _status(folder)
         if status.state in UP and owner_of(folder) is None:
-            status = self._settle(folder, status)
+            # Its host may have written how it ended, and left, since it was read.
+            status = _status(folder)
+            if status.state in UP:
+                status = self._settle(folder, status)
         return ServiceRecord(service, status, used(folder))
 
     def start(
@@ -151,7 +151,7 @@ class ServiceStore:
         """Where this machine finds a service that is ready. Refused when it does not."""
         service, status, _ = record
         if status.state == "starting":
-            raise Refused(f"{service.name} is starting.", code="not-ready")
+            raise Refused(f"{service.name} is starting.", code="not-ready", hint=status.reason)
         if status.state != "ready":
             reason = status.reason or f"{service.name} is stopped."
             raise Refused(reason, code="not-ready", hint="Start it again.")
@@ -209,9 +209,18 @@ class ServiceStore:
             lease = Lease.take(folder)
             if lease is not None:
                 processes.end_marked(f"{MARK}={folder.resolve()}")
+                with contextlib.suppress(ConvectError):
+                    remove_leftovers(folder, from_json(Service, read_json(folder / SERVICE)))
                 write_json(folder / STATUS, to_json(lost))
                 lease.end()
         return lost
+
+
+def _status(folder: Path) -> ServiceStatus:
+    try:
+        return from_json(ServiceStatus, read_json(folder / STATUS))
+    except (ConvectError, ValueError, TypeError):
+        return ServiceStatus("lost", "Its outcome is unknown.")
 
 
 def _missing(service_id: str) -> Missing:

@@ -10,14 +10,16 @@ from pathlib import Path
 from ..errors import ConvectError, Refused
 from ..pipeline.plan import Json
 from ..runs.store import Store
+from ..runs.sweep_store import SweepStore
 from ..text import some_of
+from . import tensorboard_sweep
 from .base import Service, ServiceCommand, ServiceKind
 
 MOST_RUNS = 200
 
 
 class TensorBoard(ServiceKind):
-    """Its options: a `folder` with event files, or `runs`, a list of their ids."""
+    """Its options: a `folder` with event files, `runs`, a list of their ids, or a `sweep`."""
 
     ready_path = "/data/environment"
 
@@ -30,26 +32,36 @@ class TensorBoard(ServiceKind):
                 code="no-program",
                 hint="Install it where the server is: pip install jupyterlab-convect[tensorboard].",
             )
-        folder, runs = options.get("folder"), options.get("runs")
-        if isinstance(folder, str) and runs is None:
+        folder, runs, sweep = (options.get(name) for name in ("folder", "runs", "sweep"))
+        if isinstance(sweep, str) and folder is None and runs is None:
+            found, _ = SweepStore(store).read(sweep)
+            return f"TensorBoard: {found.name}", {"sweep": sweep, "folder": str(store.folder)}
+        if isinstance(folder, str) and runs is None and sweep is None:
             place = (root / folder).resolve()
             if not place.is_relative_to(root.resolve()) or not place.is_dir():
                 raise ConvectError(f"There is no folder {folder[:200]!r}.", code="bad-service")
             return f"TensorBoard: {place.name}", {"folder": str(place)}
-        if folder is not None or not isinstance(runs, list) or not _are_ids(runs):
+        others = folder is not None or sweep is not None
+        if others or not isinstance(runs, list) or not _are_ids(runs):
             raise ConvectError(
-                "TensorBoard has a `folder`, or `runs`, a list of ids.", code="bad-service"
+                "TensorBoard has a `folder`, `runs`, a list of ids, or a `sweep`.",
+                code="bad-service",
             )
         if len(runs) > MOST_RUNS:
             raise ConvectError(f"TensorBoard shows {MOST_RUNS} runs at most.", code="bad-service")
-        found = [store.read(run_id).run for run_id in dict.fromkeys(runs)]
-        folders = {run.id: str(store.folder / run.id) for run in found}
-        names = {run.id: run.name for run in found}
+        read = [store.read(run_id).run for run_id in dict.fromkeys(runs)]
+        folders = {run.id: str(store.folder / run.id) for run in read}
+        names = {run.id: run.name for run in read}
         title = f"TensorBoard: {some_of(list(dict.fromkeys(names.values())))}"
         return title, {"runs": folders, "names": names}
 
     def command(self, service: Service, port: int) -> ServiceCommand:
-        if "folder" in service.options:
+        program = ["tensorboard.main"]
+        if "sweep" in service.options:
+            folder = str(service.options["folder"])
+            program = [tensorboard_sweep.__name__, folder, str(service.options["sweep"])]
+            where = []
+        elif "folder" in service.options:
             where = ["--logdir", str(service.options["folder"])]
         else:
             names = service.options["names"]
@@ -58,7 +70,7 @@ class TensorBoard(ServiceKind):
             where = ["--logdir_spec", ",".join(spec)]
         options = ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]
         return ServiceCommand(
-            (sys.executable, "-m", "tensorboard.main", *where, *options, "--reload_interval", "5")
+            (sys.executable, "-m", *program, *where, *options, "--reload_interval", "5")
         )
 
 

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from ..errors import Conflict, ConvectError, Missing, Refused
 from ..pipeline.discovery import MAX_BYTES, code_cells, read_notebook, too_large
 from ..pipeline.document import read_file
-from ..pipeline.plan import Json
+from ..pipeline.plan import Json, to_json
 from ..pipeline.python_code import parse
 from ..runner import notebook_worker, notebooks
 from ..runner.kernels import find
@@ -28,13 +29,17 @@ from .store import ServiceRecord, ServiceStore
 
 TAG = "serve"
 STOP_PATIENCE = 30.0
+CLUSTER_PATIENCE = 86400.0
+CLUSTER_PROCESS = (sys.executable, "-m", "jupyterlab_convect.worker_process")
 
 
 class EndpointWorker(ServiceKind):
-    """Its options: `path` of the notebook, the `name` of the model, and `parameters`."""
+    """Its options: `path` of the notebook, the `name` of the model, and `parameters`; and, where
+    it runs in a cluster, the `runtime` and the `request` that says with which image."""
 
     idle = 1800.0
     patience = 600.0
+    politely = 20.0
     ready_path = "/v2/health/ready"
 
     def prepare(
@@ -46,11 +51,26 @@ class EndpointWorker(ServiceKind):
         name = str(options.get("name") or path.stem)
         parameters = options.get("parameters") or {}
         kept = {"path": str(path), "name": name, "parameters": parameters, "code": digest}
+        if options.get("runtime"):
+            kept |= {each: options[each] for each in ("runtime", "request")}
         return f"{work.function} of {path.name}", kept
+
+    def patience_for(self, service: Service) -> float:
+        """A cluster may have to find room for it first."""
+        return CLUSTER_PATIENCE if "runtime" in service.options else self.patience
+
+    def removal(self, service: Service) -> tuple[str, ...]:
+        return (*CLUSTER_PROCESS, "forget") if "runtime" in service.options else ()
 
     def command(self, service: Service, port: int) -> ServiceCommand:
         path = Path(service.options["path"])
         work = work_of(path)
+        given = {name: service.options[name] for name in ("name", "parameters")}
+        order = {"cells": work.cells, "function": work.function, **given}
+        if "runtime" in service.options:
+            order |= {name: service.options[name] for name in ("runtime", "request")}
+            # It reads credentials of the cluster, and executes nothing of anybody.
+            return ServiceCommand((*CLUSTER_PROCESS, str(port)), path.parent, os.environ, order)
         try:
             kernel = find(notebooks.kernel_name(notebooks.read(path), path.name))
         except StepFailed as error:
@@ -59,18 +79,20 @@ class EndpointWorker(ServiceKind):
             raise Refused(f"The kernel of {path.name} is not a Python kernel of this machine.")
         words = (kernel.interpreter, *kernel.ipykernel[0], notebook_worker.__file__, str(port))
         environment = kernel.environment(without_secrets(os.environ))
-        given = {name: service.options[name] for name in ("name", "parameters")}
-        order = {"cells": work.cells, "function": work.function, **given}
         return ServiceCommand(words, path.parent, environment, order)
 
 
-def worker_of(services: ServiceStore, endpoint: Endpoint) -> ServiceRecord:
-    """The worker of an endpoint, started if need be. One with other code is stopped first."""
+def worker_of(services: ServiceStore, endpoint: Endpoint, place: Json = None) -> ServiceRecord:
+    """The worker of an endpoint, started if need be. One with other code is stopped first.
+
+    `place` is the runtime whose cluster keeps it, with its settings; None is this machine.
+    """
     request = endpoint.request
     options = {
         "path": request.path,
         "name": endpoint.id,
         "parameters": dict(request.parameters),
+        **({"runtime": place, "request": to_json(request)} if place else {}),
     }
 
     def start() -> ServiceRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ async def test_without_a_token_every_verb_is_forbidden(api: Any) -> None:
     for verb, path, _ in every_verb():
         response = await api.response(verb, path, {}, headers={"Authorization": ""})
         assert response.code == 403, f"{verb} {path}"
+    response = await api.response("GET", "runs", headers={"Authorization": ""})
+    assert json.loads(response.body)["code"] == "logged-out"
 
 
 @pytest.mark.parametrize("jp_server_config", [{"authorizer_class": ReadOnly}], indirect=True)
@@ -81,6 +84,7 @@ async def test_a_reader_can_read_and_nothing_else(api: Any, jp_root_dir: Path) -
             ("POST", "schedules/next"),
         )
         assert (response.code == 403) == (not reads), f"{verb} {path}"
+        assert b"logged-out" not in response.body
         ((action, resource),) = ReadOnly.asked
         assert (action == "read") == reads
         assert resource.startswith("jupyterlab-convect:")

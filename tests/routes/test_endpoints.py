@@ -28,11 +28,13 @@ def train(jp_root_dir: Path, write_notebook: Callable[..., Path]) -> str:
 def call(jp_serverapp: Any) -> Callable[..., Any]:
     """A request that has nothing of Jupyter's, no cookie and no token of its own."""
 
-    async def ask(method: str, path: str, token: str, body: Any = None) -> tuple[int, Any]:
+    async def ask(
+        method: str, path: str, token: str, body: Any = None, **headers: str
+    ) -> tuple[int, Any]:
         answer = await AsyncHTTPClient().fetch(
             jp_serverapp.connection_url.rstrip("/") + PREFIX + path,
             method=method,
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {token}", **headers},
             body=None if body is None else json.dumps(body),
             raise_error=False,
             request_timeout=120,
@@ -56,6 +58,15 @@ async def test_an_endpoint_is_made_called_and_deleted(api: Any, call: Any, train
     status, failed = await call("POST", "call/train?wait=60", token, {"depth": 9})
     assert status == 500
     assert "too deep" in failed["reason"]
+    chinese = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
+    for body, words in (
+        ({"depth": 1.5}, "参数 'depth' 的类型为 integer，而 1.5 不是。"),
+        ({"width": 1}, "此端点没有参数 'width'。"),
+    ):
+        status, refused = await call("POST", "call/train", token, body, **chinese)
+        assert (status >= 400, refused["message"]) == (True, words)
+    status, refused = await call("POST", "call/train/predict", token, {}, **chinese)
+    assert refused["message"] == "train.ipynb 没有带有标签 `serve` 的单元格。"
     _, paused = await api("PATCH", "endpoints/train", {"paused": True})
     assert paused["paused"]
     assert (await call("POST", "call/train", token, {}))[0] == 429

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ async def test_the_best_is_told_by_itself_and_chosen_anew(api: Any, train: str) 
     status, sweep = await api("PATCH", f"sweeps/{sweep['id']}", {"select": "min:accuracy"})
     assert (status, sweep["select"]) == (200, "min:accuracy")
     assert sweep["best"] not in (None, first)
+    status, sweep = await api("PATCH", f"sweeps/{sweep['id']}", {"name": "learning rates"})
+    assert (status, sweep["name"], sweep["select"]) == (200, "learning rates", "min:accuracy")
+    _, listed = await api("GET", "sweeps")
+    assert [each["name"] for each in listed["sweeps"]] == ["learning rates"]
+    for wrong in ({"name": " "}, {"name": ""}, {}):
+        status, _ = await api("PATCH", f"sweeps/{sweep['id']}", wrong)
+        assert status == 400, wrong
     _, sweep = await api("PATCH", f"sweeps/{sweep['id']}", {"select": None})
     assert (sweep["select"], sweep["best"]) == (None, None)
     status, _ = await api("PATCH", f"sweeps/{sweep['id']}", {"select": "best"})
@@ -120,3 +128,29 @@ async def test_a_sweep_that_is_not_there_is_missing(api: Any) -> None:
     for verb, path in (("GET", ""), ("POST", "/stop"), ("POST", "/rerun")):
         status, _ = await api(verb, f"sweeps/none{path}")
         assert status == 404
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {"files": {}},
+        {"files": {"kinds": {}, "matches": {}, "digests": ["train.ipynb"]}},
+        {"files": None},
+        {},
+        "of last week",
+        {"files": {"kinds": {}, "matches": {}, "digests": {}}, "snapshot": 7},
+    ],
+)
+async def test_a_sweep_with_damaged_sources_says_so(
+    api: Any, train: str, tmp_path: Path, sources: Any
+) -> None:
+    """Its points would otherwise be made from other files than those that it was submitted with."""
+    _, made = await api("POST", "sweeps", {"request": {"path": train}, "space": {"lr": [0.1]}})
+    await ended(api, made["id"])
+    (file,) = tmp_path.rglob("sweep.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), "sources": sources}))
+    status, told = await api("GET", f"sweeps/{made['id']}")
+    assert status == 400
+    assert told["message"].startswith(f"The sweep {made['id']} is damaged")
+    status, told = await api("GET", "sweeps")
+    assert (status, told["sweeps"]) == (200, [])

@@ -22,6 +22,7 @@ from jupyterlab_convect.runner import processes
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.services import base
+from jupyterlab_convect.services import store as service_store
 from jupyterlab_convect.services.store import ServiceRecord, ServiceStore
 
 APP = Path(__file__).with_name("echo_app.py")
@@ -121,6 +122,22 @@ async def test_a_killed_host_is_noticed_and_leaves_nothing(
     ]
     services.start_again(record.service.id)
     assert (await ready(services, record)).status.state == "ready"
+
+
+async def test_one_that_ends_while_it_is_read_is_not_called_killed(
+    services: ServiceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await ready(services, start(services, tmp_path))
+    owner_of = service_store.owner_of
+
+    def owner_after_its_end(folder: Path) -> Any:
+        os.kill(record.status.process["pid"], signal.SIGTERM)
+        until(lambda: owner_of(folder) is None, "its host has left")
+        return owner_of(folder)
+
+    monkeypatch.setattr(service_store, "owner_of", owner_after_its_end)
+    status = services.read(record.service.id).status
+    assert (status.state, status.reason) == ("stopped", None)
 
 
 def test_one_that_runs_elsewhere_is_not_reached(services: ServiceStore, tmp_path: Path) -> None:

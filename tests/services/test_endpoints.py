@@ -102,6 +102,28 @@ def test_tokens_are_told_once_and_can_be_taken_back(endpoints: EndpointStore) ->
         endpoints.add_token("score", "bo")
 
 
+@pytest.mark.parametrize("damage", ["é", "数", "\\ud800", ""])
+def test_a_damaged_digest_admits_nobody(endpoints: EndpointStore, damage: str) -> None:
+    endpoints.create(endpoint())
+    token, other = (endpoints.add_token("score", name) for name in ("ana", "bo"))
+    file = endpoints._folders._folder / "score" / "endpoint.json"
+    (digest, _) = endpoints.read("score").tokens
+    file.write_text(file.read_text().replace(digest.digest, damage))
+    for word in (token, damage, "é", ""):
+        assert not admits(endpoints.read("score"), word.encode("utf-8", "replace").decode())
+    assert admits(endpoints.read("score"), other), "what is not damaged is as good as before"
+
+
+@pytest.mark.parametrize("process", ["x", "x 1", "² 1", "-1 1", "1"])
+def test_an_endpoint_of_no_process_is_not_there(endpoints: EndpointStore, process: str) -> None:
+    endpoints.create(endpoint())
+    file = endpoints._folders._folder / "score" / "endpoint.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "process": process}))
+    assert endpoints.all() == []
+    with pytest.raises(Missing):
+        endpoints.read("score")
+
+
 def test_of_two_endpoints_of_one_id_the_first_stays(endpoints: EndpointStore) -> None:
     endpoints.create(endpoint(name="first"))
     with pytest.raises(Conflict):
@@ -143,13 +165,19 @@ def test_calls_are_counted_over_a_minute() -> None:
 
 
 def test_a_call_is_the_request_with_its_parameters(tmp_path: Path) -> None:
-    write_notebook(tmp_path / "a.ipynb", "x: int = 1  # how many\nword = 'hi'\nfixed = 2")
+    write_notebook(
+        tmp_path / "a.ipynb",
+        "x: int = 1  # how many\nword = 'hi'\nfixed = 2\n"
+        "how: Literal['fast', 'exact'] = 'fast'\nmost: int | None = None",
+    )
     made = endpoint(request=Request(path="a.ipynb", root=str(tmp_path), parameters={"fixed": 3}))
     found = discover(tmp_path / "a.ipynb")
     request = request_of_call(made, found, {"x": 5})
     assert request.parameters == {"x": 5, "fixed": 3}
     assert (request.endpoint, request.labels) == ("score", {"endpoint": "score"})
-    for wrong in ({"z": 1}, {"fixed": 1}, [1], None):
+    assert request_of_call(made, found, {"x": 2.0, "how": "exact", "most": None}).parameters
+    others = ({"x": "5"}, {"x": 1.5}, {"word": 1}, {"how": "slow"}, {"most": True})
+    for wrong in ({"z": 1}, {"fixed": 1}, [1], None, *others):
         with pytest.raises(ConvectError) as refused:
             request_of_call(made, found, wrong)
         assert refused.value.code == "bad-call"
@@ -158,6 +186,8 @@ def test_a_call_is_the_request_with_its_parameters(tmp_path: Path) -> None:
     assert schema["properties"] == {
         "x": {"type": "integer", "description": "how many", "default": 1},
         "word": {"type": "string", "default": "hi"},
+        "how": {"type": "string", "enum": ["fast", "exact"], "default": "fast"},
+        "most": {"type": "integer", "nullable": True},
     }
 
 

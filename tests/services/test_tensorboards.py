@@ -14,6 +14,7 @@ from jupyterlab_convect.cli import main as convect
 from jupyterlab_convect.errors import ConvectError, Missing, Refused
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runs.model import Request, Run, new_id
+from jupyterlab_convect.runs.sweep_store import Sweep, SweepStore
 from jupyterlab_convect.services import tensorboards
 from jupyterlab_convect.services.store import ServiceStore
 
@@ -81,10 +82,43 @@ async def test_several_runs_side_by_side(
     assert ids[0][-6:] in first
 
 
+async def test_a_sweep_takes_later_points_by_itself(
+    services: ServiceStore, tmp_path: Path, until: Any
+) -> None:
+    store, sweeps = services.store, SweepStore(services.store)
+    request = Request(path="a.py", root=str(tmp_path))
+    store.folder.mkdir(parents=True, exist_ok=True)
+    sweep = Sweep(new_id(), "lr: 搜索", 1.0, request, {"lr": [1, 2]})
+    sweeps.write(sweep, [{"lr": 1}, {"lr": 2}])
+
+    def give(point: int, value: float) -> str:
+        plan = Plan("a", (Step("s", "script", "s"),))
+        run = Run(new_id(), "a", 1.0, "local", plan, request)
+        store.create(run)
+        log(store.folder / run.id / "steps" / "s" / "1" / "made" / "logs", value)
+        sweeps.note(sweep.id, {"type": "run", "point": point, "run": run.id})
+        return run.id
+
+    first = give(0, 1.0)
+    record = await ready(services, services.start("tensorboard", {"sweep": sweep.id}, tmp_path))
+    assert record.status.state == "ready", services.log(record.service.id)
+    assert record.service.name == "TensorBoard: lr: 搜索"
+    address = services.address(record)
+    until(lambda: len(runs_in(address)) == 1)
+    assert runs_in(address)[0].startswith(f"1 {first[-6:]}")
+    give(1, 2.0)
+    until(lambda: len(runs_in(address)) == 2)
+    assert losses(address, runs_in(address)[1]) == [2.0]
+    with pytest.raises(Missing):
+        services.start("tensorboard", {"sweep": "20261116-074512123-a1b2c3"}, tmp_path)
+
+
 @pytest.mark.parametrize(
     "options",
     [
         {},
+        {"sweep": 3},
+        {"sweep": "x", "folder": "."},
         {"folder": 3},
         {"folder": "../.."},
         {"folder": "none"},
