@@ -110,8 +110,10 @@ class Convect(ExtensionApp, Settings):
     def tell(self, run: Run, seq: int, state: State | str) -> None:
         """Let the open pages know that a run changed. Call it on the server's event loop."""
         self._told[run.id] = (seq, state)
-        self._events.tell(RUN, run.id, {"run": run.id, "seq": seq, "state": state})
-        if run.runtime == "local" and state not in (*ENDED, "deleted"):
+        is_end = state in (*ENDED, "deleted")
+        data = {"run": run.id, "seq": seq, "state": state}
+        self._events.tell(RUN, run.id, data, is_end)
+        if run.runtime == "local" and not is_end:
             self._here.add(run.id)
         else:
             self._here.discard(run.id)

@@ -156,7 +156,7 @@ class Planner:
         found, snapshot, files = self._pin(replace(request, document=document))
         if document is not None and request.path is not None and request.document is None:
             files.digest(request.path)  # by which a change of it is noticed
-        sources = SweepSources(document, files.facts(), snapshot, self._git(request, found))
+        sources = SweepSources(files.facts(), document, snapshot, self._git(request, found))
         return self._remember(str(request.sweep), sources, files)
 
     def use_sources(

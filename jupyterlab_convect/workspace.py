@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .background import Health
-from .errors import ConvectError, Missing
+from .errors import ConvectError, Missing, Refused
 from .pipeline.files import FileCache
 from .pipeline.metrics import Reported, reported_by
 from .pipeline.plan import Json, Plan
@@ -33,6 +33,7 @@ from .runs.reuse import preview_reuse
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
 from .runs.versions import Version
+from .runtimes.base import Feature
 from .runtimes.registry import Runtimes, check_options
 from .safe_files import PRIVATE, SHARED, make_runs_folder
 from .settings import Settings
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from .catalog.store import CatalogStore
     from .notify.notifier import Notifier
-    from .scheduling import Scheduling
+    from .schedules.scheduling import Scheduling
 
 ALL_OF_IT = Selection()
 
@@ -103,7 +104,7 @@ class Workspace:
 
     @functools.cached_property
     def scheduling(self) -> Scheduling:
-        from .scheduling import Scheduling  # Who has no schedules needs not wait for it.
+        from .schedules.scheduling import Scheduling  # Who has no schedules needs not wait for it.
 
         return Scheduling(self)
 
@@ -221,6 +222,24 @@ class Workspace:
             refused = Problem("error", error.code, error.sentence, hint=error.hint)
             return CheckedRequest([refused, *examined.problems], plan)
         return CheckedRequest([*found, *examined.problems, *odd], plan, reported)
+
+    def place_of_worker(self, request: Request) -> Json:
+        """Where the function of a notebook is kept loaded: None is this machine, else the runtime
+        with its settings. Refused where none can be."""
+        from .runtimes.engine_pods import chosen_traits
+
+        runtime = self.runtimes[request.runtime]
+        if Feature.WORKERS in runtime.features:
+            kind = type(runtime)
+            traits = chosen_traits(runtime, kind)
+            return {"name": runtime.name, "kind": kind.name, "traits": traits}
+        if runtime.features & {Feature.IMAGE}:
+            raise Refused(
+                f"{runtime.display_name} keeps no functions loaded.",
+                code="no-workers",
+                hint="Make it callable on this machine or on Kubernetes.",
+            )
+        return None
 
     def _remarks(self, request: Request, plan: Plan) -> list[Problem]:
         """What one may want to know before it runs."""

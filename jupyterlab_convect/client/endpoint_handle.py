@@ -59,8 +59,9 @@ class EndpointHandle:
     def predict(self, value: Any = None, *, content_type: str = "application/json") -> Any:
         """What the function in the cell tagged `serve` makes of a value, or of the bytes of a CSV
         or an image; it is loaded first if need be."""
-        services = ServiceStore(self._session.workspace.store)
-        record = worker_of(services, self._read())
+        workspace, endpoint = self._session.workspace, self._read()
+        services = ServiceStore(workspace.store)
+        record = worker_of(services, endpoint, workspace.place_of_worker(endpoint.request))
         waiting = services.until(record.service.id, up=True, timeout=PATIENCE)
         record = self._session.do(waiting)
         address = urlsplit(services.address(record))

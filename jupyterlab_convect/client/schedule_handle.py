@@ -8,8 +8,8 @@ from ..pipeline.plan import Json
 from ..pipeline.quantities import duration
 from ..runs.model import Request
 from ..runs.versions import SourceChange
+from ..schedules.scheduling import Which, trigger_of
 from ..schedules.times import Clock, local_zone
-from ..scheduling import Which, trigger_of
 from .run_handles import RunHandle, SweepHandle
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ class Coalesced:
 
     The first change of a subject goes out at once; those that follow within the
     pause are told together, as the last of them, at its end. Nothing is held back
-    for longer than that.
+    for longer than that, and an end not at all.
     """
 
     def __init__(self, emit: Emit, pause: float = 0.1, later: Later | None = None) -> None:
@@ -35,10 +35,10 @@ class Coalesced:
         self._held: dict[tuple[str, str], dict[str, Any] | None] = {}
         """The subjects told within the last pause, with what came since."""
 
-    def tell(self, schema: str, subject: str, data: dict[str, Any]) -> None:
+    def tell(self, schema: str, subject: str, data: dict[str, Any], is_end: bool = False) -> None:
         """Call it on the event loop's thread."""
         key = (schema, subject)
-        if key in self._held:
+        if key in self._held and not is_end:
             self._held[key] = data
         else:
             self._send(key, data)
@@ -49,6 +49,6 @@ class Coalesced:
         self._later(self._pause, self._settle, key)
 
     def _settle(self, key: tuple[str, str]) -> None:
-        data = self._held.pop(key)
+        data = self._held.pop(key, None)
         if data is not None:
             self._send(key, data)

@@ -50,6 +50,7 @@ class Outbox:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._folder: Path | None = None
+        self._unwritten: dict[Path, Posted] = {}
 
     @property
     def folder(self) -> Path:
@@ -103,12 +104,13 @@ class Outbox:
             return not path.exists() and create_whole(path, dumps(to_json(posted)).encode())
 
     def messages(self) -> Iterator[tuple[Path, Posted]]:
+        self._write()
         for path in (self.folder / "outbox").glob("*.json"):
             with contextlib.suppress(ConvectError, TypeError, ValueError, AttributeError, OSError):
-                yield path, from_json(Posted, read_json(path))
+                yield path, self._unwritten.get(path) or from_json(Posted, read_json(path))
 
     def note(self, path: Path, posted: Posted, failed: str | None, now: float) -> None:
-        """What came of a try."""
+        """Write down what came of a try; what the disk does not take is remembered."""
         if failed is None:
             told = replace(posted, tries=posted.tries + 1, sent=now, failed=None)
         else:
@@ -119,7 +121,14 @@ class Outbox:
                 next=now + min(FIRST * 2.0**posted.tries, MOST),
                 given_up=now - posted.created > GIVE_UP,
             )
-        write_json(path, to_json(told))
+        self._unwritten[path] = told
+        self._write()
+
+    def _write(self) -> None:
+        for path, told in list(self._unwritten.items()):
+            with contextlib.suppress(OSError):
+                write_json(path, to_json(told))
+                self._unwritten.pop(path, None)
 
     def last_of(self) -> dict[str, Posted]:
         """The last message of each notification."""

@@ -8,7 +8,7 @@ from typing import Any
 from .check_values import expression_type, kinds_fit
 from .component_types import NAMES, from_text, is_of, json_type, value_kind
 from .document import shorten
-from .flow import references_of
+from .flow import used_outputs
 from .plan import Json
 from .problems import Problem, did_you_mean
 
@@ -33,7 +33,7 @@ def check_components(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _check_types(name, node.get("inputs", {}), declared, parameters)
     outputs = component_outputs(document)
     for name, node in nodes.items() if outputs else ():
-        for path, reference in references_of(node):
+        for path, reference in used_outputs(node):
             known = outputs.get(reference.node or "")
             if known is not None and reference.name not in known:
                 yield Problem(

@@ -14,7 +14,7 @@ from .check_values import expression_type, kinds_fit
 from .discovery import Discovery, kind_of
 from .document import shorten
 from .files import FileCache, join, path_fault
-from .flow import references_of
+from .flow import used_outputs
 from .problems import Problem, did_you_mean
 
 AROUND = frozenset(
@@ -214,7 +214,7 @@ def _promise(nodes: Mapping[str, Mapping[str, Any]]) -> Callable[[str], bool]:
 def _check_outputs(
     name: str, node: Mapping[str, Any], known: Mapping[str, Discovery]
 ) -> Iterator[Problem]:
-    for path, reference in references_of(node):
+    for path, reference in used_outputs(node):
         found = known.get(reference.node or "")
         if found is None or found.outputs is None or reference.name in found.outputs:
             continue

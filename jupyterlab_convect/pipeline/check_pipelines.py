@@ -12,7 +12,7 @@ from .document import shorten
 from .expression_types import Types, type_of_expression
 from .expressions import parse_one, texts
 from .files import FileCache, join
-from .flow import Flow, references_of
+from .flow import Flow, used_outputs
 from .plan import Json
 from .problems import Problem, did_you_mean
 
@@ -69,8 +69,8 @@ def check_pipelines(
             declared = inner[name].get("parameters", {})
             yield from _check_parameters(name, node, path, declared, types.seen_from(flow, name))
     for name, node in nodes.items() if inner else ():
-        for where, reference in references_of(node):
-            if reference.of != "state" and reference.node in inner:
+        for where, reference in used_outputs(node):
+            if reference.node in inner:
                 yield from _check_output(name, where, reference.node, reference.name, inner)
 
 

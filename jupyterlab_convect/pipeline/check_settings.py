@@ -147,6 +147,25 @@ def check_distributed(
             node,
             (*path, "distributed", "outputs_from"),
         )
+    least, nodes = how.get("min_nodes"), how.get("nodes", 1)
+    if least is not None and least > nodes:
+        yield Problem(
+            "error",
+            "too-few-nodes",
+            f"It needs at least {int(least)} nodes, but has {int(nodes)}.",
+            node,
+            (*path, "distributed", "min_nodes"),
+        )
+    rank = how.get("outputs_from", 0)
+    if least is not None and ranks and rank >= ranks / nodes:
+        yield Problem(
+            "error",
+            "no-such-rank",
+            f"The node of rank {int(rank)} may be lost; the first node always stays.",
+            node,
+            (*path, "distributed", "outputs_from"),
+            "Choose a rank of the first node.",
+        )
 
 
 def _exceeds_limit(amount: Any) -> bool:

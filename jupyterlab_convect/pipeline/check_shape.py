@@ -70,7 +70,7 @@ def has_type(value: Json, kind: str) -> bool:
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
-    return isinstance(value, _TYPES[kind])
+    return isinstance(value, _TYPES.get(kind, object))
 
 
 def _check(value: Json, shape: Schema, path: Path) -> Iterator[Problem]:

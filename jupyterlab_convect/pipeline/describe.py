@@ -128,7 +128,7 @@ def rule_of(unit: Step | Group) -> str:
         rule["for_each"] = {"name": name, "in": unit.for_each.items, "parallel": limit}
     is_pipeline = isinstance(unit, Group) and unit.path is not None
     runs = f"runs {unit.path}" if is_pipeline else ""
-    return "; ".join(filter(None, (rule_in_words(rule), runs)))
+    return "; ".join(filter(None, (rule_in_words(rule), unit.why_not or "", runs)))
 
 
 def rule_in_words(rule: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ _WITHOUT_TWIN = {
     "data_sources": "mount claims with “volumes” in a pipeline",
     "enable_preemptible_job": "there are no jobs that can be preempted",
     "node_names": "choose nodes by “kubernetes.node_selector” in a pipeline",
-    "oversold_type": "resources are never sold twice",
+    "oversold_type": "resources are never oversold",
     "priority": "choose a class by “kubernetes.priority” in a pipeline",
     "resource_id": "choose a queue in the settings of the runtime",
     "security_group_id": "networks are the cluster's",
@@ -151,7 +151,7 @@ def _set_timeout(draft: _DlcDraft, value: str) -> None:
 
 
 def _set_restarts(draft: _DlcDraft, value: str) -> None:
-    """Of what AIMaster is told, the number of restarts has a twin."""
+    """Of what AIMaster is told, the number of restarts has an equivalent."""
     found = re.search(r"--max-num-of-job-restart[ =](\d+)", value)
     if found:
         draft.distributed["restarts"] = int(found[1])

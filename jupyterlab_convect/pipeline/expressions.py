@@ -236,6 +236,8 @@ def explain_false(expression: Expression, look_up: Callable[[Reference], Json]) 
     short = short_names(expression)
     condition = spell(expression, 0, lambda reference: short[reference])
     values = [(short[reference], _shown(reference, look_up)) for reference in short]
+    if not values:
+        return "Skipped: its condition is false."
     if len(values) == 1:
         name, value = values[0]
         if isinstance(expression, Reference):

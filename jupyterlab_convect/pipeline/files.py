@@ -9,13 +9,14 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ConvectError
 from .discovery import MAX_BYTES, Discovery, Reports, discover_content, reports, too_large
 from .document import parse, read_file, unreadable
+from .file_facts import FileFacts
 from .patterns import find
 
 if TYPE_CHECKING:
@@ -155,13 +156,9 @@ class FileCache:
     def _read(self, path: str) -> bytes:
         return read_file(self.root / path, path, MAX_BYTES)
 
-    def facts(self) -> dict[str, Any]:
-        """What was looked up so far, as JSON, for `PinnedFiles`."""
-        return {
-            "kinds": {**self._kinds},
-            "digests": {**self._digests},
-            "matches": {**self._matches},
-        }
+    def facts(self) -> FileFacts:
+        """What was looked up so far, for `PinnedFiles`."""
+        return FileFacts({**self._kinds}, {**self._digests}, {**self._matches})
 
 
 class PinnedFiles(FileCache):
@@ -170,11 +167,11 @@ class PinnedFiles(FileCache):
     `read` gives content by its digest. Only what nobody had looked up then is looked up now.
     """
 
-    def __init__(self, root: Path, facts: Mapping[str, Any], read: Callable[[str], bytes]) -> None:
+    def __init__(self, root: Path, facts: FileFacts, read: Callable[[str], bytes]) -> None:
         super().__init__(root)
-        self._kinds.update(facts["kinds"])
-        self._digests.update(facts["digests"])
-        self._matches.update(facts["matches"])
+        self._kinds.update(facts.kinds)
+        self._digests.update(facts.digests)
+        self._matches.update(facts.matches)
         self._read_digest = read
 
     def _read(self, path: str) -> bytes:

@@ -30,9 +30,13 @@ def has_rule(node: Node) -> bool:
     return "when" in node or "for_each" in node
 
 
-def references_of(node: Node) -> Iterator[tuple[Path, Reference]]:
-    """What the readable expressions of a node refer to, and where each stands."""
-    return ((path, reference) for path, reference, _ in weighed_references_of(node))
+def used_outputs(node: Node) -> Iterator[tuple[Path, Reference]]:
+    """The outputs of nodes that the readable expressions of a node use, and where each stands."""
+    return (
+        (path, reference)
+        for path, reference, _ in weighed_references_of(node)
+        if reference.kind == "nodes" and reference.of == "outputs"
+    )
 
 
 def expressive_texts(node: Node) -> Iterator[tuple[Path, str]]:
@@ -43,7 +47,7 @@ def expressive_texts(node: Node) -> Iterator[tuple[Path, str]]:
 
 
 def weighed_references_of(node: Node) -> Iterator[tuple[Path, Reference, bool]]:
-    """The same, and whether it does without the value, being an option of `first`."""
+    """All that they refer to, and whether the node does without the value, an option of `first`."""
     for path, text in expressive_texts(node):
         with contextlib.suppress(ConvectError):
             for part in parse(text):

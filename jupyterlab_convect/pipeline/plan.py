@@ -132,6 +132,20 @@ class Distributed:
     hang_after: float | None = None
     """Seconds of silence and idleness after which it hangs; None if nobody looks."""
     on_hang: Literal["report", "stop"] = "report"
+    gang: bool = False
+    """On a cluster: none of its pods is created before there is room for all of them."""
+    operator: str = "auto"
+    """Of a cluster: the kind of the object that runs it; `auto` for what there is, or `none`."""
+    min_nodes: int | None = None
+    """So many nodes are enough; None if all are needed."""
+
+    @property
+    def least(self) -> int:
+        return self.nodes if self.min_nodes is None else self.min_nodes
+
+    @property
+    def is_elastic(self) -> bool:
+        return self.least < self.nodes
 
     @property
     def outputs_node(self) -> int:
@@ -167,6 +181,8 @@ class Step:
     """Those of them that may be skipped by a rule, because only `first(…)` names them."""
     group: str | None = None
     when: Json = None
+    why_not: str | None = None
+    """Why it is skipped, where the parameters alone decide that."""
     run_if: RunIf = "succeeded"
     for_each: ForEach | None = None
     path: str | None = None
@@ -210,6 +226,8 @@ class Group:
     weak: tuple[str, ...] = ()
     group: str | None = None
     when: Json = None
+    why_not: str | None = None
+    """Why it is skipped, where the parameters alone decide that."""
     run_if: RunIf = "succeeded"
     for_each: ForEach | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)

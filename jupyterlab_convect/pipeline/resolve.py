@@ -16,7 +16,16 @@ from .claims import volume_of, with_claims
 from .cycles import order
 from .discovery import kind_of
 from .document import describe_type
-from .expressions import Reference, as_text, given_parameter, parse_one, substitute, write
+from .expressions import (
+    Reference,
+    as_text,
+    explain_false,
+    given_parameter,
+    parse_one,
+    references_in,
+    substitute,
+    write,
+)
 from .files import FileCache, join
 from .flow import Flow
 from .merge import settings_of
@@ -133,12 +142,14 @@ class _Part:
     def rule(self, name: str, node: dict[str, Any]) -> dict[str, Any]:
         """What steps and groups have in common: when they run, and how often."""
         edges, scope = self.flow.edges[name], self.flow.scope(name)
+        when = self.condition(name, node)
         return {
             "name": node.get("name") or name,
             "after": tuple(self.prefix + other for other in edges),
             "weak": tuple(self.prefix + other for other, is_weak in edges.items() if is_weak),
             "group": self.outer if scope is None else self.prefix + scope,
-            "when": self.condition(name, node),
+            "when": when,
+            "why_not": self.why_not(node["when"]) if when is False else None,
             "run_if": node.get("run_if", "succeeded"),
             "for_each": self.for_each(name, node),
         }
@@ -155,6 +166,15 @@ class _Part:
                 code="not-a-condition",
             )
         return when
+
+    def why_not(self, when: Json) -> str | None:
+        """What is said of a condition that the parameters alone make false."""
+        expression = parse_one(when)
+        if expression is None or any(
+            known.kind != "parameters" for known in references_in(expression)
+        ):
+            return None
+        return explain_false(expression, lambda known: given_parameter(known, self.values))
 
     def for_each(self, name: str, node: dict[str, Any]) -> ForEach | None:
         loop = node.get("for_each")

@@ -159,12 +159,15 @@ class Retries(TypedDict, total=False):
 
 class Distributed(TypedDict, total=False):
     nodes: int
+    min_nodes: int
     processes: int | Literal["gpu", "cpu"]
     launcher: Literal["plain", "torchrun", "mpi"]
     restarts: int
     outputs_from: int
     hang_after: float | str
     on_hang: Literal["report", "stop"]
+    operator: Literal["auto", "none", "TrainJob", "PyTorchJob", "TFJob", "MPIJob"]
+    gang: bool
 
 
 class Kubernetes(TypedDict, total=False):

@@ -10,12 +10,11 @@ from typing import Literal
 from ..errors import ConvectError
 from ..json_text import is_number, number
 from ..pipeline.plan import Json
+from ..runner.outcome import INTERRUPTED
 from ..runtimes.base import StepStatus
 from .json_files import read_json
 from .model import State
 
-INTERRUPTED = "The pod was stopped from outside."
-"""What a runner leaves that only knows of a signal; the runtime may know why it came."""
 LAST_TIME = 1e11
 """Seconds; a moment that no calendar knows is damage."""
 

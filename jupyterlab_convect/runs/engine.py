@@ -12,8 +12,9 @@ from typing import Any
 
 from ..background import Health, explain, forever
 from ..errors import Conflict, ConvectError, Missing, Refused, words_of
+from ..pipeline.plan import Json
 from ..pools import run_in
-from ..runtimes.base import GraphRuntime, Runtime, StepRuntime
+from ..runtimes.base import GRAPH, GraphRuntime, Runtime, StepRuntime
 from .active_attempt import Poller
 from .admission import AdmissionQueue, RunLimits, owner_of
 from .change_feed import ChangeFeed, Listener
@@ -21,6 +22,7 @@ from .driver import Driver, Ready
 from .events import RunWait
 from .graph import Graph
 from .index import Query
+from .json_files import write_json
 from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
 from .reuse import preview_reuse
@@ -67,12 +69,17 @@ class Engine:
         self._renewed = time.monotonic()
         self._closed = False
 
-    async def submit(self, run: Run) -> RunState:
-        """Create the run and drive it. Refused when it cannot be run as asked."""
+    async def submit(self, run: Run, graph: Json = None) -> RunState:
+        """Create the run and drive it. Refused when it cannot be run as asked.
+
+        `graph` is where its graph was handed to, if that was done already.
+        """
         self._runtime(run.runtime)
-        choice = self._choose(run)
+        choice = self._choose(run) if graph is None else choose_all(run.plan)
         self.store.create(run)
         try:
+            if graph is not None:
+                write_json(self.store.run_folder(run.id) / GRAPH, graph)
             self._adopt(run.id, choice, asked=True)
         except ConvectError:
             self.store.withdraw(run.id)
@@ -451,7 +458,8 @@ class Engine:
 
 def _line(ready: Ready) -> tuple[StepRuntime, object]:
     """All steps that ask the same of the same runtime stand in one line."""
-    return (ready.driver.runtime, ready.attempt.step.resources)
+    step = ready.attempt.step
+    return (ready.driver.runtime, (step.resources, step.distributed))
 
 
 def _traced(error: BaseException) -> BaseException | None:

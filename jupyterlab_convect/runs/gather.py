@@ -22,11 +22,10 @@ from typing import cast
 from ..errors import ConvectError
 from ..json_text import dumps, is_number, loads
 from ..pipeline.plan import Distributed, Json
-from ..runner.outcome import Ending, write_outcome
+from ..runner.outcome import INTERRUPTED, Ending, write_outcome
 from ..runner.step import NODES, REPLICA_LOGS, REPLICA_STATES
 from ..safe_files import append_to, make_folder, open_regular, write_whole
 from ..text import size_text
-from .attempts import INTERRUPTED
 from .json_files import read_json
 from .model import ENDED, State
 
@@ -102,6 +101,11 @@ class Gathering:
     def conclude(self, nodes: Sequence[NodeStatus], *, stopped: str | None) -> None:
         """All nodes have ended: write how the attempt ended. `stopped`: why, if it was asked to."""
         outcomes = [self._outcome(number) for number in range(len(nodes))]
+        if self._how.is_elastic and stopped is None:
+            nodes = [
+                each if told else self._not_needed(number, each)
+                for number, (each, told) in enumerate(zip(nodes, outcomes, strict=True))
+            ]
         if stopped is not None:
             # How a pod looks that was deleted says nothing then.
             ended = zip(nodes, outcomes, strict=True)
@@ -126,6 +130,13 @@ class Gathering:
         write_outcome(self._folder, self._ending(nodes, outcomes, stopped), facts)
         shutil.rmtree(self._folder / NODES, ignore_errors=True)
 
+    def _not_needed(self, number: int, status: NodeStatus) -> NodeStatus:
+        """Of a node that had not ended when the others had: it did not come in time."""
+        before = [each for each in self.replicas if each.get("node_rank") == number]
+        if not before or any(each["state"] in ENDED for each in before):
+            return status
+        return replace(status, state="cancelled", reason="The others ended without it.")
+
     def _keep_notebooks(self, count: int) -> None:
         """What the ranks of a notebook executed that do not count."""
         for number in range(count):
@@ -140,7 +151,9 @@ class Gathering:
         outcomes: Sequence[dict[str, Json] | None],
         stopped: str | None,
     ) -> Ending:
-        if all(outcome and outcome.get("state") == "succeeded" for outcome in outcomes):
+        # As many as are needed end together, and the first node is always one of them.
+        needed = outcomes[:1] if self._how.is_elastic else outcomes
+        if all(outcome and outcome.get("state") == "succeeded" for outcome in needed):
             return Ending("succeeded")
         if stopped is not None:
             return Ending("cancelled", stopped)
@@ -150,9 +163,11 @@ class Gathering:
             if outcome.get("state") == "failed" and outcome.get("reason") != INTERRUPTED:
                 return Ending("failed", str(outcome.get("reason")), outcome.get("error") or None)
             return Ending("failed", f"Rank {first['rank']} failed: {first['reason']}")
-        for status in sorted(nodes, key=lambda each: each.ended or time.time()):
-            if status.state == "failed" and status.reason not in (None, INTERRUPTED):
-                return Ending("failed", status.reason)
+        lost = [number for number, each in enumerate(nodes) if _is_lost(each)]
+        if lost:
+            number = min(lost, key=lambda each: nodes[each].ended or time.time())
+            rank = number * self._how.processes if self._how.processes != "cpu" else number
+            return Ending("failed", f"Rank {rank} failed: {nodes[number].reason}")
         is_silent = any(
             status.state == "succeeded" and outcome is None
             for status, outcome in zip(nodes, outcomes, strict=True)
@@ -168,7 +183,11 @@ class Gathering:
             found = told.get(rank, {})
             state, reason = found.get("state"), found.get("reason")
             is_over = status.state in ENDED
-            if state is None or (is_over and state in ("starting", "running")):
+            if (
+                state is None
+                or (is_over and state in ("starting", "running"))
+                or (state == "cancelled" and _is_lost(status))
+            ):
                 state, reason = _state_of(status), status.reason
             facts = {
                 "rank": rank,
@@ -272,6 +291,11 @@ def first_failed(replicas: Iterable[dict[str, Json]]) -> dict[str, Json] | None:
 
 def _times(outcomes: Iterable[dict[str, Json]], key: str) -> list[float]:
     return [outcome[key] for outcome in outcomes if is_number(outcome.get(key))]
+
+
+def _is_lost(status: NodeStatus) -> bool:
+    """Whether it ended for a reason of its own that is not one of its processes."""
+    return status.state == "failed" and status.reason not in (None, INTERRUPTED)
 
 
 def _state_of(status: NodeStatus) -> State:

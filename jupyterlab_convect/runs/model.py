@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..pipeline.file_facts import FileFacts
 from ..pipeline.plan import Json, Plan, Step
 from .graph import Graph, Item, Key
 
@@ -86,10 +87,10 @@ class Request:
 class SweepSources:
     """What all runs of a sweep are made from, as it was when the sweep was submitted."""
 
+    files: FileFacts
+    """What its plans looked up."""
     document: Json = None
     """The pipeline; None when it is a single file."""
-    files: Mapping[str, Json] = field(default_factory=dict)
-    """What its plans looked up: see `FileCache.facts`."""
     snapshot: str | None = None
     git: Git | None = None
 

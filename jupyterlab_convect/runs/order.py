@@ -178,7 +178,7 @@ def why_skipped(run: Run, state: RunState, key: Key, left_out: frozenset[str]) -
         return None
     expression = parse_one(planned.when)
     if expression is None:
-        return "Skipped: its condition is false."
+        return planned.why_not or "Skipped: its condition is false."
     return explain_false(expression, values.look_up)
 
 

@@ -8,6 +8,8 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_hex
+from typing import cast
 
 from ..pipeline.plan import Json, Step, to_json
 from ..runtimes.base import Attempt
@@ -91,7 +93,10 @@ def describe(
         "expected": expected,
     }
     if step.distributed is not None:
-        described["distributed"] = to_json(step.distributed)
+        described["distributed"] = {
+            **cast("dict[str, Json]", to_json(step.distributed)),
+            "key": token_hex(16),
+        }
     return described | _component(attempt) if step.kind == "component" else described
 
 

@@ -1,7 +1,7 @@
 """The folders of sweeps: `sweeps/<id>` in the runs folder.
 
 `sweep.json` says what was asked, `changes/` what anybody asked since (more points, runs
-again, a stop), and `events.ndjson` which runs the points got.
+again, a stop, another name), and `events.ndjson` which runs the points got.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class SweepProgress:
     stopped: bool = False
     select: str | None = None
     """What was chosen since the sweep was made, if anything."""
+    name: str | None = None
+    """What it was called since, if anything."""
 
     def todo(self) -> list[int]:
         """The points that need a run."""
@@ -223,6 +225,8 @@ def _fold(events: list[dict[str, Json]]) -> SweepProgress:
                 progress.stopped = True
             elif kind == "select":
                 progress.select = event["select"]
+            elif kind == "name":
+                progress.name = str(event["name"])
         except (KeyError, TypeError):
             continue
     return progress

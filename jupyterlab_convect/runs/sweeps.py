@@ -133,6 +133,13 @@ class Sweeps:
         self.folders.read(sweep_id, own=True)
         self.folders.ask(sweep_id, {"type": "select", "select": select or NONE})
 
+    def rename(self, sweep_id: str, name: str) -> None:
+        """Call the sweep something else. Its runs keep their names."""
+        if not name.strip():
+            raise ConvectError("The name of a sweep must not be empty.")
+        self.folders.read(sweep_id, own=True)
+        self.folders.ask(sweep_id, {"type": "name", "name": name.strip()})
+
     async def stop(self, sweep_id: str) -> None:
         """Stop all runs that have not ended; points without a run get none."""
         self.folders.read(sweep_id, own=True)
@@ -342,7 +349,7 @@ def _summary(
     select = None if select == NONE else select
     return {
         "id": sweep.id,
-        "name": sweep.name,
+        "name": progress.name or sweep.name,
         "path": sweep.request.path,
         "runtime": sweep.request.runtime,
         "state": state,

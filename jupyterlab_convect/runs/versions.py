@@ -45,7 +45,7 @@ def changes_since(
 ) -> list[SourceChange]:
     """How the code that was kept differs from that of today, its own sources first; not where
     only outputs and metadata of a notebook do. Paths are those from the root folder."""
-    changed = _changed(snapshots, request, sources.files["digests"], sources.snapshot)
+    changed = _changed(snapshots, request, sources.files.digests, sources.snapshot)
     found = (
         _texts(snapshots, os.path.relpath(now, request.root), digest, content)
         for _, now, digest, content in changed
@@ -56,7 +56,7 @@ def changes_since(
 def changed_sources(snapshots: Snapshots, request: Request, sources: SweepSources) -> list[str]:
     """The code that is not what it was when a sweep was submitted, its own sources first; by
     paths from the root folder."""
-    changed = _changed(snapshots, request, sources.files["digests"], sources.snapshot)
+    changed = _changed(snapshots, request, sources.files.digests, sources.snapshot)
     return [os.path.relpath(now, request.root) for _, now, _, _ in changed]
 
 

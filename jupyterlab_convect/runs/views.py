@@ -145,13 +145,21 @@ def _shown(units: list[Unit]) -> list[Unit]:
 def groups_view(state: RunState) -> dict[str, Json]:
     """The groups that are shown; those that no other loop is around count all that is in them."""
     members: dict[str, dict[str, Counter[str]]] = {}
+    began: dict[str, float] = {}
     for step in state.steps.values():
         around = state.graph.loops(step.node) if step.item else ()
         if around:
             nodes = members.setdefault(around[0], {})
             nodes.setdefault(step.node, Counter())[step.state] += 1
+            if step.started is not None:
+                began[around[0]] = min(step.started, began.get(around[0], step.started))
     return {
-        group.id: {**group_view(group), "members": members.get(group.id, {})}
+        group.id: {
+            **group_view(group),
+            # As for runs, waiting for a turn is not work.
+            "started": began.get(group.id, group.started),
+            "members": members.get(group.id, {}),
+        }
         for group in shown_groups(state)
     }
 

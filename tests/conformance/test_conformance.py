@@ -855,6 +855,27 @@ async def test_the_rank_that_fails_first_ends_those_of_other_nodes(lab):
     assert second["exit_code"] == 3
 
 
+async def test_all_nodes_start_again_after_a_rank_failed(lab):
+    """In the pods that they have: what they wrote is still there."""
+    needs_nodes(lab)
+    lab.write(
+        "train.py",
+        f"{MEET}\ntotal = meet(RANK)\nopen(f'checkpoint.{{RANK}}', 'a').write('x')\n"
+        "if RANK == 1 and os.environ['CONVECT_RESTART'] == '0': raise SystemExit(3)\n"
+        "if os.environ['CONVECT_RESTART'] == '0': time.sleep(600)\n"
+        "print(total, open(f'checkpoint.{RANK}').read())",
+    )
+    how = {"nodes": 2, "restarts": 1}
+    run, state = await lab.succeed({"train": script("train.py", distributed=how)})
+    assert len(state.steps["train"].attempts) == 1
+    folder = lab.result(run, "train")
+    for rank in range(2):
+        assert (folder / "replicas" / f"{rank}.log").read_text() == "1 xx\n"
+    why = "[Restart 1 of 1: Rank 1 of train.py exited with code 3.]"
+    assert (folder / "log.txt").read_text().count(why) == 2
+    assert [each["state"] for each in replicas_of(lab, run)] == ["succeeded"] * 2
+
+
 async def test_nodes_go_on_after_the_host_is_gone_and_stop_together(lab):
     needs_nodes(lab)
     lab.write("train.py", f"{MEET}\nmeet(0)\nprint('up', flush=True)\ntime.sleep(600)")

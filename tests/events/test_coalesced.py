@@ -43,6 +43,20 @@ def test_the_first_change_goes_out_at_once_and_the_rest_as_one() -> None:
     assert sent[-1] == (RUN, {"seq": 100})
 
 
+def test_an_end_waits_for_nothing() -> None:
+    sent: list[int] = []
+    clock = Clock()
+    events = Coalesced(lambda _, data: sent.append(data["seq"]), 1.0, clock.later)
+    for seq in range(3):
+        events.tell(RUN, "a", {"seq": seq})
+    events.tell(RUN, "a", {"seq": 3}, is_end=True)
+    assert sent == [0, 3]
+    clock.advance(5.0)
+    assert sent == [0, 3]
+    events.tell(RUN, "a", {"seq": 4})
+    assert sent == [0, 3, 4]
+
+
 def test_the_schemas_are_those_of_the_documentation() -> None:
     schemas = [EventSchema(path) for path in SCHEMAS]
     assert [schema.id for schema in schemas] == [RUN, SWEEP, SCHEDULE]

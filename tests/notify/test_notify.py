@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email
 import email.policy
+import errno
 import json
 import threading
 import time
@@ -20,7 +21,7 @@ from aiosmtpd.smtp import SMTP
 from waiting import eventually
 
 from jupyterlab_convect.errors import ConvectError, Refused
-from jupyterlab_convect.notify import delivery
+from jupyterlab_convect.notify import delivery, outbox
 from jupyterlab_convect.notify.delivery import MailServer, body_of, deliver, mail_server, signed
 from jupyterlab_convect.notify.notification import (
     KINDS,
@@ -400,6 +401,27 @@ async def test_a_message_that_cannot_be_sent_holds_up_no_other(workspace: Worksp
     assert reasons["webhook"] is None
     assert reasons["mail"].startswith("It could not be sent: ")
     notifier.close()
+
+
+async def test_a_full_disk_has_no_message_sent_twice(
+    workspace: Workspace, web: Received, monkeypatch: pytest.MonkeyPatch
+):
+    notifier = workspace.notifier
+    made = notifier.add({"kind": "webhook", "url": web.url})
+    notifier.outbox.post(notifier.outbox.read(made), "x", MESSAGE)
+
+    def write(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(outbox, "write_json", write)
+        for _ in range(3):
+            await notifier.look()
+    assert len(web.requests) == 1
+    await notifier.look()
+    notifier.close()
+    [(_, posted)] = Outbox(workspace.store).messages()
+    assert posted.sent is not None
 
 
 async def test_a_run_that_cannot_be_read_is_told_about_later_and_others_at_once(

@@ -293,3 +293,24 @@ def test_a_number_is_read_however_it_is_written() -> None:
     written = {"id": "a", "kind": "script", "name": "a", "timeout": 10**30}
     found = from_json(Plan, {"name": "p", "steps": [{**written, "unknown": 1}]})
     assert found.steps[0].timeout == 1e30
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("${{ parameters.auc >= 0.8 }}", "Skipped: auc >= 0.8 was false, auc was 0.71."),
+        ("${{ false }}", "Skipped: its condition is false."),
+        ("${{ parameters.auc < 0.8 }}", None),
+    ],
+)
+def test_a_condition_of_parameters_says_why_it_is_false(
+    root: Path, when: str, said: str | None
+) -> None:
+    node = {"kind": "command", "command": ["true"], "when": when}
+    document: Any = {
+        "convect": 1,
+        "parameters": {"auc": {"type": "number", "default": 0.71}},
+        "nodes": {"good": node},
+    }
+    (step,) = resolve(document, root=root).steps
+    assert step.why_not == said

@@ -331,6 +331,20 @@ def test_a_good_pipeline_has_no_problems(churn: dict[str, Any], root: Path) -> N
             "the last one is 3",
         ),
         (
+            command(nodes=2, min_nodes=3),
+            "too-few-nodes",
+            "c",
+            ("distributed", "min_nodes"),
+            "at least 3 nodes, but has 2",
+        ),
+        (
+            command(nodes=3, min_nodes=2, processes=2, outputs_from=2),
+            "no-such-rank",
+            "c",
+            ("distributed", "outputs_from"),
+            "The node of rank 2 may be lost",
+        ),
+        (
             command(processes="tpu"),
             "bad-value",
             "c",
@@ -412,6 +426,10 @@ def test_components_are_checked_against_their_definition(churn: dict[str, Any]) 
     }
     churn["nodes"]["add"]["inputs"] = {"a": "${{ run.id }}"}
     churn["nodes"]["train"]["parameters"]["rows"] = "${{ nodes.add.outputs.sum }}"
+    assert validate(churn) == []
+    state = "${{ nodes.add.state }} ${{ nodes.prepare.state }}"
+    last = {"kind": "command", "command": ["echo", state], "run_if": "always"}
+    churn["nodes"]["last"] = last
     assert validate(churn) == []
 
 
@@ -540,6 +558,8 @@ def test_files_are_checked_against_the_document(
     churn["nodes"]["train"]["parameters"]["rows"] = 3
     churn["nodes"]["train"]["dependencies"] = ["none.csv", "*.none", "data/x.csv"]
     churn["nodes"]["train"]["env"] = {"N": "${{ nodes.prepare.outputs.row }}"}
+    last = {"kind": "command", "command": ["echo", "${{ nodes.prepare.state }}"]}
+    churn["nodes"]["last"] = {**last, "run_if": "always"}
     churn["nodes"]["gone"] = {"kind": "script", "path": "gone.py"}
     (root / "gon.py").touch()
     problems = validate(churn, root=root)

@@ -797,6 +797,8 @@ async def test_all_steps_of_a_node_in_a_loop_are_counted(finish, flow):
         "b": {"succeeded": 598},
     }
     assert not any(shown["members"] for name, shown in groups.items() if name != "g")
+    # It began with its first step, as the run did: waiting is not work.
+    assert groups["g"]["started"] == view(run, state)["started"] > state.groups["g"].started
 
 
 async def test_a_rule_in_a_loop_is_evaluated_for_each_item(finish, flow):

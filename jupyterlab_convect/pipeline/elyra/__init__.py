@@ -1,7 +1,7 @@
 """Elyra pipelines, versions 0 to 8, as documents of ours.
 
 `canvas` reads the file and flattens it, `settings` translates the properties of a node,
-`convert` puts the document together. What has no twin here is kept under `extra.elyra`
+`convert` puts the document together. What has no equivalent here is kept under `extra.elyra`
 of the object it belonged to, and reported.
 """
 

@@ -189,7 +189,7 @@ class _Checking:
         for key, value in entries(node).items():
             word = str(key.value)
             if word in seen:
-                yield _fault(key, f"“{word[:60]}” is there twice.")
+                yield _fault(key, f"“{word[:60]}” appears twice.")
             seen.add(word)
             if word in known or "*" in known:
                 yield from self.node(value, known.get(word, known.get("*")), word)

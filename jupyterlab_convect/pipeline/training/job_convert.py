@@ -58,6 +58,8 @@ class _Work:
     launcher: str = "plain"
     command: list[str] = field(default_factory=list)
     deadline: int | None = None
+    restarts: int = 0
+    min_nodes: int | None = None
     notes: list[Problem] = field(default_factory=list)
 
     def note(self, message: str, hint: str | None = None, severity: str = "info") -> None:
@@ -65,7 +67,7 @@ class _Work:
 
 
 def import_job(text: str) -> tuple[Document, list[Problem]]:
-    """The pipeline of one node that the job of a file becomes, and what has no twin in it."""
+    """The pipeline of one node that the job of a file becomes, and what has no equivalent in it."""
     work = _work(only_job(text))
     container, pod = work.container, work.pod
     node: dict[str, Json] = {
@@ -78,6 +80,8 @@ def import_job(text: str) -> tuple[Document, list[Problem]]:
             "nodes": work.nodes,
             "processes": work.processes,
             "launcher": work.launcher,
+            **({"restarts": work.restarts} if work.restarts else {}),
+            **({"min_nodes": work.min_nodes} if work.min_nodes else {}),
         },
         "timeout": work.deadline,
         "kubernetes": _without_empty(
@@ -118,6 +122,8 @@ def as_train_job(text: str) -> tuple[str, list[Problem]]:
             code="training-job",
         )
     work = _work(job)
+    if work.min_nodes:
+        work.note("A TrainJob always has the same number of nodes.", severity="warning")
     container = work.container
     trainer = {
         "image": container.get("image"),
@@ -203,6 +209,7 @@ def _work(job: TrainingJob) -> _Work:
         processes = str(spec.get("nprocPerNode") or at(spec, "elasticPolicy", "nProcPerNode") or 1)
         work.processes = _processes(work, processes)
         _without_torchrun(work, command)
+        _take_elastic(work, spec.get("elasticPolicy") or {})
     elif job.kind == "MPIJob":
         launcher = _Work("", 1, 1)
         _take_pod(launcher, roles["Launcher"], None)
@@ -223,11 +230,9 @@ def _work(job: TrainingJob) -> _Work:
                 f"All nodes are like “{main}”; what is different in “{role}” is left out.",
                 severity="warning",
             )
-    if spec.get("elasticPolicy"):
-        work.note("“elasticPolicy” has no twin: the number of nodes is fixed.")
     for name in ("backoffLimit", "ttlSecondsAfterFinished", "schedulingPolicy"):
         if at(spec, "runPolicy", name) is not None:
-            work.note(f"“{name}” has no twin and is left out.")
+            work.note(f"“{name}” has no equivalent and is left out.")
     return work
 
 
@@ -245,7 +250,7 @@ def _of_train_job(job: TrainingJob, spec: Json) -> _Work:
         work.note("The image is that of the runtime in the cluster.", "Choose one.", "warning")
     for name in ("initializer", "runtimePatches"):
         if spec.get(name):
-            work.note(f"“{name}” has no twin and is left out.", severity="warning")
+            work.note(f"“{name}” has no equivalent and is left out.", severity="warning")
     _without_torchrun(work, _command_of(trainer))
     return work
 
@@ -301,6 +306,17 @@ def _without_torchrun(work: _Work, command: Sequence[str]) -> None:
             work.processes = _processes(work, value)
     is_module = any(name in ("-m", "--module") for name, _ in options)
     work.command = [python, *(["-m"] if is_module else []), *program]
+
+
+def _take_elastic(work: _Work, policy: Json) -> None:
+    """As many nodes as it may have, and how few are enough: only torchrun knows what to do then."""
+    least, most = at(policy, "minReplicas"), at(policy, "maxReplicas")
+    if work.launcher == "torchrun":
+        work.restarts = at(policy, "maxRestarts") or 0
+        work.nodes = max(work.nodes, most or 0)
+        work.min_nodes = least if least and least < work.nodes else None
+    elif policy:
+        work.note("“elasticPolicy” is left out, because the command is not torchrun.")
 
 
 def _without_mpirun(work: _Work, command: Sequence[str]) -> None:
@@ -389,7 +405,7 @@ def _secrets(work: _Work) -> Iterator[Json]:
             yield {"env": each["name"], "name": source.get("name"), "key": source.get("key")}
         elif "valueFrom" in each:
             work.note(
-                f"The variable “{each['name'][:60]}” has no twin and is left out.",
+                f"The variable “{each['name'][:60]}” has no equivalent and is left out.",
                 severity="warning",
             )
 
@@ -439,7 +455,7 @@ def _tolerations(pod: Json) -> Iterator[Json]:
 
 def _note_left(work: _Work, names: Iterable[str]) -> None:
     if listed := ", ".join(f"“{name}”" for name in sorted(names)):
-        work.note(f"{listed} of the pod has no twin and is left out.", severity="warning")
+        work.note(f"{listed} of the pod has no equivalent and is left out.", severity="warning")
 
 
 def _without_empty(values: dict[str, Json]) -> dict[str, Json]:

@@ -106,6 +106,36 @@ def test_a_train_job_becomes_a_node() -> None:
     assert node["command"] == ["python", "-m", "train"]
 
 
+ELASTIC = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: elastic}
+spec:
+  elasticPolicy: {minReplicas: 1, maxReplicas: 4, maxRestarts: 3, nProcPerNode: 2}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: "i:1", command: [torchrun, a.py]}]}}
+"""
+
+
+def test_a_job_that_may_shrink_keeps_how_far() -> None:
+    assert node_of(ELASTIC)["distributed"] == {
+        "nodes": 4,
+        "processes": 2,
+        "launcher": "torchrun",
+        "restarts": 3,
+        "min_nodes": 1,
+    }
+    _, report = as_train_job(ELASTIC)
+    assert "A TrainJob always has the same number of nodes." in [p.message for p in report]
+
+
+def test_only_torchrun_can_shrink() -> None:
+    document, report = import_job(ELASTIC.replace("torchrun, a.py", "python, a.py"))
+    assert document["nodes"]["train"]["distributed"]["nodes"] == 2
+    assert any("“elasticPolicy” is left out" in problem.message for problem in report)
+
+
 def test_a_job_becomes_a_train_job() -> None:
     text, report = as_train_job(RICH)
     assert check(text) == []
@@ -121,7 +151,7 @@ def test_a_job_becomes_a_train_job() -> None:
     assert pod["metadata"]["annotations"] == {"sidecar.istio.io/inject": "false"}
     assert [each["name"] for each in pod["spec"]["volumes"]] == ["data", "shm"]
     said = " ".join(problem.message for problem in report)
-    assert "“priorityClassName” of the pod has no twin" in said
+    assert "“priorityClassName” of the pod has no equivalent" in said
 
 
 def test_python_becomes_torchrun() -> None:
