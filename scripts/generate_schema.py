@@ -303,6 +303,9 @@ def typescript_for_forms() -> str:
         "",
         f"const SETTINGS = {ts_value(SETTINGS, '')} as const;",
         "",
+        "/** What every kind of node can have. */",
+        f"const NODE = {ts_value(ANY_NODE, '')} as const;",
+        "",
         "/** JSON Schema, with mixins merged in. */",
         f"export const SCHEMA = {ts_value(schema_for_forms(), '')} as const;",
     ]
@@ -311,7 +314,8 @@ def typescript_for_forms() -> str:
 
 def shapes(items: Schema) -> Schema:
     return {
-        key: item if key == SPREAD else shape_of(cast(Schema, item)) for key, item in items.items()
+        key: item if key == SPREAD else shape_of(ANY_NODE[key] if isinstance(item, Name) else item)
+        for key, item in items.items()
     }
 
 
@@ -333,12 +337,17 @@ def shape_of(item: Schema) -> Schema:
 
 
 def schema_for_forms() -> Schema:
-    """The schema with the settings, which most nodes have, spread where they belong."""
+    """The schema, with names for what most nodes have."""
     definitions = dict(schema()["$defs"])
     for name, item in definitions.items():
-        if name == "settings" or ("properties" in item and has_settings(item)):
-            own = {} if name == "settings" else own_properties(item)
-            definitions[name] = {**item, "properties": {**own, SPREAD: "SETTINGS"}}
+        if "properties" not in item:
+            continue
+        own = {} if name == "settings" else dict(own_properties(item))
+        if name in KINDS:
+            own.update({key: Name(f"NODE.{key}") for key in ANY_NODE})
+        if name == "settings" or has_settings(item):
+            own[SPREAD] = Name("SETTINGS")
+        definitions[name] = {**item, "properties": own}
     shown = {key: item for key, item in schema().items() if key != "x-groups"}
     return {**shown, "$defs": definitions}
 
@@ -366,19 +375,29 @@ def ts_type(item: Schema) -> str:
             return TYPESCRIPT.get(kind or "", "Json")
 
 
+class Name(str):
+    """What is written as it is in TypeScript, not as a text."""
+
+
 def ts_value(value: Any, indent: str, before: int = 0) -> str:
     """A literal as prettier writes it; `before` is how much of its line is taken."""
     inner = indent + "  "
+    if isinstance(value, Name):
+        return value
     if isinstance(value, str):
         quote = '"' if value.count("'") > value.count('"') else "'"
         return quote + value.replace("\\", "\\\\").replace(quote, f"\\{quote}") + quote
     if isinstance(value, dict):
         items = [ts_property(key, item, inner) for key, item in value.items()]
+        line = f"{{ {', '.join(map(str.strip, items))} }}"
+        if items and "\n" not in line and max(before, len(indent)) + len(line) < 80:
+            return line
         return "{\n" + ",\n".join(items) + f"\n{indent}}}" if items else "{}"
     if isinstance(value, list):
         items = [ts_value(item, inner) for item in value]
         line = f"[{', '.join(items)}]"
-        if any(isinstance(item, dict) for item in value) or before + len(line) > 79:
+        is_table = len(value) > 1 and all(isinstance(i, dict) and len(i) > 1 for i in value)
+        if is_table or "\n" in line or before + len(line) > 79:
             return "[\n" + ",\n".join(inner + item for item in items) + f"\n{indent}]"
         return line
     return json.dumps(value)

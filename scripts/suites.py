@@ -151,7 +151,11 @@ def read_playwright(path: Path) -> Counts:
         stats["unexpected"],
         stats["skipped"],
         tuple(
-            failure(f"{spec['file']}:{spec['line']} {spec['title']}", error["message"])
+            failure(
+                f"{spec['file']}:{error.get('location', spec)['line']} {spec['title']}",
+                error["message"],
+                lines=12,
+            )
             for suite in report["suites"]
             for spec in specs_of(suite)
             for test in spec["tests"]
@@ -167,9 +171,11 @@ def specs_of(suite: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from specs_of(inner)
 
 
-def failure(name: str, message: str) -> str:
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", message).strip().splitlines()
-    return f"{name}: {lines[0][:300]}" if lines else name
+def failure(name: str, message: str, lines: int = 1) -> str:
+    """One line: the test, and how its message begins."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", message).strip().splitlines()[:lines]
+    why = "; ".join(filter(None, (line.strip() for line in plain)))
+    return f"{name}: {why[:600]}" if why else name
 
 
 def run(suite: Suite) -> Result:

@@ -21,7 +21,7 @@ SENTENCES = ROOT / "src" / "ui" / "sentences.json"
 CATALOGUES = ROOT / "jupyterlab_convect" / "locale"
 CONTEXT_END = "\x04"
 
-CALL = re.compile(r"\b[tT]rans(?:lator)?\.(__|_n|_p|_np|n?p?gettext)\(\s*")
+CALL = re.compile(r"\b(?:[tT]rans(?:lator)?|useTrans\(\))\.(__|_n|_p|_np|n?p?gettext)\(\s*")
 LITERAL = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\$]|\\.)*)`""")
 SEPARATOR = re.compile(r"\s*,\s*")
 PLACEHOLDER = re.compile(r"%\d")

@@ -14,6 +14,7 @@ export namespace CommandIDs {
   export const editRun = 'convect:edit-run';
   export const pinRun = 'convect:pin-run';
   export const stopSweep = 'convect:stop-sweep';
+  export const renameSweep = 'convect:rename-sweep';
   export const deleteSweep = 'convect:delete-sweep';
   export const deleteRun = 'convect:delete-run';
   export const compareRuns = 'convect:compare-runs';

@@ -9,6 +9,7 @@ import { useColours } from '../charts/colours';
 import { useCanvasContext } from '../pipeline/canvas/useCanvasContext';
 import { openSession } from '../pipeline/__tests__/opened';
 import { PipelineEditor } from '../pipeline/editor';
+import { RunModel } from '../runs/page';
 import { PanelModel } from '../runs/panel/model';
 import { FakeServer } from '../runs/__tests__/server';
 import { until } from './until';
@@ -58,7 +59,7 @@ describe('what is gone listens to nothing', () => {
     const editor = new PipelineEditor(session, {} as never);
     await editor.ready.catch(() => undefined);
     session.context.model.fromString('{');
-    await until(() => !editor.widgets[0].hasClass('jp-Pipeline-split'));
+    await until(() => !editor.widgets[0].hasClass('jp-Convect-split'));
     const [page] = editor.widgets;
     session.context.model.fromString('{"convect": 1, "nodes": {}}');
     await until(() => page.isDisposed);
@@ -89,6 +90,18 @@ describe('what is gone listens to nothing', () => {
     probe.leave();
     expect(jest.getTimerCount()).toBe(0);
     jest.useRealTimers();
+  });
+
+  it('the page of a run that is closed reads nothing on', async () => {
+    const server = new FakeServer();
+    server.put('r', 'running');
+    const model = new RunModel(server.store, 'r');
+    model.setShown(true);
+    await until(() => model.view !== null);
+    const tails = [model.log, model.events, model.replicas];
+    model.dispose();
+    expect(tails.map(tail => tail?.isDisposed)).toEqual([true, true, true]);
+    server.store.dispose();
   });
 
   it('a closed panel of runs is told of no run', () => {

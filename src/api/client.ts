@@ -3,7 +3,7 @@ import { ServerConnection } from '@jupyterlab/services';
 
 import type { IConvectApi } from '../tokens';
 import { noteServerDate } from './clock';
-import { ConvectError, loggedOut } from './error';
+import { ConvectError, isLoggedOut, loggedOut } from './error';
 import { parseJson, stringifyJson } from './numbers';
 import { OPERATIONS } from './schema';
 import type { IMadeFile } from './types';
@@ -114,7 +114,7 @@ async function errorOf(response: Response): Promise<ConvectError> {
   const { status, statusText } = response;
   const body = await response.json().catch(() => null);
   // What we forbid has a code; what has none comes from who let us in before.
-  if ((status === 401 || status === 403) && !body?.code) {
+  if ((status === 401 || status === 403) && isLoggedOut(body?.code)) {
     return loggedOut(status);
   }
   return body

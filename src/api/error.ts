@@ -33,6 +33,11 @@ export class ConvectError extends Error {
 
 const LOGGED_OUT = 'logged-out';
 
+/** Whether an answer with this code, or none, means that one has to log in. */
+export function isLoggedOut(code: string | undefined): boolean {
+  return code === undefined || code === LOGGED_OUT;
+}
+
 /** What is said instead of the login page that came as an answer. */
 export function loggedOut(status: number): ConvectError {
   return new ConvectError(
@@ -43,9 +48,11 @@ export function loggedOut(status: number): ConvectError {
   );
 }
 
-/** The server did not answer; asking again later may help. */
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof ConvectError && error.isUnreachable;
+/** The server did not answer, or lets nobody in for now: what was asked may still come true. */
+export function isAway(error: unknown): boolean {
+  return (
+    error instanceof ConvectError && (error.isUnreachable || error.isLoggedOut)
+  );
 }
 
 let translate = (sentence: string): string => sentence;

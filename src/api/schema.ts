@@ -628,7 +628,7 @@ export type Components = {
          */
         MissedRule: "none" | "last" | "all";
         /**
-         * @description Who keeps the clock: a server or a process of its own, or the cluster of the runtime, with a CronJob.
+         * @description Who keeps the clock: a server or a process of its own, or the runtime: Kubernetes with a CronJob, Kubeflow Pipelines with a recurring run, which pins the files.
          * @enum {string}
          */
         KeptBy: "here" | "runtime";
@@ -652,8 +652,9 @@ export type Components = {
             concurrency?: number | null;
         };
         SweepEditBody: {
+            name?: string;
             /** @description `max:accuracy`, or null for none */
-            select: string | null;
+            select?: string | null;
         };
         PointsBody: {
             space: Components["schemas"]["Space"];
@@ -1662,7 +1663,7 @@ export interface IOperations {
     startSweep(body: Components["schemas"]["SweepBody"]): Promise<Components["schemas"]["SweepView"]>;
     /** A sweep with its runs and the best of them */
     sweep(sweep: Components["parameters"]["sweep"]): Promise<Components["schemas"]["SweepView"]>;
-    /** Choose anew which run is the best */
+    /** Rename a sweep, or choose anew which run is the best */
     updateSweep(sweep: Components["parameters"]["sweep"], body: Components["schemas"]["SweepEditBody"]): Promise<Components["schemas"]["SweepView"]>;
     /** Stop all its runs */
     stopSweep(sweep: Components["parameters"]["sweep"]): Promise<Components["schemas"]["SweepView"]>;

@@ -11,7 +11,7 @@ import { List, useModel, useTrans } from '../ui';
 import { dragComponent, dropOf } from './drag';
 import { componentIcon } from './icons';
 import type { CatalogModel } from './model';
-import type { Row } from './search';
+import type { CatalogRow } from './search';
 import type { IEntry } from './types';
 
 const ROW = 42;
@@ -164,7 +164,7 @@ function toggles(key: string, isOpen: boolean): boolean {
 }
 
 /** The row of the category that a component is in. */
-function headingOf(rows: readonly Row[], index: number): number {
+function headingOf(rows: readonly CatalogRow[], index: number): number {
   let at = index;
   while (at > 0 && rows[at].kind !== 'category') {
     at -= 1;

@@ -5,7 +5,7 @@ import type { IConvectApi } from '../api';
 import { Coalesced } from '../ui/coalesce';
 import { Observable } from '../ui/observable';
 import { KINDS } from './ids';
-import type { ISearchable, Row } from './search';
+import type { ISearchable, CatalogRow } from './search';
 import { find, keyOf, prepare, rowsOf, wordsOf } from './search';
 import type { ICatalog, ICatalogs, IComponent, IEntry } from './types';
 
@@ -65,7 +65,7 @@ export class CatalogModel extends Observable {
     return this._entries;
   }
 
-  get rows(): readonly Row[] {
+  get rows(): readonly CatalogRow[] {
     return this._rows;
   }
 
@@ -339,7 +339,7 @@ export class CatalogModel extends Observable {
   private _poll: Poll;
   private _preview: IPreview | null = null;
   private _reveals = 0;
-  private _rows: readonly Row[] = [];
+  private _rows: readonly CatalogRow[] = [];
   private _schemas: ICatalogs['schemas'] = {};
   private _stamp = '';
   private _text = '';

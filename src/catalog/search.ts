@@ -2,7 +2,7 @@ import { sentenceOf } from '../api';
 import type { IEntry } from './types';
 
 /** One line of the list. */
-export type Row =
+export type CatalogRow =
   | {
       kind: 'category';
       key: string;
@@ -86,7 +86,7 @@ export function keyOf(entry: IEntry): string {
 export function rowsOf(
   entries: readonly IEntry[],
   isOpen: (category: string) => boolean
-): Row[] {
+): CatalogRow[] {
   const groups = new Map<string, IEntry[]>();
   for (const entry of entries) {
     for (const name of entry.categories.length ? entry.categories : ['']) {
@@ -105,14 +105,14 @@ export function rowsOf(
   return names.flatMap(name => {
     const group = groups.get(name)!;
     const open = isOpen(name);
-    const heading: Row = {
+    const heading: CatalogRow = {
       kind: 'category',
       key: `category ${name}`,
       name,
       count: group.length,
       isOpen: open
     };
-    const members = group.map<Row>((entry, index) => ({
+    const members = group.map<CatalogRow>((entry, index) => ({
       kind: 'component',
       key: `${name} ${keyOf(entry)}`,
       entry,

@@ -27,8 +27,8 @@ function Broken(props: {
   const { trans } = session;
   const sentence = useServerSentence(session, malformed);
   return (
-    <div className="jp-Pipeline-page" role="alert">
-      <errorIcon.react tag="div" className="jp-Pipeline-pageIcon" />
+    <div className="jp-Convect-notice" role="alert">
+      <errorIcon.react tag="div" className="jp-Convect-pageIcon" />
       <h2>{trans.__('This file cannot be shown as a pipeline')}</h2>
       <p className="jp-Convect-message" data-severity="error">
         {sentence ?? reasonOf(session, malformed)}
@@ -42,7 +42,7 @@ function Broken(props: {
               'The file is left as it is. Fix it in the text editor; this page updates when you save.'
             )}
       </p>
-      <div className="jp-Pipeline-pageButtons">
+      <div className="jp-Convect-pageButtons">
         <button
           className="jp-mod-styled jp-mod-accept"
           onClick={() => session.openAsText()}

@@ -133,7 +133,7 @@ export function addAlignMenu(
   app.contextMenu.addItem({
     type: 'submenu',
     submenu,
-    selector: '.jp-Pipeline-canvas[data-context~="node"]',
+    selector: '.jp-Convect-canvas[data-context~="node"]',
     rank: 26
   });
 }

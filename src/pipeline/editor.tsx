@@ -20,11 +20,11 @@ export class PipelineEditor extends BoxPanel {
     private readonly rendermime: IRenderMimeRegistry
   ) {
     super({ direction: 'top-to-bottom', spacing: 0 });
-    this.addClass('jp-Pipeline-editor');
+    this.addClass('jp-Convect-editor');
     this.node.dataset.convectSession = session.id;
     // JupyterLab's own undo and redo work where this is set.
     this.node.dataset.jpUndoer = 'true';
-    this._split.addClass('jp-Pipeline-split');
+    this._split.addClass('jp-Convect-split');
     session.doc.changed.connect(this.onChange, this);
     session.state.changed.connect(this.showSide, this);
     this.ready = session.context.ready.then(() => this.present());
@@ -70,7 +70,7 @@ export class PipelineEditor extends BoxPanel {
   }
 
   private focusCanvas(): void {
-    this.node.querySelector<HTMLElement>('.jp-Pipeline-canvas')?.focus();
+    this.node.querySelector<HTMLElement>('.jp-Convect-canvas')?.focus();
   }
 
   private onChange(): void {
@@ -128,7 +128,7 @@ export class PipelineEditor extends BoxPanel {
     );
     this._split.addWidget(canvas);
     this._side = ReactWidget.create(<SidePanel session={session} />);
-    this._side.addClass('jp-Pipeline-side');
+    this._side.addClass('jp-Convect-side');
     this._split.addWidget(this._side);
     this._split.setRelativeSizes([7, 3]);
     this.showSide();

@@ -34,8 +34,8 @@ export function ElyraPage({ session }: { session: Session }): JSX.Element {
   };
   const count = Object.keys(result?.document.nodes ?? {}).length;
   return (
-    <div className="jp-Pipeline-page">
-      <pipelineIcon.react tag="div" className="jp-Pipeline-pageIcon" />
+    <div className="jp-Convect-notice">
+      <pipelineIcon.react tag="div" className="jp-Convect-pageIcon" />
       <h2>{trans.__('This is an Elyra pipeline')}</h2>
       <Failure error={error} />
       {result && (
@@ -54,7 +54,7 @@ export function ElyraPage({ session }: { session: Session }): JSX.Element {
           <Report session={session} report={result.report} />
         </>
       )}
-      <div className="jp-Pipeline-pageButtons">
+      <div className="jp-Convect-pageButtons">
         {result && (
           <button
             className="jp-mod-styled jp-mod-accept"
@@ -79,7 +79,7 @@ function Report(props: { session: Session; report: IProblem[] }): JSX.Element {
   return (
     <>
       <p>{trans.__('What changes:')}</p>
-      <ul className="jp-Pipeline-report">
+      <ul className="jp-Convect-report">
         {props.report.map((item, index) => (
           <li key={index} className={`jp-mod-${item.severity}`}>
             {item.node && <b>{item.node}: </b>}

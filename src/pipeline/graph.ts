@@ -310,7 +310,7 @@ export function foldedInto(document: IDocument): Map<string, string> {
 }
 
 /** The line that stands for an edge on the canvas, between what is seen of its ends. */
-export interface ILine {
+interface ILine {
   id: string;
   source: string;
   target: string;

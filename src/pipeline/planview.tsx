@@ -32,7 +32,7 @@ export class PlanViewFactory implements IPlanViewFactory {
         onSelect={options.onSelect}
       />
     );
-    widget.addClass('jp-Pipeline-planView');
+    widget.addClass('jp-Convect-planView');
     return {
       widget,
       update: ({ steps, groups = {} }, selected) =>

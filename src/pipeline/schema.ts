@@ -283,11 +283,13 @@ export interface IRetries {
 export interface IDistributed {
   /** How many machines. The resources are those of each. */
   nodes?: number;
+  /** On Kubernetes, begin with so many nodes when the others do not come, take in those that come later, and continue when nodes are lost. All processes start again with the new number of ranks each time. */
+  min_nodes?: number;
   /** A number, `gpu` for one per GPU that the node asks for, or `cpu` for one per CPU. */
   processes?: number | 'gpu' | 'cpu';
   /** What starts the processes: `torchrun`, `mpi` (mpirun), or `plain`, which only sets the environment variables (`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and so on). */
   launcher?: 'plain' | 'torchrun' | 'mpi';
-  /** How often all processes start again, in the same folder, after one of them failed. */
+  /** How often all processes, on all nodes, start again in the same folder after one of them failed. */
   restarts?: number;
   /** The rank whose values and metrics are those of the step. */
   outputs_from?: number;
@@ -295,6 +297,10 @@ export interface IDistributed {
   hang_after?: number | string;
   /** `report` only says so. `stop` stops all processes as well, so that `restarts` or retries start them again. */
   on_hang?: 'report' | 'stop';
+  /** What runs it on Kubernetes: the kind of an operator's object, `none` for a Job that needs no operator, or `auto`: with several nodes, the first of TrainJob and PyTorchJob that the cluster has (an MPIJob for `mpi`), otherwise a Job. */
+  operator?: 'auto' | 'none' | 'TrainJob' | 'PyTorchJob' | 'TFJob' | 'MPIJob';
+  /** On Kubernetes, create its pods only when there is room for all of them at the same time, so that no pod holds GPUs while others wait. A queue of Kueue always does so. */
+  gang?: boolean;
 }
 
 export interface IKubernetes {
@@ -393,104 +399,50 @@ const SETTINGS = {
   image: {},
   pull_policy: {},
   kernel: {},
-  env: {
-    type: 'object'
-  },
-  secrets: {
-    items: {
-      $ref: '#/$defs/secret'
-    }
-  },
-  resources: {
-    $ref: '#/$defs/resources'
-  },
-  parameters: {
-    type: 'object'
-  },
-  volumes: {
-    items: {
-      $ref: '#/$defs/volume'
-    }
-  },
+  env: { type: 'object' },
+  secrets: { items: { $ref: '#/$defs/secret' } },
+  resources: { $ref: '#/$defs/resources' },
+  parameters: { type: 'object' },
+  volumes: { items: { $ref: '#/$defs/volume' } },
   dependencies: {},
   outputs: {},
-  metrics: {
-    type: 'object'
-  },
-  retries: {
-    oneOf: [
-      {
-        $ref: '#/$defs/retries'
-      }
-    ]
-  },
+  metrics: { type: 'object' },
+  retries: { oneOf: [{ $ref: '#/$defs/retries' }] },
   timeout: {},
   cache: {},
   working_folder: {},
-  distributed: {
-    $ref: '#/$defs/distributed'
-  },
-  kubernetes: {
-    $ref: '#/$defs/kubernetes'
-  },
-  extra: {
-    $ref: '#/$defs/free'
-  }
+  distributed: { $ref: '#/$defs/distributed' },
+  kubernetes: { $ref: '#/$defs/kubernetes' },
+  extra: { $ref: '#/$defs/free' }
 };
 
 /** What the order of keys in a file follows: the schema without its words. */
 export const SHAPE = {
   type: 'object',
   properties: {
-    convect: {
-      const: 1
-    },
+    convect: { const: 1 },
     name: {},
     description: {},
     parameters: {
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/parameter'
-      }
+      additionalProperties: { $ref: '#/$defs/parameter' }
     },
-    defaults: {
-      $ref: '#/$defs/settings'
-    },
-    nodes: {
-      type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/node'
-      }
-    },
-    outputs: {
-      type: 'object'
-    },
+    defaults: { $ref: '#/$defs/settings' },
+    nodes: { type: 'object', additionalProperties: { $ref: '#/$defs/node' } },
+    outputs: { type: 'object' },
     components: {
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/free'
-      }
+      additionalProperties: { $ref: '#/$defs/free' }
     },
     comments: {
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/comment'
-      }
+      additionalProperties: { $ref: '#/$defs/comment' }
     },
-    layout: {
-      type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/place'
-      }
-    },
-    extra: {
-      $ref: '#/$defs/free'
-    }
+    layout: { type: 'object', additionalProperties: { $ref: '#/$defs/place' } },
+    extra: { $ref: '#/$defs/free' }
   },
   $defs: {
-    free: {
-      type: 'object'
-    },
+    free: { type: 'object' },
     parameter: {
       type: 'object',
       properties: {
@@ -499,61 +451,31 @@ export const SHAPE = {
         description: {},
         required: {},
         choices: {},
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        extra: { $ref: '#/$defs/free' }
       }
     },
-    settings: {
-      type: 'object',
-      properties: {
-        ...SETTINGS
-      }
-    },
+    settings: { type: 'object', properties: { ...SETTINGS } },
     node: {
       oneOf: [
-        {
-          $ref: '#/$defs/notebook'
-        },
-        {
-          $ref: '#/$defs/script'
-        },
-        {
-          $ref: '#/$defs/command'
-        },
-        {
-          $ref: '#/$defs/component'
-        },
-        {
-          $ref: '#/$defs/pipeline'
-        },
-        {
-          $ref: '#/$defs/group'
-        }
+        { $ref: '#/$defs/notebook' },
+        { $ref: '#/$defs/script' },
+        { $ref: '#/$defs/command' },
+        { $ref: '#/$defs/component' },
+        { $ref: '#/$defs/pipeline' },
+        { $ref: '#/$defs/group' }
       ]
     },
-    loop: {
-      type: 'object',
-      properties: {
-        name: {},
-        in: {},
-        parallel: {}
-      }
-    },
+    loop: { type: 'object', properties: { name: {}, in: {}, parallel: {} } },
     notebook: {
       type: 'object',
       properties: {
-        kind: {
-          const: 'notebook'
-        },
+        kind: { const: 'notebook' },
         name: {},
         description: {},
         path: {},
         after: {},
         when: {},
-        for_each: {
-          $ref: '#/$defs/loop'
-        },
+        for_each: { $ref: '#/$defs/loop' },
         run_if: {},
         disabled: {},
         ...SETTINGS
@@ -562,17 +484,13 @@ export const SHAPE = {
     script: {
       type: 'object',
       properties: {
-        kind: {
-          const: 'script'
-        },
+        kind: { const: 'script' },
         name: {},
         description: {},
         path: {},
         after: {},
         when: {},
-        for_each: {
-          $ref: '#/$defs/loop'
-        },
+        for_each: { $ref: '#/$defs/loop' },
         run_if: {},
         disabled: {},
         ...SETTINGS
@@ -581,17 +499,13 @@ export const SHAPE = {
     command: {
       type: 'object',
       properties: {
-        kind: {
-          const: 'command'
-        },
+        kind: { const: 'command' },
         name: {},
         description: {},
         command: {},
         after: {},
         when: {},
-        for_each: {
-          $ref: '#/$defs/loop'
-        },
+        for_each: { $ref: '#/$defs/loop' },
         run_if: {},
         disabled: {},
         ...SETTINGS
@@ -600,21 +514,15 @@ export const SHAPE = {
     component: {
       type: 'object',
       properties: {
-        kind: {
-          const: 'component'
-        },
+        kind: { const: 'component' },
         name: {},
         description: {},
         component: {},
         source: {},
-        inputs: {
-          type: 'object'
-        },
+        inputs: { type: 'object' },
         after: {},
         when: {},
-        for_each: {
-          $ref: '#/$defs/loop'
-        },
+        for_each: { $ref: '#/$defs/loop' },
         run_if: {},
         disabled: {},
         ...SETTINGS
@@ -623,107 +531,55 @@ export const SHAPE = {
     pipeline: {
       type: 'object',
       properties: {
-        kind: {
-          const: 'pipeline'
-        },
+        kind: { const: 'pipeline' },
         name: {},
         description: {},
         path: {},
-        parameters: {
-          type: 'object'
-        },
+        parameters: { type: 'object' },
         after: {},
         when: {},
-        for_each: {
-          $ref: '#/$defs/loop'
-        },
+        for_each: { $ref: '#/$defs/loop' },
         run_if: {},
         disabled: {},
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        extra: { $ref: '#/$defs/free' }
       }
     },
     group: {
       type: 'object',
       properties: {
-        kind: {
-          const: 'group'
-        },
+        kind: { const: 'group' },
         name: {},
         description: {},
         members: {},
         after: {},
         when: {},
-        for_each: {
-          $ref: '#/$defs/loop'
-        },
+        for_each: { $ref: '#/$defs/loop' },
         run_if: {},
         disabled: {},
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        extra: { $ref: '#/$defs/free' }
       }
     },
-    secret: {
-      type: 'object',
-      properties: {
-        env: {},
-        name: {},
-        key: {}
-      }
-    },
+    secret: { type: 'object', properties: { env: {}, name: {}, key: {} } },
     quantity: {},
-    amount: {
-      oneOf: [
-        {
-          $ref: '#/$defs/range'
-        }
-      ]
-    },
+    amount: { oneOf: [{ $ref: '#/$defs/range' }] },
     range: {
       type: 'object',
       properties: {
-        request: {
-          $ref: '#/$defs/quantity'
-        },
-        limit: {
-          $ref: '#/$defs/quantity'
-        }
+        request: { $ref: '#/$defs/quantity' },
+        limit: { $ref: '#/$defs/quantity' }
       }
     },
     resources: {
       type: 'object',
       properties: {
-        cpu: {
-          $ref: '#/$defs/amount'
-        },
-        memory: {
-          $ref: '#/$defs/amount'
-        },
-        gpu: {
-          oneOf: [
-            {
-              $ref: '#/$defs/gpu'
-            }
-          ]
-        },
-        shared_memory: {
-          $ref: '#/$defs/quantity'
-        },
-        ephemeral_storage: {
-          $ref: '#/$defs/amount'
-        }
+        cpu: { $ref: '#/$defs/amount' },
+        memory: { $ref: '#/$defs/amount' },
+        gpu: { oneOf: [{ $ref: '#/$defs/gpu' }] },
+        shared_memory: { $ref: '#/$defs/quantity' },
+        ephemeral_storage: { $ref: '#/$defs/amount' }
       }
     },
-    gpu: {
-      type: 'object',
-      properties: {
-        count: {},
-        type: {},
-        resource: {}
-      }
-    },
+    gpu: { type: 'object', properties: { count: {}, type: {}, resource: {} } },
     volume: {
       type: 'object',
       properties: {
@@ -738,82 +594,45 @@ export const SHAPE = {
     },
     retries: {
       type: 'object',
-      properties: {
-        count: {},
-        delay: {},
-        factor: {}
-      }
+      properties: { count: {}, delay: {}, factor: {} }
     },
     distributed: {
       type: 'object',
       properties: {
         nodes: {},
+        min_nodes: {},
         processes: {},
         launcher: {},
         restarts: {},
         outputs_from: {},
         hang_after: {},
-        on_hang: {}
+        on_hang: {},
+        operator: {},
+        gang: {}
       }
     },
     kubernetes: {
       type: 'object',
       properties: {
-        node_selector: {
-          type: 'object'
-        },
-        tolerations: {
-          items: {
-            $ref: '#/$defs/toleration'
-          }
-        },
-        labels: {
-          type: 'object'
-        },
-        annotations: {
-          type: 'object'
-        },
+        node_selector: { type: 'object' },
+        tolerations: { items: { $ref: '#/$defs/toleration' } },
+        labels: { type: 'object' },
+        annotations: { type: 'object' },
         priority: {},
         service_account: {},
         pull_secrets: {},
-        resources: {
-          type: 'object'
-        }
+        resources: { type: 'object' }
       }
     },
     toleration: {
       type: 'object',
-      properties: {
-        key: {},
-        operator: {},
-        value: {},
-        effect: {},
-        seconds: {}
-      }
+      properties: { key: {}, operator: {}, value: {}, effect: {}, seconds: {} }
     },
     comment: {
       type: 'object',
-      properties: {
-        text: {},
-        about: {},
-        extra: {
-          $ref: '#/$defs/free'
-        }
-      }
+      properties: { text: {}, about: {}, extra: { $ref: '#/$defs/free' } }
     },
-    place: {
-      oneOf: [
-        {
-          $ref: '#/$defs/spot'
-        }
-      ]
-    },
-    spot: {
-      type: 'object',
-      properties: {
-        at: {},
-        folded: {}
-      }
-    }
+    place: { oneOf: [{ $ref: '#/$defs/spot' }] },
+    spot: { type: 'object', properties: { at: {}, folded: {} } }
   }
 };

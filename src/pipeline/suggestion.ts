@@ -73,7 +73,10 @@ function valueAt(top: Json | undefined, path: string[]): Json | undefined {
 }
 
 /** Take a suggestion, as one step of undo. */
-export function follow(doc: PipelineDoc, suggestion: ISuggestion): void {
+export function takeSuggestion(
+  doc: PipelineDoc,
+  suggestion: ISuggestion
+): void {
   doc.edit(draft => {
     for (const { path, value } of suggestion.changes) {
       draft.set(['nodes', suggestion.node, ...path], value);

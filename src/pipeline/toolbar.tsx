@@ -57,7 +57,7 @@ function ShownRun({ session }: { session: Session }): JSX.Element | null {
   const isListed = runs.some(item => item.id === run?.id);
   return (
     <TranslationProvider value={trans}>
-      <div className="jp-Pipeline-shownRun">
+      <div className="jp-Convect-shownRun">
         {run && <StateIcon state={run.state} />}
         <HTMLSelect
           value={run?.id ?? ''}
@@ -109,7 +109,7 @@ function ProblemCount({ session }: { session: Session }): JSX.Element | null {
       : trans._n('%1 hint', '%1 hints', count);
   return (
     <div
-      className={`jp-Pipeline-problemCount jp-mod-${errors ? 'error' : 'warning'}`}
+      className={`jp-Convect-problemCount jp-mod-${errors ? 'error' : 'warning'}`}
     >
       <ToolbarButtonComponent
         icon={errorIcon}

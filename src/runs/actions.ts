@@ -5,6 +5,7 @@ import type {
 import {
   Clipboard,
   Dialog,
+  InputDialog,
   Notification,
   showDialog
 } from '@jupyterlab/apputils';
@@ -210,6 +211,28 @@ export const actions: JupyterFrontEndPlugin<void> = {
         if (id) {
           await attempt(() => api.stopSweep(id));
           runs.refreshSweeps();
+        }
+      }
+    });
+
+    commands.addCommand(CommandIDs.renameSweep, {
+      label: trans.__('Rename Sweep…'),
+      icon: editIcon,
+      describedBy: sweepArgs,
+      execute: async args => {
+        const id = sweepMeant(args);
+        const known = id && (await attempt(() => api.sweep(id)));
+        if (known) {
+          const answer = await InputDialog.getText({
+            title: trans.__('Rename the sweep'),
+            text: known.name,
+            okLabel: trans.__('Rename')
+          });
+          const name = answer.value?.trim();
+          if (answer.button.accept && name && name !== known.name) {
+            await attempt(() => api.updateSweep(id, { name }));
+            runs.refreshSweeps();
+          }
         }
       }
     });

@@ -3,18 +3,18 @@ import * as React from 'react';
 import type { ITrouble } from '../api';
 import { ConvectError, sentenceOf } from '../api';
 import type { IRunStore } from '../tokens';
-import { formatExact, translated, useModel, useTrans } from '../ui';
+import { formatExact, translated, useModel, useTrans, Warning } from '../ui';
 
 /** Says so while the server does not answer, or something of it does not work. */
 export function ServerBanner(props: { runs: IRunStore }): JSX.Element {
   const { trouble, troubles } = useModel(props.runs);
   const trans = useTrans();
   return trouble !== null ? (
-    <div className="jp-Convect-message" data-severity="warning" role="status">
+    <Warning>
       {trouble instanceof ConvectError && trouble.isLoggedOut
         ? sentenceOf(trouble)
         : trans.__('The server does not answer. Trying again…')}
-    </div>
+    </Warning>
   ) : (
     <>
       {troubles.map(trouble => (
@@ -28,10 +28,7 @@ function TroubleBanner(props: ITrouble): JSX.Element {
   const trans = useTrans();
   const since = formatExact(props.since);
   return (
-    <div
-      className="jp-Convect-message"
-      data-severity="warning"
-      role="status"
+    <Warning
       title={trans._n(
         'Since %2, after %1 try',
         'Since %2, after %1 tries',
@@ -44,6 +41,6 @@ function TroubleBanner(props: ITrouble): JSX.Element {
         translated(props.name, trans),
         translated(props.sentence, trans)
       )}
-    </div>
+    </Warning>
   );
 }

@@ -29,7 +29,7 @@ export function fatesOf(
     if (put.has(path)) {
       return isDeleted
         ? trans.__('Deleted in the project')
-        : trans.__('Put into the project');
+        : trans.__('Was put into the project');
     }
     const reason = made.kept[path] && translated(made.kept[path], trans);
     if (isDeleted) {

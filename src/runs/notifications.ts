@@ -2,12 +2,14 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { IRunStore, IRunsOpener } from '../tokens';
 import type { Ending } from './endings';
 import { Endings } from './endings';
+import { whenNotLoaded } from '../ui/lazy';
 import { nameSettings } from '../ui/settings';
 
 export const notifications: JupyterFrontEndPlugin<void> = {
@@ -24,6 +26,19 @@ export const notifications: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_convect');
+    // The server may have got another version since the page was opened.
+    let isTold = false;
+    whenNotLoaded(() => {
+      if (!isTold) {
+        isTold = true;
+        Notification.error(
+          trans.__(
+            'A part of Convect could not be loaded. Save your work and reload the page.'
+          ),
+          { autoClose: false }
+        );
+      }
+    });
     let inLab = true;
     let inBrowser = false;
     registry?.load(notifications.id).then(

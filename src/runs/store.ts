@@ -45,7 +45,7 @@ export class RunStore extends Observable implements IRunStore {
     super();
     this._stream = events.stream;
     this._stream.connect(this.onEvent, this);
-    this._askNamed = new Coalesced(() => this.loadNamed(), 500);
+    this._askNamed = new Coalesced(() => this.loadNamed(), 500, 1500);
     this._askSweeps = new Coalesced(() => this.loadSweeps(), 2000);
     this._poll = new Poll({
       name: 'jupyterlab-convect:runs',
@@ -209,7 +209,7 @@ export class RunStore extends Observable implements IRunStore {
       this.forget([run]);
       return;
     }
-    watched?.hear(seq);
+    watched?.hear(seq, !isLive(state));
     if (!watched?.isLookedAt && (!known || known.seq < seq)) {
       this.ask(run, seq);
     }

@@ -13,7 +13,7 @@ export class WatchedRun extends Observable implements IWatchedRun {
     private readonly onLeft: () => void
   ) {
     super();
-    this._load = new Coalesced(() => this.load(), 250);
+    this._load = new Coalesced(() => this.load(), 250, 750);
     store.healing.connect(this.onHealing, this);
   }
 
@@ -57,10 +57,10 @@ export class WatchedRun extends Observable implements IWatchedRun {
     }
   }
 
-  /** The run has changed as often as this. */
-  hear(seq: number): void {
+  /** The run has changed as often as this. Its end is asked for without delay. */
+  hear(seq: number, isEnd = false): void {
     this._heard = Math.max(this._heard, seq);
-    this.loadIfSeen();
+    this.loadIfSeen(isEnd);
   }
 
   lose(): void {
@@ -80,9 +80,9 @@ export class WatchedRun extends Observable implements IWatchedRun {
     }
   }
 
-  private loadIfSeen(): void {
+  private loadIfSeen(isUrgent = false): void {
     if (this.isLookedAt) {
-      this._load.request();
+      this._load.request(isUrgent);
     }
   }
 

@@ -7,6 +7,10 @@ import { outcomeLabel } from './words';
 const DAY = 86_400_000;
 const SIZE = 13;
 const WEEKDAYS = 7;
+/** Room for the names of weekdays and months. */
+const LEFT = 30;
+const TOP = 14;
+const FAINTEST = 0.4;
 
 /** What the colour of a day says: the worst that happened on it. */
 const ORDER = [
@@ -27,6 +31,8 @@ interface ICell {
   row: number;
   worst: string;
   counts: { [outcome: string]: number };
+  /** How many due times the day has, from 0 to 1 of the day that has the most. */
+  heat: number;
 }
 
 /** Where the days stand: a column for each week, Monday first. */
@@ -35,16 +41,37 @@ export function cellsOf(days: readonly IDay[]): ICell[] {
     return [];
   }
   const first = monday(days[0].day);
-  return days.map(({ day, counts }) => {
+  const total = ({ counts }: IDay) =>
+    Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const most = Math.max(...days.map(total));
+  return days.map(each => {
+    const { day, counts } = each;
     const number = Math.round((Date.parse(day) - first) / DAY);
     return {
       day,
       counts,
       column: Math.floor(number / WEEKDAYS),
       row: number % WEEKDAYS,
-      worst: ORDER.find(outcome => counts[outcome]) ?? 'due'
+      worst: ORDER.find(outcome => counts[outcome]) ?? 'due',
+      heat: total(each) / most
     };
   });
+}
+
+/** The names of the months, each above the first week that begins in it. */
+function monthsOf(cells: readonly ICell[]): { column: number; name: string }[] {
+  const first = monday(cells[0].day);
+  const last = cells[cells.length - 1].column;
+  const monthOf = (column: number) =>
+    nameOf(first + column * WEEKDAYS * DAY, { month: 'short' });
+  return Array.from({ length: last + 1 }, (_, column) => column)
+    .filter(column => column === 0 || monthOf(column) !== monthOf(column - 1))
+    .map(column => ({ column, name: monthOf(column) }));
+}
+
+function nameOf(time: number, how: Intl.DateTimeFormatOptions): string {
+  const language = document.documentElement.lang || 'en';
+  return new Date(time).toLocaleString(language, { ...how, timeZone: 'UTC' });
 }
 
 function monday(day: string): number {
@@ -80,16 +107,27 @@ export function Calendar(props: { days: readonly IDay[] }): JSX.Element | null {
   return (
     <figure className="jp-Convect-calendar">
       <svg
-        width={columns * SIZE}
-        height={WEEKDAYS * SIZE}
+        width={LEFT + Math.max(columns, 3) * SIZE}
+        height={TOP + WEEKDAYS * SIZE}
         role="img"
         aria-label={trans.__('Due times by day')}
       >
+        {monthsOf(cells).map(({ column, name }) => (
+          <text key={column} x={LEFT + column * SIZE} y={TOP - 4}>
+            {name}
+          </text>
+        ))}
+        {[0, 2, 4].map(row => (
+          <text key={row} x={0} y={TOP + (row + 1) * SIZE - 3}>
+            {nameOf(monday(cells[0].day) + row * DAY, { weekday: 'short' })}
+          </text>
+        ))}
         {cells.map(cell => (
           <rect
             key={cell.day}
-            x={cell.column * SIZE}
-            y={cell.row * SIZE}
+            x={LEFT + cell.column * SIZE}
+            y={TOP + cell.row * SIZE}
+            fillOpacity={FAINTEST + (1 - FAINTEST) * cell.heat}
             width={SIZE - 2}
             height={SIZE - 2}
             rx={2}

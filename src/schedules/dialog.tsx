@@ -1,41 +1,32 @@
-import { Dialog } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
-import type { TranslationBundle } from '@jupyterlab/translation';
-import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import '../../style/dialog.css';
 import '../../style/schedules.css';
 
-import type { IConvectApi } from '../api';
-import { sentenceOf } from '../api';
 import {
   CheckBox,
   Failure,
   Field,
   formatValue,
-  FormDialog,
-  Observable,
   runtimeLabel,
   Section,
   Select,
   TextField,
-  TranslationProvider,
   useModel,
   useTrans
 } from '../ui';
+import { askWith } from '../ui/asking';
 import type { IScheduleValues, ScheduleForm } from './form';
-import { isClock, secondsAt } from './form';
-import type { IBackfill, ISchedule, IStarted } from './types';
-import { requestOf } from './types';
+import { isClock } from './form';
+import type { ISchedule } from './types';
 import {
   clusterSentence,
   keeperSentence,
+  recurringSentence,
   shiftSentence,
   timeIn
 } from './words';
 
-const ACCEPT = 1;
 const EXAMPLES = [
   '0 2 * * *',
   '30 2 * * 1-5',
@@ -46,69 +37,6 @@ const EXAMPLES = [
   '@monthly'
 ];
 
-/** A dialog that stays open until the server has taken what it asks for. */
-export class AskingDialog<T> extends FormDialog<unknown> {
-  constructor(
-    options: { title: string; accept: string; trans: TranslationBundle },
-    body: ReactWidget,
-    private readonly submit: () => Promise<T | null>
-  ) {
-    super({
-      title: options.title,
-      body,
-      buttons: [
-        Dialog.cancelButton({ label: options.trans.__('Cancel') }),
-        Dialog.okButton({ label: options.accept })
-      ],
-      defaultButton: ACCEPT,
-      focusNodeSelector: 'input'
-    });
-    this.addClass('jp-Convect-dialog');
-  }
-
-  async ask(): Promise<T | null> {
-    await this.launch();
-    return this._answer;
-  }
-
-  override resolve(index?: number): void {
-    if (index === undefined || index === ACCEPT) {
-      void this.accept();
-    } else {
-      super.resolve(index);
-    }
-  }
-
-  private async accept(): Promise<void> {
-    this._answer = await this.submit();
-    if (this._answer !== null) {
-      super.resolve(ACCEPT);
-    } else {
-      this.node.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
-    }
-  }
-
-  private _answer: T | null = null;
-}
-
-export class Body extends ReactWidget {
-  constructor(
-    private readonly trans: TranslationBundle,
-    private readonly content: () => JSX.Element
-  ) {
-    super();
-    this.addClass('jp-Convect-dialogBody');
-  }
-
-  protected override render(): JSX.Element {
-    return (
-      <TranslationProvider value={this.trans}>
-        {this.content()}
-      </TranslationProvider>
-    );
-  }
-}
-
 /** Ask for a new schedule, or how one is to be changed; null when nobody wants it. */
 export async function askSchedule(
   form: ScheduleForm
@@ -118,15 +46,9 @@ export async function askSchedule(
     ? trans.__('Edit %1', edited.name)
     : trans.__('Schedule %1', PathExt.basename(path ?? ''));
   const accept = edited ? trans.__('Save') : trans.__('Schedule');
-  const dialog = new AskingDialog<ISchedule>(
-    { title, accept, trans },
-    new Body(trans, () => <ScheduleFields form={form} />),
-    () => form.submit()
-  );
-  const answer = await dialog.ask();
-  dialog.dispose();
-  form.dispose();
-  return answer;
+  return await askWith(form, { title, accept }, () => (
+    <ScheduleFields form={form} />
+  ));
 }
 
 function Text(props: {
@@ -262,6 +184,11 @@ function KeptBy({ form }: { form: ScheduleForm }): JSX.Element {
           ? clusterSentence(trans, name)
           : keeperSentence(trans, form.keeper)}
       </p>
+      {name &&
+        keptBy === 'runtime' &&
+        clockKeeper?.features.includes('recurring') && (
+          <p className="jp-Convect-help">{recurringSentence(trans, name)}</p>
+        )}
     </>
   );
 }
@@ -481,142 +408,5 @@ function Rules({ form }: { form: ScheduleForm }): JSX.Element {
         hint={trans.__('Each run is delayed by at most this much.')}
       />
     </Section>
-  );
-}
-
-/** Asks for which due times a schedule is to be run. */
-class BackfillForm extends Observable {
-  constructor(
-    private readonly api: IConvectApi,
-    readonly schedule: ISchedule,
-    readonly trans: TranslationBundle
-  ) {
-    super();
-    const week = 7 * 86_400_000;
-    const day = (time: number) => new Date(time).toISOString().slice(0, 10);
-    this.values.begin = day(Date.now() - week);
-    this.values.end = day(Date.now());
-  }
-
-  readonly values = {
-    begin: '',
-    end: '',
-    which: 'missing' as NonNullable<IBackfill['which']>,
-    parameter: '',
-    concurrency: '',
-    backwards: false
-  };
-
-  failure: string | null = null;
-
-  set(change: Partial<BackfillForm['values']>): void {
-    Object.assign(this.values, change);
-    this.failure = null;
-    this.touch();
-  }
-
-  async submit(): Promise<IStarted | null> {
-    const { begin, end, which, parameter, concurrency, backwards } =
-      this.values;
-    const [first, last] = [secondsAt(begin), secondsAt(end)];
-    if (first === null || last === null) {
-      this.failure = this.trans.__(
-        'Write a date, as in 2026-05-01 or 2026-05-01T08:00.'
-      );
-      this.touch();
-      return null;
-    }
-    try {
-      return await this.api.backfill(this.schedule.id, {
-        begin: first - 0.001,
-        end: end.length <= 10 ? last + 86_399 : last,
-        which,
-        backwards,
-        ...(parameter ? { parameter } : {}),
-        ...(Number(concurrency) > 0 ? { concurrency: Number(concurrency) } : {})
-      });
-    } catch (error) {
-      this.failure = sentenceOf(error);
-      this.touch();
-      return null;
-    }
-  }
-}
-
-/** Ask for which due times; what was started, if anything. */
-export async function askBackfill(
-  api: IConvectApi,
-  schedule: ISchedule,
-  trans: TranslationBundle
-): Promise<IStarted | null> {
-  const form = new BackfillForm(api, schedule, trans);
-  const dialog = new AskingDialog<IStarted>(
-    {
-      title: trans.__('Backfill %1', schedule.name),
-      accept: trans.__('Run'),
-      trans
-    },
-    new Body(trans, () => <BackfillFields form={form} />),
-    () => form.submit()
-  );
-  const answer = await dialog.ask();
-  dialog.dispose();
-  form.dispose();
-  return answer;
-}
-
-function BackfillFields(props: { form: BackfillForm }): JSX.Element {
-  const form = useModel(props.form);
-  const trans = useTrans();
-  const { values } = form;
-  return (
-    <div className="jp-Convect-form">
-      <TextField
-        label={trans.__('From')}
-        value={values.begin}
-        onChange={begin => form.set({ begin })}
-      />
-      <TextField
-        label={trans.__('To')}
-        value={values.end}
-        onChange={end => form.set({ end })}
-      />
-      <Field label={trans.__('Which')}>
-        <Select
-          value={values.which}
-          options={[
-            { value: 'missing', label: trans.__('Due times without a run') },
-            {
-              value: 'failed',
-              label: trans.__('Those, and the ones whose runs failed')
-            },
-            { value: 'all', label: trans.__('All due times') }
-          ]}
-          onChange={which => form.set({ which: which as 'missing' })}
-        />
-      </Field>
-      <TextField
-        label={trans.__('Parameter')}
-        value={values.parameter}
-        hint={trans.__(
-          'Which is given the date, if none depends on the due time.'
-        )}
-        suggestions={Object.keys(requestOf(form.schedule).parameters ?? {})}
-        onChange={parameter => form.set({ parameter })}
-      />
-      <TextField
-        label={trans.__('At once')}
-        value={values.concurrency}
-        example={trans.__('as many as fit')}
-        onChange={concurrency => form.set({ concurrency })}
-      />
-      <Field label={trans.__('The last first')}>
-        <CheckBox
-          checked={values.backwards}
-          onChange={backwards => form.set({ backwards })}
-        />
-      </Field>
-      <Failure error={form.failure} />
-    </div>
   );
 }

@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { IConvectApi, IDiscovery, IRequest, IRuntime } from '../api';
-import { isUnreachable, sentenceOf } from '../api';
+import { isAway, sentenceOf } from '../api';
 import { Observable } from '../ui/observable';
 import type {
   IClock,
@@ -86,6 +86,11 @@ export class ScheduleForm extends Observable {
 
   get keptBy(): ISchedule['kept_by'] {
     return this.clockKeeper ? this._values.keptBy : 'here';
+  }
+
+  /** The runtime would make the runs by its own clock, which pins the files. */
+  get isRecurring(): boolean {
+    return this.clockKeeper?.features.includes('recurring') ?? false;
   }
 
   get keeper(): IKeeper | null {
@@ -221,6 +226,9 @@ export class ScheduleForm extends Observable {
     };
     // To pin anew is asked for elsewhere.
     const isPinned = edited?.pinned ?? false;
+    if (this.keptBy === 'runtime' && this.isRecurring) {
+      return body;
+    }
     return values.pinned === isPinned
       ? body
       : { ...body, pinned: values.pinned };
@@ -314,7 +322,7 @@ export class ScheduleForm extends Observable {
       this._upcoming = clock;
       this._clockError = error ? sentenceOf(error) : null;
       this.touch();
-      if (isUnreachable(error)) {
+      if (isAway(error)) {
         // The network may be away for a moment.
         this._timer = window.setTimeout(() => void this.ask(), AGAIN);
       }

@@ -10,7 +10,7 @@ import { PageModel } from '../ui/observable';
 import type {
   IDay,
   IKeeper,
-  ILine,
+  ILedgerLine,
   ISchedule,
   IScheduleSummary
 } from './types';
@@ -134,7 +134,7 @@ export class ScheduleModel extends Watching {
     return this._view;
   }
 
-  get lines(): readonly ILine[] {
+  get lines(): readonly ILedgerLine[] {
     return this._lines;
   }
 
@@ -176,7 +176,7 @@ export class ScheduleModel extends Watching {
   }
 
   private _view: ISchedule | null = null;
-  private _lines: ILine[] = [];
+  private _lines: ILedgerLine[] = [];
   private _hasMore = false;
   private _days: IDay[] = [];
   private _keeper: IKeeper | null = null;

@@ -21,7 +21,7 @@ import {
   useModel,
   useTrans
 } from '../ui';
-import { AskingDialog, Body } from './dialog';
+import { askWith } from '../ui/asking';
 import { ScheduleCommands } from './ids';
 import type { ScheduleNews } from './model';
 import { Watching } from './model';
@@ -347,15 +347,11 @@ export async function askNotification(
   form: NotificationForm
 ): Promise<INotification | null> {
   const { trans } = form;
-  const dialog = new AskingDialog<INotification>(
-    { title: trans.__('Add Notification'), accept: trans.__('Add'), trans },
-    new Body(trans, () => <NotificationFields form={form} />),
-    () => form.submit()
+  return await askWith(
+    form,
+    { title: trans.__('Add Notification'), accept: trans.__('Add') },
+    () => <NotificationFields form={form} />
   );
-  const answer = await dialog.ask();
-  dialog.dispose();
-  form.dispose();
-  return answer;
 }
 
 function NotificationFields(props: { form: NotificationForm }): JSX.Element {

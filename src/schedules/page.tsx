@@ -3,8 +3,7 @@ import * as React from 'react';
 
 import '../../style/schedules.css';
 
-import type { ISourceChange, State } from '../api';
-import { sentenceOf } from '../api';
+import type { ISourceChange } from '../api';
 import { CommandIDs } from '../commands';
 import type { Execute, IPageOptions } from '../ui';
 import {
@@ -12,48 +11,27 @@ import {
   Failure,
   Page,
   runtimeLabel,
-  StateIcon,
-  stateLabel,
-  translated,
   Unavailable,
+  useAction,
   useModel,
-  useTrans
+  useTrans,
+  Warning
 } from '../ui';
 import { Changes } from '../ui/changes';
 import { Calendar } from './calendar';
 import { ScheduleCommands } from './ids';
-import type { ScheduleModel, SchedulesModel } from './model';
-import type { IHook, ILine, ISchedule, IScheduleSummary } from './types';
-import { lastOf, requestOf, triggerOf } from './types';
+import { Ledger } from './ledger';
+import type { ScheduleModel } from './model';
+import type { IHook, ISchedule } from './types';
+import { requestOf, triggerOf } from './types';
 import {
-  causeOf,
   clusterSentence,
   dueLabel,
   durationText,
   keeperSentence,
-  outcomeLabel,
   shiftSentence,
   timeIn
 } from './words';
-
-export { ScheduleModel, SchedulesModel } from './model';
-
-/** All schedules, in the main area. */
-export class SchedulesPage extends Page<SchedulesModel> {
-  constructor(model: SchedulesModel, options: IPageOptions) {
-    super(model, options);
-    this.addClass('jp-Convect-schedules');
-    this.title.label = options.trans.__('Schedules');
-  }
-
-  protected get name(): string | null {
-    return null;
-  }
-
-  protected content(execute: Execute): JSX.Element {
-    return <ScheduleList model={this.model} execute={execute} />;
-  }
-}
 
 /** One schedule with its ledger, in the main area. */
 export class SchedulePage extends Page<ScheduleModel> {
@@ -70,137 +48,6 @@ export class SchedulePage extends Page<ScheduleModel> {
   protected content(execute: Execute): JSX.Element {
     return <ScheduleView model={this.model} execute={execute} />;
   }
-}
-
-function ScheduleList(props: {
-  model: SchedulesModel;
-  execute: Execute;
-}): JSX.Element {
-  const model = useModel(props.model);
-  const trans = useTrans();
-  const { schedules, keeper, error } = model;
-  if (!schedules) {
-    return <Failure error={error} />;
-  }
-  if (schedules.length === 0) {
-    return (
-      <div className="jp-Convect-empty">
-        <h3>{trans.__('No schedules yet')}</h3>
-        <p>
-          {trans.__(
-            'To run a notebook, script or pipeline again and again, choose Schedule… in its context menu in the file browser, or in the Run menu.'
-          )}
-        </p>
-        <Action
-          label={trans.__('Notifications')}
-          onClick={() => props.execute(ScheduleCommands.notifications, {})}
-        />
-      </div>
-    );
-  }
-  return (
-    <>
-      <header className="jp-Convect-header">
-        <div className="jp-Convect-title">
-          <h2>{trans.__('Schedules')}</h2>
-          <div className="jp-Convect-actions">
-            <Action
-              label={trans.__('Notifications')}
-              onClick={() => props.execute(ScheduleCommands.notifications, {})}
-            />
-          </div>
-        </div>
-        <div className="jp-Convect-facts">{keeperSentence(trans, keeper)}</div>
-      </header>
-      <Failure error={error} />
-      <div className="jp-Convect-scheduleScroll">
-        <table className="jp-Convect-scheduleTable">
-          <thead>
-            <tr>
-              <th>{trans.__('Name')}</th>
-              <th>{trans.__('File')}</th>
-              <th>{trans.__('Runs')}</th>
-              <th>{trans.__('Next')}</th>
-              <th>{trans.__('Last')}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {schedules.map(schedule => (
-              <ScheduleRow
-                key={schedule.id}
-                schedule={schedule}
-                execute={props.execute}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
-  );
-}
-
-function ScheduleRow(props: {
-  schedule: IScheduleSummary;
-  execute: Execute;
-}): JSX.Element {
-  const { schedule, execute } = props;
-  const trans = useTrans();
-  const { clock } = schedule;
-  const last = lastOf(schedule);
-  return (
-    <tr data-schedule={schedule.id}>
-      <td>
-        <button
-          type="button"
-          className="jp-Convect-link"
-          onClick={() =>
-            execute(ScheduleCommands.open, { schedule: schedule.id })
-          }
-        >
-          {schedule.name}
-        </button>
-      </td>
-      <td title={schedule.path ?? ''}>{schedule.path}</td>
-      <td>{dueLabel(trans, schedule)}</td>
-      <td>
-        {schedule.paused !== null
-          ? trans.__('Paused')
-          : schedule.due !== null
-            ? timeIn(schedule.due, clock.zone)
-            : schedule.trigger
-              ? ''
-              : trans.__('Not due any more')}
-      </td>
-      <td>{last && <Outcome line={last} zone={clock.zone} isTimed />}</td>
-    </tr>
-  );
-}
-
-/** What became of a due time, as a picture and a word. */
-function Outcome(props: {
-  line: ILine;
-  zone?: string;
-  isTimed?: boolean;
-}): JSX.Element {
-  const { line, zone, isTimed } = props;
-  const trans = useTrans();
-  const isRun = line.outcome === 'ran' && line.state !== null;
-  const state = isRun && line.state !== 'deleted' ? line.state : null;
-  const label = state
-    ? stateLabel(trans, state as State)
-    : isRun
-      ? trans.__('Ran; the run was deleted')
-      : outcomeLabel(trans, line.outcome);
-  return (
-    <span className="jp-Convect-outcome" data-outcome={line.outcome}>
-      {state ? (
-        <StateIcon state={state as State} />
-      ) : (
-        <span className="jp-Convect-outcomeMark" aria-hidden />
-      )}
-      {isTimed ? `${label}, ${timeIn(line.due, zone)}` : label}
-    </span>
-  );
 }
 
 function ScheduleView(props: {
@@ -231,23 +78,6 @@ function ScheduleView(props: {
   );
 }
 
-/** Do something, and say when it could not be done. */
-function useAction(
-  model: ScheduleModel
-): [string | null, (work: () => Promise<unknown>) => () => void] {
-  const [failure, setFailure] = React.useState<string | null>(null);
-  const act = (work: () => Promise<unknown>) => () => {
-    work().then(
-      () => {
-        setFailure(null);
-        model.refresh();
-      },
-      error => setFailure(sentenceOf(error))
-    );
-  };
-  return [failure, act];
-}
-
 function Header(props: {
   model: ScheduleModel;
   view: ISchedule;
@@ -255,7 +85,7 @@ function Header(props: {
 }): JSX.Element {
   const { model, view, execute } = props;
   const trans = useTrans();
-  const [failure, act] = useAction(model);
+  const [failure, act] = useAction(() => model.refresh());
   const isPaused = view.paused !== null;
   const { id } = view;
   return (
@@ -300,7 +130,7 @@ function Header(props: {
             wide
             label={trans.__('Backfill…')}
             title={trans.__('Run it for earlier due times, as a sweep')}
-            disabled={view.is_sweep}
+            disabled={view.is_sweep || !hasTimes(view)}
             onClick={() => execute(ScheduleCommands.backfill, { schedule: id })}
           />
           <Action
@@ -340,16 +170,21 @@ function Header(props: {
   );
 }
 
+/** Whether a clock makes it due. */
+function hasTimes({ clock }: ISchedule): boolean {
+  return !!(clock.cron || clock.every);
+}
+
 /** The pinned files that have changed since, and how. */
 function Pinned(props: { model: ScheduleModel; view: ISchedule }): JSX.Element {
   const { model, view } = props;
   const trans = useTrans();
-  const [failure, act] = useAction(model);
+  const [failure, act] = useAction(() => model.refresh());
   const [changes, setChanges] = React.useState<readonly ISourceChange[]>([]);
   const isShown = changes.length > 0;
   return (
     <>
-      <div className="jp-Convect-message" data-severity="warning" role="status">
+      <Warning>
         {trans.__(
           'It runs the files as they were when it was pinned. Changed since: %1',
           view.changed.join(', ')
@@ -377,7 +212,7 @@ function Pinned(props: { model: ScheduleModel; view: ISchedule }): JSX.Element {
         >
           {trans.__('Update')}
         </button>
-      </div>
+      </Warning>
       {isShown && (
         <Changes
           changes={changes}
@@ -429,14 +264,26 @@ function Facts({ view }: { view: ISchedule }): JSX.Element {
           <dd>{overlap}</dd>
           <dt>{trans.__('Runs at the same time')}</dt>
           <dd>{view.concurrency}</dd>
-          <dt>{trans.__('Make up for what was missed')}</dt>
-          <dd>
-            {view.missed === 'none'
-              ? missed
-              : trans.__('%1, within %2', missed, durationText(view.deadline))}
-          </dd>
+          {hasTimes(view) && (
+            <>
+              <dt>{trans.__('Make up for what was missed')}</dt>
+              <dd>
+                {view.missed === 'none'
+                  ? missed
+                  : trans.__(
+                      '%1, within %2',
+                      missed,
+                      durationText(view.deadline)
+                    )}
+              </dd>
+            </>
+          )}
           <dt>{trans.__('Files')}</dt>
-          <dd>{view.pinned ? trans.__('Pinned') : trans.__('Of the day')}</dd>
+          <dd>
+            {view.pinned
+              ? trans.__('Pinned')
+              : trans.__('As they are at each run')}
+          </dd>
         </dl>
       </section>
       {parameters.length > 0 && (
@@ -464,7 +311,7 @@ function Facts({ view }: { view: ISchedule }): JSX.Element {
 function Hook({ model }: { model: ScheduleModel }): JSX.Element {
   const trans = useTrans();
   const [hook, setHook] = React.useState<IHook | null>(null);
-  const [failure, act] = useAction(model);
+  const [failure, act] = useAction(() => model.refresh());
   const show = (asked: () => Promise<IHook>) =>
     act(async () => setHook(await asked()));
   const { api, id } = model;
@@ -512,104 +359,4 @@ function Hook({ model }: { model: ScheduleModel }): JSX.Element {
       </section>
     </div>
   );
-}
-
-function Ledger(props: {
-  model: ScheduleModel;
-  view: ISchedule;
-  execute: Execute;
-}): JSX.Element {
-  const { model, view, execute } = props;
-  const trans = useTrans();
-  const [failure, act] = useAction(model);
-  const zone = view.clock.zone ?? 'UTC';
-  const open = (run: string) =>
-    view.is_sweep
-      ? execute(CommandIDs.openSweep, { sweep: run })
-      : execute(CommandIDs.openRun, { run });
-  if (model.lines.length === 0) {
-    return (
-      <p className="jp-Convect-hint">{trans.__('Nothing was due so far.')}</p>
-    );
-  }
-  return (
-    <section className="jp-Convect-ledger">
-      <h3>{trans.__('Due times')}</h3>
-      <Failure error={failure} />
-      <table className="jp-Convect-scheduleTable">
-        <thead>
-          <tr>
-            <th>{trans.__('Due')}</th>
-            <th>{trans.__('Outcome')}</th>
-            <th>{trans.__('Reason')}</th>
-            <th />
-          </tr>
-        </thead>
-        <tbody>
-          {model.lines.map(line => (
-            <tr key={line.due} data-outcome={line.outcome}>
-              <td>{timeIn(line.due, zone)}</td>
-              <td>
-                <Outcome line={line} />
-              </td>
-              <td>{reasonOf(line)}</td>
-              <td className="jp-Convect-lineActions">
-                {line.run && line.state !== 'deleted' && (
-                  <button
-                    type="button"
-                    className="jp-Convect-link"
-                    onClick={() => open(String(line.run))}
-                  >
-                    {trans.__('Open')}
-                  </button>
-                )}
-                {line.asked.map(({ run, state }) => (
-                  <button
-                    key={run}
-                    type="button"
-                    className="jp-Convect-link"
-                    disabled={state === 'deleted'}
-                    onClick={() => open(run)}
-                  >
-                    {trans.__('Open what was run later')}
-                  </button>
-                ))}
-                <button
-                  type="button"
-                  className="jp-Convect-link"
-                  onClick={act(() =>
-                    model.api.runSchedule(view.id, { due: line.due })
-                  )}
-                >
-                  {trans.__('Run now')}
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {model.hasMore && (
-        <button
-          type="button"
-          className="jp-Convect-link"
-          onClick={act(() => model.more())}
-        >
-          {trans.__('Show more')}
-        </button>
-      )}
-    </section>
-  );
-
-  function reasonOf(line: ILine): string {
-    if (line.gone) {
-      const [begin, end] = line.gone;
-      return trans.__(
-        'Nobody kept the clock from %1 to %2.',
-        timeIn(begin, zone),
-        timeIn(end, zone)
-      );
-    }
-    const reason = line.reason ? translated(line.reason, trans) : '';
-    return [causeOf(trans, line), reason].filter(Boolean).join(': ');
-  }
 }

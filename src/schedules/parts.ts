@@ -5,10 +5,12 @@ import { sentenceOf } from '../api';
 import { CommandIDs, takes } from '../commands';
 import type { IPartsContext } from '../lazycommands';
 import { fileMeant } from '../ui/filemeant';
-import { PageKind } from '../ui/pagekind';
-import { askBackfill, askSchedule } from './dialog';
+import type { PageKind } from '../ui/pagekind';
+import { askBackfill } from './backfill';
+import { askSchedule } from './dialog';
 import { ScheduleForm } from './form';
 import { ScheduleCommands } from './ids';
+import { SchedulesPage } from './list';
 import { ScheduleModel, ScheduleNews, SchedulesModel } from './model';
 import {
   askNotification,
@@ -16,7 +18,7 @@ import {
   NotificationsModel,
   NotificationsPage
 } from './notifications';
-import { SchedulePage, SchedulesPage } from './page';
+import { SchedulePage } from './page';
 
 /** The id of the page of all schedules. */
 const LIST = 'all';
@@ -26,14 +28,13 @@ type AnyPage = SchedulePage | SchedulesPage | NotificationsPage;
 /** Pages and dialogs of schedules, loaded when the first of them is needed. */
 export class Parts {
   constructor(private readonly context: IPartsContext) {
-    const { shell, serviceManager } = context.app;
-    this._news = new ScheduleNews(serviceManager.events);
-    this._pages = new PageKind(shell, 'schedule', async id => this.page(id));
+    this._news = new ScheduleNews(context.app.serviceManager.events);
+    this._pages = context.pages.schedule as PageKind<AnyPage>;
     this.addCommands();
   }
 
   /** The page of a schedule, or of all. */
-  private page(id: string): AnyPage {
+  async page(id: string): Promise<AnyPage> {
     const { api, app, trans } = this.context;
     const options = { commands: app.commands, trans };
     if (id === NOTIFICATIONS) {

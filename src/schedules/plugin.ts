@@ -8,6 +8,7 @@ export const schedulesPlugins = [
       'convect:show-schedules': trans.__('Show Schedules'),
       'convect:schedule': trans.__('Schedule…')
     }),
+    pages: { schedule: 'convect:show-schedules' },
     load: async context => {
       const { Parts } = await import('./parts');
       return new Parts(context);

@@ -10,7 +10,7 @@ export type INotification = Schemas['NotificationView'];
 export type INotificationBody = Schemas['NotificationBody'];
 export type IUpcoming = Schemas['Upcoming'];
 export type IKeeper = Schemas['ScheduleKeeper'];
-export type ILine = Schemas['LedgerLine'];
+export type ILedgerLine = Schemas['LedgerLine'];
 export type IDay = Schemas['CalendarDay'];
 export type IScheduleBody = Schemas['ScheduleBody'];
 export type IBackfill = Schemas['BackfillBody'];
@@ -30,8 +30,8 @@ export interface IHook {
 }
 
 /** The last line of the ledger. */
-export function lastOf(schedule: IScheduleSummary): ILine | null {
-  return schedule.last as unknown as ILine | null;
+export function lastOf(schedule: IScheduleSummary): ILedgerLine | null {
+  return schedule.last as unknown as ILedgerLine | null;
 }
 
 /** What makes a schedule due beside its clock. */

@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type {
   IClock,
   IKeeper,
-  ILine,
+  ILedgerLine,
   IScheduleSummary,
   IUpcoming
 } from './types';
@@ -94,7 +94,7 @@ export function dueLabel(
 }
 
 /** What made a line due, if not the clock. */
-export function causeOf(trans: TranslationBundle, line: ILine): string {
+export function causeOf(trans: TranslationBundle, line: ILedgerLine): string {
   const values = line.happening?.values ?? {};
   switch (line.happening?.cause) {
     case 'file':
@@ -110,7 +110,7 @@ export function causeOf(trans: TranslationBundle, line: ILine): string {
 
 export function outcomeLabel(
   trans: TranslationBundle,
-  outcome: ILine['outcome']
+  outcome: ILedgerLine['outcome']
 ): string {
   switch (outcome) {
     case 'ran':
@@ -164,6 +164,17 @@ export function clusterSentence(
   runtime: string
 ): string {
   return trans.__('Kept by %1, also while JupyterLab is off.', runtime);
+}
+
+/** What is different where a runtime makes the runs by its own clock. */
+export function recurringSentence(
+  trans: TranslationBundle,
+  runtime: string
+): string {
+  return trans.__(
+    '%1 runs the files as they are now. Of due times that come while it cannot run them, it runs either all in turn, or only the last.',
+    runtime
+  );
 }
 
 /** What happens on nights when the clocks change. */

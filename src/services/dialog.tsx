@@ -1,9 +1,5 @@
-import {
-  Dialog,
-  InputDialog,
-  Notification,
-  showDialog
-} from '@jupyterlab/apputils';
+import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
@@ -11,10 +7,23 @@ import * as React from 'react';
 import '../../style/services.css';
 
 import type { IEndpoint } from '../api';
-import { ConvectError, sentenceOf } from '../api';
 import type { IConvectApi } from '../tokens';
-import { Action, TranslationProvider, useTrans } from '../ui';
+import {
+  Action,
+  Failure,
+  Field,
+  runtimeLabel,
+  Section,
+  Select,
+  TextField,
+  TranslationProvider,
+  useModel,
+  useTrans
+} from '../ui';
+import { askWith } from '../ui/asking';
 import { addressOf, callOf } from './address';
+import type { EndpointText } from './form';
+import { EndpointForm } from './form';
 
 /** Make a file callable and tell its token, which nobody can tell again. */
 export async function makeCallable(
@@ -29,32 +38,84 @@ export async function makeCallable(
     );
     return false;
   }
-  let id: string | undefined;
-  for (;;) {
-    try {
-      await showToken(api, await api.addEndpoint({ path, id }), trans);
-      return true;
-    } catch (error) {
-      const isTaken = error instanceof ConvectError && error.status === 409;
-      const isBad =
-        error instanceof ConvectError && error.code === 'bad-endpoint';
-      if (!isTaken && !isBad) {
-        Notification.error(sentenceOf(error), { autoClose: 8000 });
-        return false;
-      }
-      const asked = await InputDialog.getText({
-        title: trans.__('Make %1 callable', path),
-        label: `${sentenceOf(error)} ${trans.__('Its part of the address:')}`,
-        text: id ?? '',
-        okLabel: trans.__('Make Callable'),
-        cancelLabel: trans.__('Cancel')
-      });
-      if (!asked.button.accept || !asked.value) {
-        return false;
-      }
-      id = asked.value;
-    }
+  const form = new EndpointForm(api, path, trans);
+  const title = trans.__('Make %1 callable', PathExt.basename(path));
+  const accept = trans.__('Make Callable');
+  const made = await askWith(form, { title, accept }, () => (
+    <EndpointFields form={form} />
+  ));
+  if (made) {
+    await showToken(api, made, trans);
   }
+  return made !== null;
+}
+
+function EndpointFields(props: { form: EndpointForm }): JSX.Element {
+  const form = useModel(props.form);
+  const trans = useTrans();
+  const [isOpen, setOpen] = React.useState(false);
+  const text = (
+    name: EndpointText,
+    label: string,
+    example?: string,
+    hint?: string
+  ) => (
+    <TextField
+      label={label}
+      example={example}
+      hint={hint}
+      value={form.values[name]}
+      error={form.complaints[name]}
+      onChange={value => form.set({ [name]: value })}
+    />
+  );
+  return (
+    <div className="jp-Convect-form">
+      {text(
+        'id',
+        trans.__('Part of the address'),
+        trans.__('like the name of the file')
+      )}
+      <Field label={trans.__('Runtime')} hint={form.place}>
+        <Select
+          value={form.values.runtime}
+          options={form.runtimes.map(({ name, display_name, problem }) => ({
+            value: name,
+            label: runtimeLabel(trans, name, display_name),
+            disabled: problem !== null
+          }))}
+          onChange={runtime => form.set({ runtime })}
+        />
+      </Field>
+      {form.hasPods && (
+        <>
+          {text('image', trans.__('Image'), trans.__('as configured'))}
+          {text('cpu', trans.__('CPU'), '500m')}
+          {text('memory', trans.__('Memory'), '2Gi')}
+          {text('gpu', trans.__('GPUs'), '0')}
+        </>
+      )}
+      <Section
+        title={trans.__('Limits')}
+        isOpen={isOpen}
+        onToggle={setOpen}
+        count={form.limits}
+      >
+        {text('concurrency', trans.__('Calls at once'))}
+        {text('queue', trans.__('Calls that may wait'), '100')}
+        {text('rate', trans.__('Calls per minute'), trans.__('no limit'))}
+        {text(
+          'idle',
+          trans.__('Idle minutes'),
+          '30',
+          trans.__(
+            'A function in a cell tagged “serve” stays loaded for so long without calls.'
+          )
+        )}
+      </Section>
+      <Failure error={form.failure} />
+    </div>
+  );
 }
 
 /** Show a token that was just made. */

@@ -7,7 +7,7 @@ import * as React from 'react';
 import type { IService } from '../api';
 import { sentenceOf } from '../api';
 import type { IConvectApi } from '../tokens';
-import { Action, Ago, useTrans } from '../ui';
+import { Action, Ago, useAction, useTrans } from '../ui';
 
 interface IServicesProps {
   services: readonly IService[];
@@ -45,14 +45,8 @@ function Service(
   const { api, onChange, service } = props;
   const { id, kind, name, state } = service;
   const trans = useTrans();
-  const [failure, setFailure] = React.useState<string | null>(null);
   const isUp = state === 'starting' || state === 'ready';
-  const act = (work: () => Promise<unknown>) => () => {
-    work()
-      .then(() => setFailure(null))
-      .catch(error => setFailure(sentenceOf(error)))
-      .finally(onChange);
-  };
+  const [failure, act] = useAction(onChange);
   const open = (): void => {
     const origin = new URL(api.settings.baseUrl, location.href).origin;
     window.open(URLExt.join(origin, service.path), '_blank', 'noopener');
@@ -150,6 +144,8 @@ function kindOf(kind: string, trans: TranslationBundle): string {
       return trans.__('App');
     case 'endpoint':
       return trans.__('Function of an endpoint');
+    case 'tensorboard':
+      return 'TensorBoard';
     default:
       return kind;
   }

@@ -5,7 +5,6 @@ import * as React from 'react';
 import '../../style/services.css';
 
 import type { IEndpoint, IService } from '../api';
-import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { IConvectApi } from '../tokens';
 import type { Execute, IPageOptions } from '../ui';
@@ -15,6 +14,8 @@ import {
   Failure,
   Page,
   PageModel,
+  runtimeLabel,
+  useAction,
   useModel,
   useTrans
 } from '../ui';
@@ -146,14 +147,11 @@ function Endpoint(props: {
   const { id, name, paused } = endpoint;
   const { api } = model;
   const trans = useTrans();
-  const [failure, setFailure] = React.useState<string | null>(null);
-  const act = (work: () => Promise<unknown>) => () => {
-    work()
-      .then(() => setFailure(null))
-      .catch(error => setFailure(sentenceOf(error)))
-      .finally(() => model.refresh());
+  const [failure, act] = useAction(() => model.refresh());
+  const { path, runtime } = endpoint.request as {
+    path?: string;
+    runtime?: string;
   };
-  const path = (endpoint.request as { path?: string }).path;
   return (
     <li className="jp-Convect-endpoint" data-endpoint={id}>
       <div className="jp-Convect-title">
@@ -219,6 +217,9 @@ function Endpoint(props: {
           >
             {path}
           </button>
+        )}
+        {runtime && runtime !== 'local' && (
+          <span>{runtimeLabel(trans, runtime)}</span>
         )}
         <span>
           {trans._n(

@@ -6,7 +6,7 @@ import { sentenceOf } from '../api';
 import { CommandIDs } from '../commands';
 import type { IPartsContext } from '../lazycommands';
 import { fileMeant } from '../ui/filemeant';
-import { PageKind } from '../ui/pagekind';
+import type { PageKind } from '../ui/pagekind';
 import { makeCallable } from './dialog';
 import { ServiceModel, ServicePage } from './opened';
 import { EndpointsModel, EndpointsPage } from './page';
@@ -14,19 +14,16 @@ import { EndpointsModel, EndpointsPage } from './page';
 /** The pages and the dialogs of endpoints and services, loaded when the first is needed. */
 export class Parts {
   constructor(private readonly context: IPartsContext) {
-    const { api, app, trans } = context;
+    this._pages = context.pages.endpoints as PageKind<EndpointsPage>;
+    this._services = context.pages.service as PageKind<ServicePage>;
+  }
+
+  async page(id: string, kind: string): Promise<EndpointsPage | ServicePage> {
+    const { api, app, trans } = this.context;
     const options = { commands: app.commands, trans };
-    this._pages = new PageKind(
-      app.shell,
-      'endpoints',
-      async () => new EndpointsPage(new EndpointsModel(api), options)
-    );
-    this._services = new PageKind(
-      app.shell,
-      'service',
-      async id =>
-        new ServicePage(new ServiceModel(api, await api.service(id)), options)
-    );
+    return kind === 'service'
+      ? new ServicePage(new ServiceModel(api, await api.service(id)), options)
+      : new EndpointsPage(new EndpointsModel(api), options);
   }
 
   async execute(
@@ -46,15 +43,18 @@ export class Parts {
     (await this._pages.open('all'))?.model.refresh();
   }
 
-  /** TensorBoard over the runs that are named, else over a folder. */
+  /** TensorBoard over the runs or the sweep that are named, else over a folder. */
   private async openTensorBoard({
     runs,
+    sweep,
     path
   }: ReadonlyPartialJSONObject): Promise<void> {
     const { api, trans } = this.context;
     const options: JSONObject = Array.isArray(runs)
       ? { runs: runs.map(String) }
-      : { folder: path === undefined ? this.folder() : String(path) };
+      : sweep !== undefined
+        ? { sweep: String(sweep) }
+        : { folder: path === undefined ? this.folder() : String(path) };
     let service: IService;
     try {
       service = await api.startService({ kind: 'tensorboard', options });

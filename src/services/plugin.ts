@@ -10,6 +10,10 @@ export const servicesPlugins = [
       'convect:make-callable': trans.__('Make Callable…'),
       [CommandIDs.openTensorBoard]: trans.__('Open in TensorBoard')
     }),
+    pages: {
+      endpoints: 'convect:show-endpoints',
+      service: 'convect:show-endpoints'
+    },
     load: async context => {
       const { Parts } = await import('./parts');
       return new Parts(context);

@@ -5,10 +5,10 @@ import * as React from 'react';
 import { isObject } from '../ui';
 import { useForm, words } from './context';
 import type { IFieldSchema } from './fields';
-import { fieldsOf, follow, writeValue } from './fields';
+import { fieldsOf, resolved, writeValue } from './fields';
 import { AmountField, GpuField, RetriesField } from './amounts';
 import { ObjectList, PairList, StringList } from './lists';
-import type { IFieldProps } from './Row';
+import type { ISettingProps } from './Row';
 import { Row, useRow } from './Row';
 import type { IInputProps } from './values';
 import {
@@ -24,7 +24,7 @@ import {
 } from './values';
 
 /** The right field for a property of the format. */
-export function Field(props: IFieldProps): JSX.Element {
+export function SettingField(props: ISettingProps): JSX.Element {
   const { field } = props;
   const { schema } = field;
   const { widgets } = useForm();
@@ -80,7 +80,7 @@ export function Field(props: IFieldProps): JSX.Element {
 }
 
 function Labelled(
-  props: IFieldProps & { as: (props: IInputProps) => JSX.Element }
+  props: ISettingProps & { as: (props: IInputProps) => JSX.Element }
 ): JSX.Element {
   const { as: Input, ...rest } = props;
   const { set, trans, isMixed } = useForm();
@@ -111,7 +111,7 @@ export function exampleOf(
 }
 
 /** An object of the format inside a part: its fields, without a frame. */
-function Nested(props: IFieldProps): JSX.Element {
+function Nested(props: ISettingProps): JSX.Element {
   const value = isObject(props.value) ? props.value : {};
   const inherited = isObject(props.inherited) ? props.inherited : {};
   const { isShown = () => true } = useForm();
@@ -121,7 +121,7 @@ function Nested(props: IFieldProps): JSX.Element {
   return (
     <>
       {fields.map(field => (
-        <Field
+        <SettingField
           key={field.name}
           field={field}
           path={[...props.path, field.name]}
@@ -133,7 +133,7 @@ function Nested(props: IFieldProps): JSX.Element {
   );
 }
 
-function PairsField(props: IFieldProps): JSX.Element {
+function PairsField(props: ISettingProps): JSX.Element {
   const { set, env } = useForm();
   const row = useRow(props);
   return (
@@ -157,11 +157,11 @@ function texts(value: Json | undefined): { [key: string]: string } {
     : {};
 }
 
-function ListField(props: IFieldProps): JSX.Element {
+function ListField(props: ISettingProps): JSX.Element {
   const { set } = useForm();
   const { schema } = props.field;
   const row = useRow(props);
-  const items: IFieldSchema = follow(schema.items ?? {});
+  const items: IFieldSchema = resolved(schema.items ?? {});
   const values = Array.isArray(props.value) ? props.value : [];
   const inherited = Array.isArray(props.inherited) ? props.inherited : [];
   return (

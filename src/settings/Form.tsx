@@ -7,7 +7,7 @@ import { isObject, ReadOnly, Section, TranslationProvider } from '../ui';
 import type { IFormContext } from './context';
 import { FormContext, problemsAt, useForm, words } from './context';
 import { groupsOf } from './fields';
-import { Field } from './Field';
+import { SettingField } from './Field';
 
 /** What the fields below share. */
 export function FormProvider(props: {
@@ -75,7 +75,7 @@ export function Form(props: {
           >
             {name === 'general' && props.head}
             {fields.map(field => (
-              <Field
+              <SettingField
                 key={field.name}
                 field={field}
                 path={[...path, field.name]}

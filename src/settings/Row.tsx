@@ -5,7 +5,7 @@ import { Field, translated } from '../ui';
 import { problemsAt, useForm, words } from './context';
 import type { IFormField } from './fields';
 
-export interface IFieldProps {
+export interface ISettingProps {
   field: IFormField;
   path: readonly string[];
   value: Json | undefined;
@@ -65,7 +65,7 @@ export function Row(props: IRowProps): JSX.Element {
 }
 
 /** What the schema calls a field and says about it, in the language of the page. */
-export function useRow({ field, path, value }: IFieldProps): {
+export function useRow({ field, path, value }: ISettingProps): {
   label: string;
   help: string | undefined;
   path: readonly string[];

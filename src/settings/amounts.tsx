@@ -3,7 +3,7 @@ import * as React from 'react';
 
 import { isObject, TextInput } from '../ui';
 import { useForm } from './context';
-import type { IFieldProps } from './Row';
+import type { ISettingProps } from './Row';
 import { definitionOf, readQuantity, writeValue } from './fields';
 import { Row, useRow } from './Row';
 
@@ -38,7 +38,7 @@ interface IPart {
 
 /** A value that is short when only its main part is set, and an object otherwise. */
 function Parts(
-  props: IFieldProps & { main: string; parts: readonly IPart[] }
+  props: ISettingProps & { main: string; parts: readonly IPart[] }
 ): JSX.Element {
   const { set, isMixed } = useForm();
   const value = expand(props.value, props.main);
@@ -77,7 +77,7 @@ function Parts(
   );
 }
 
-export function AmountField(props: IFieldProps): JSX.Element {
+export function AmountField(props: ISettingProps): JSX.Element {
   const { trans } = useForm();
   return (
     <Parts
@@ -91,7 +91,7 @@ export function AmountField(props: IFieldProps): JSX.Element {
   );
 }
 
-export function GpuField(props: IFieldProps): JSX.Element {
+export function GpuField(props: ISettingProps): JSX.Element {
   const { trans, gpuTypes } = useForm();
   return (
     <Parts
@@ -118,7 +118,7 @@ export function GpuField(props: IFieldProps): JSX.Element {
   );
 }
 
-export function RetriesField(props: IFieldProps): JSX.Element {
+export function RetriesField(props: ISettingProps): JSX.Element {
   const { trans } = useForm();
   return (
     <Parts

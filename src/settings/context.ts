@@ -3,7 +3,7 @@ import type { JSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IProblem } from '../api';
-import type { IFieldProps } from './Row';
+import type { ISettingProps } from './Row';
 
 /** How a person chooses files. */
 export interface IPickOptions {
@@ -42,7 +42,7 @@ export interface IFormContext {
   /** Open the file that this is about. */
   open?(): void;
   /** Fields that only some forms have, by the widget that the schema names. */
-  widgets?: { readonly [widget: string]: React.ComponentType<IFieldProps> };
+  widgets?: { readonly [widget: string]: React.ComponentType<ISettingProps> };
 }
 
 export const FormContext = React.createContext<IFormContext | null>(null);

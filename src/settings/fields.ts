@@ -47,7 +47,7 @@ export function definitionOf(name: string): IFieldSchema {
 }
 
 /** A schema with what it refers to, its own words first. */
-export function follow(schema: IFieldSchema): IFieldSchema {
+export function resolved(schema: IFieldSchema): IFieldSchema {
   const name = refName(schema);
   return name === null ? schema : { ...DEFINITIONS[name], ...schema };
 }
@@ -61,7 +61,7 @@ export function fieldsOf(schema: IFieldSchema): IFormField[] {
     .filter(([name]) => !HIDDEN.has(name))
     .map(([name, item]) => ({
       name,
-      schema: follow(item),
+      schema: resolved(item),
       definition: refName(item)
     }));
 }

@@ -35,9 +35,7 @@ const SETTINGS = {
     title: 'Pull policy',
     description: 'When to fetch the image.',
     enum: ['Always', 'IfNotPresent', 'Never'],
-    'x-form': {
-      group: 'environment'
-    }
+    'x-form': { group: 'environment' }
   },
   kernel: {
     title: 'Kernel',
@@ -45,42 +43,28 @@ const SETTINGS = {
       'The kernel that executes a notebook. The one that the notebook names if it is not set.',
     type: 'string',
     minLength: 1,
-    'x-form': {
-      group: 'environment',
-      widget: 'kernel'
-    }
+    'x-form': { group: 'environment', widget: 'kernel' }
   },
   env: {
     title: 'Environment variables',
     description: 'Values may hold expressions.',
     type: 'object',
-    additionalProperties: {
-      type: 'string'
-    },
-    'x-form': {
-      group: 'environment',
-      widget: 'pairs'
-    }
+    additionalProperties: { type: 'string' },
+    'x-form': { group: 'environment', widget: 'pairs' }
   },
   secrets: {
     title: 'Secrets',
     description:
       'Environment variables whose values are looked up when the step starts and are stored nowhere.',
     type: 'array',
-    items: {
-      $ref: '#/$defs/secret'
-    },
-    'x-form': {
-      group: 'environment'
-    }
+    items: { $ref: '#/$defs/secret' },
+    'x-form': { group: 'environment' }
   },
   resources: {
     title: 'Resources',
     description: 'How much of the machine the node needs.',
     $ref: '#/$defs/resources',
-    'x-form': {
-      group: 'resources'
-    }
+    'x-form': { group: 'resources' }
   },
   parameters: {
     title: 'Parameters',
@@ -88,99 +72,55 @@ const SETTINGS = {
       "Values for the notebook's `parameters` cell; environment variables of a script or command. Values may be or contain expressions.",
     type: 'object',
     additionalProperties: true,
-    'x-form': {
-      group: 'parameters',
-      widget: 'parameters'
-    }
+    'x-form': { group: 'parameters', widget: 'parameters' }
   },
   volumes: {
     title: 'Volumes',
     description:
       'Volume claims to mount. One with a size is made for the run, and deleted when the run ends.',
     type: 'array',
-    items: {
-      $ref: '#/$defs/volume'
-    },
-    'x-form': {
-      group: 'data'
-    }
+    items: { $ref: '#/$defs/volume' },
+    'x-form': { group: 'data' }
   },
   dependencies: {
     title: 'Files it needs',
     description:
       "Globs, relative to the folder of the node's file (to the pipeline's folder when it has none). A folder means everything in it.",
     type: 'array',
-    items: {
-      type: 'string',
-      minLength: 1
-    },
-    'x-form': {
-      group: 'data',
-      widget: 'globs'
-    }
+    items: { type: 'string', minLength: 1 },
+    'x-form': { group: 'data', widget: 'globs' }
   },
   outputs: {
     title: 'Files it makes',
     description:
       'Globs, relative to the working folder. They are kept with the run and handed to the nodes after it.',
     type: 'array',
-    items: {
-      type: 'string',
-      minLength: 1
-    },
-    'x-form': {
-      group: 'data',
-      widget: 'globs'
-    }
+    items: { type: 'string', minLength: 1 },
+    'x-form': { group: 'data', widget: 'globs' }
   },
   metrics: {
     title: 'Metrics',
     description:
       'Numbers to read from the log: a regular expression with one group for each metric.',
     type: 'object',
-    additionalProperties: {
-      type: 'string',
-      minLength: 1
-    },
-    'x-form': {
-      group: 'data',
-      widget: 'pairs'
-    }
+    additionalProperties: { type: 'string', minLength: 1 },
+    'x-form': { group: 'data', widget: 'pairs' }
   },
   retries: {
     title: 'Retries',
     description: 'How often to try again after a failure.',
-    oneOf: [
-      {
-        type: 'integer',
-        minimum: 0
-      },
-      {
-        $ref: '#/$defs/retries'
-      }
-    ],
-    'x-form': {
-      group: 'behaviour'
-    }
+    oneOf: [{ type: 'integer', minimum: 0 }, { $ref: '#/$defs/retries' }],
+    'x-form': { group: 'behaviour' }
   },
   timeout: {
     title: 'Timeout',
     description:
       'Stop an attempt after this time: seconds, or a text such as `90s`, `15m`, `2h`, `1d` or `1h30m`. 0 means never.',
     oneOf: [
-      {
-        type: 'number',
-        minimum: 0
-      },
-      {
-        type: 'string',
-        format: 'duration'
-      }
+      { type: 'number', minimum: 0 },
+      { type: 'string', format: 'duration' }
     ],
-    'x-form': {
-      group: 'behaviour',
-      placeholder: '2h'
-    }
+    'x-form': { group: 'behaviour', placeholder: '2h' }
   },
   cache: {
     title: 'Reuse results',
@@ -188,9 +128,7 @@ const SETTINGS = {
       'Reuse the result of an earlier run when nothing it depends on has changed.',
     type: 'boolean',
     default: false,
-    'x-form': {
-      group: 'behaviour'
-    }
+    'x-form': { group: 'behaviour' }
   },
   working_folder: {
     title: 'Working folder',
@@ -200,30 +138,81 @@ const SETTINGS = {
     minLength: 1,
     default: 'source',
     examples: ['source', 'isolated', 'shared'],
-    'x-form': {
-      group: 'behaviour',
-      widget: 'folder'
-    }
+    'x-form': { group: 'behaviour', widget: 'folder' }
   },
   distributed: {
     title: 'Distributed training',
     description:
       'Run a notebook, a script or a command as several processes that work together.',
     $ref: '#/$defs/distributed',
-    'x-form': {
-      group: 'distributed'
-    }
+    'x-form': { group: 'distributed' }
   },
   kubernetes: {
     title: 'Kubernetes',
     description: 'Details of the pod, where the runtime has pods.',
     $ref: '#/$defs/kubernetes',
+    'x-form': { group: 'kubernetes' }
+  },
+  extra: { $ref: '#/$defs/free' }
+} as const;
+
+/** What every kind of node can have. */
+const NODE = {
+  name: {
+    title: 'Name',
+    description: 'What people see. The id if it is not set.',
+    type: 'string',
+    'x-form': { group: 'general' }
+  },
+  description: {
+    title: 'Description',
+    description: 'What it does, in markdown.',
+    type: 'string',
+    'x-form': { group: 'general', widget: 'markdown' }
+  },
+  after: {
+    title: 'After',
+    description:
+      'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
+    type: 'array',
+    items: { type: 'string' },
+    uniqueItems: true,
+    'x-form': { group: 'general', widget: 'nodes' }
+  },
+  when: {
+    title: 'When',
+    description:
+      'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
+    type: 'string',
+    minLength: 1,
     'x-form': {
-      group: 'kubernetes'
+      group: 'flow',
+      widget: 'condition',
+      placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
     }
   },
-  extra: {
-    $ref: '#/$defs/free'
+  for_each: {
+    title: 'For each',
+    description:
+      'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
+    $ref: '#/$defs/loop',
+    'x-form': { group: 'flow', widget: 'loop' }
+  },
+  run_if: {
+    title: 'Run if',
+    description:
+      'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
+    enum: ['succeeded', 'failed', 'always'],
+    default: 'succeeded',
+    'x-form': { group: 'flow', widget: 'run_if' }
+  },
+  disabled: {
+    title: 'Disabled',
+    description:
+      'Leave it out of every run: it is skipped, and so is what needs it.',
+    type: 'boolean',
+    default: false,
+    'x-form': { group: 'flow' }
   }
 } as const;
 
@@ -253,18 +242,14 @@ export const SCHEMA = {
       title: 'Description',
       description: 'What the pipeline is for, in markdown.',
       type: 'string',
-      'x-form': {
-        widget: 'markdown'
-      }
+      'x-form': { widget: 'markdown' }
     },
     parameters: {
       title: 'Parameters',
       description:
         'Values that can be set for each run, used as `${{ parameters.name }}`.',
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/parameter'
-      }
+      additionalProperties: { $ref: '#/$defs/parameter' }
     },
     defaults: {
       title: 'Defaults',
@@ -277,49 +262,36 @@ export const SCHEMA = {
       description:
         'The nodes by id. Ids are letters, digits, `_` and `-`, of any language.',
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/node'
-      }
+      additionalProperties: { $ref: '#/$defs/node' }
     },
     outputs: {
       title: 'Outputs',
       description:
         'Values that the pipeline gives to one that has it as a node: an expression for each, used there as `${{ nodes.ID.outputs.name }}`.',
       type: 'object',
-      additionalProperties: {
-        type: 'string',
-        minLength: 1
-      }
+      additionalProperties: { type: 'string', minLength: 1 }
     },
     components: {
       title: 'Components',
       description:
         'The definition of each component that a node uses, by digest, so that the file works when its source is gone.',
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/free'
-      }
+      additionalProperties: { $ref: '#/$defs/free' }
     },
     comments: {
       title: 'Comments',
       description: 'Notes on the canvas, by id.',
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/comment'
-      }
+      additionalProperties: { $ref: '#/$defs/comment' }
     },
     layout: {
       title: 'Layout',
       description:
         'Where nodes and comments are on the canvas, by id. It has no meaning for a run.',
       type: 'object',
-      additionalProperties: {
-        $ref: '#/$defs/place'
-      }
+      additionalProperties: { $ref: '#/$defs/place' }
     },
-    extra: {
-      $ref: '#/$defs/free'
-    }
+    extra: { $ref: '#/$defs/free' }
   },
   required: ['convect', 'nodes'],
   additionalProperties: false,
@@ -362,9 +334,7 @@ export const SCHEMA = {
           type: 'array',
           items: {}
         },
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        extra: { $ref: '#/$defs/free' }
       },
       additionalProperties: false
     },
@@ -372,33 +342,19 @@ export const SCHEMA = {
       title: 'Settings',
       description: 'What a node needs to run. Everything is optional.',
       type: 'object',
-      properties: {
-        ...SETTINGS
-      },
+      properties: { ...SETTINGS },
       required: [],
       additionalProperties: false
     },
     node: {
       title: 'Node',
       oneOf: [
-        {
-          $ref: '#/$defs/notebook'
-        },
-        {
-          $ref: '#/$defs/script'
-        },
-        {
-          $ref: '#/$defs/command'
-        },
-        {
-          $ref: '#/$defs/component'
-        },
-        {
-          $ref: '#/$defs/pipeline'
-        },
-        {
-          $ref: '#/$defs/group'
-        }
+        { $ref: '#/$defs/notebook' },
+        { $ref: '#/$defs/script' },
+        { $ref: '#/$defs/command' },
+        { $ref: '#/$defs/component' },
+        { $ref: '#/$defs/pipeline' },
+        { $ref: '#/$defs/group' }
       ]
     },
     loop: {
@@ -417,15 +373,7 @@ export const SCHEMA = {
           title: 'List',
           description:
             'The items: a list, or an expression that gives one, such as `${{ parameters.regions }}` or `${{ nodes.prepare.outputs.regions }}`.',
-          oneOf: [
-            {
-              type: 'array',
-              items: {}
-            },
-            {
-              type: 'string'
-            }
-          ]
+          oneOf: [{ type: 'array', items: {} }, { type: 'string' }]
         },
         parallel: {
           title: 'At a time',
@@ -448,90 +396,20 @@ export const SCHEMA = {
           description: 'What sort of node it is.',
           const: 'notebook'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id if it is not set.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
+        name: NODE.name,
+        description: NODE.description,
         path: {
           title: 'Notebook',
           description: "Relative to the pipeline's folder.",
           type: 'string',
           minLength: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'file'
-          }
+          'x-form': { group: 'general', widget: 'file' }
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
-        when: {
-          title: 'When',
-          description:
-            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'flow',
-            widget: 'condition',
-            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
-          }
-        },
-        for_each: {
-          title: 'For each',
-          description:
-            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
-          $ref: '#/$defs/loop',
-          'x-form': {
-            group: 'flow',
-            widget: 'loop'
-          }
-        },
-        run_if: {
-          title: 'Run if',
-          description:
-            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
-          enum: ['succeeded', 'failed', 'always'],
-          default: 'succeeded',
-          'x-form': {
-            group: 'flow',
-            widget: 'run_if'
-          }
-        },
-        disabled: {
-          title: 'Disabled',
-          description:
-            'Leave it out of every run: it is skipped, and so is what needs it.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'flow'
-          }
-        },
+        after: NODE.after,
+        when: NODE.when,
+        for_each: NODE.for_each,
+        run_if: NODE.run_if,
+        disabled: NODE.disabled,
         ...SETTINGS
       },
       required: ['kind', 'path'],
@@ -547,90 +425,20 @@ export const SCHEMA = {
           description: 'What sort of node it is.',
           const: 'script'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id if it is not set.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
+        name: NODE.name,
+        description: NODE.description,
         path: {
           title: 'Script',
           description: "Relative to the pipeline's folder.",
           type: 'string',
           minLength: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'file'
-          }
+          'x-form': { group: 'general', widget: 'file' }
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
-        when: {
-          title: 'When',
-          description:
-            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'flow',
-            widget: 'condition',
-            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
-          }
-        },
-        for_each: {
-          title: 'For each',
-          description:
-            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
-          $ref: '#/$defs/loop',
-          'x-form': {
-            group: 'flow',
-            widget: 'loop'
-          }
-        },
-        run_if: {
-          title: 'Run if',
-          description:
-            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
-          enum: ['succeeded', 'failed', 'always'],
-          default: 'succeeded',
-          'x-form': {
-            group: 'flow',
-            widget: 'run_if'
-          }
-        },
-        disabled: {
-          title: 'Disabled',
-          description:
-            'Leave it out of every run: it is skipped, and so is what needs it.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'flow'
-          }
-        },
+        after: NODE.after,
+        when: NODE.when,
+        for_each: NODE.for_each,
+        run_if: NODE.run_if,
+        disabled: NODE.disabled,
         ...SETTINGS
       },
       required: ['kind', 'path'],
@@ -647,94 +455,22 @@ export const SCHEMA = {
           description: 'What sort of node it is.',
           const: 'command'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id if it is not set.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
+        name: NODE.name,
+        description: NODE.description,
         command: {
           title: 'Command',
           description:
             'The program and its arguments, which may contain expressions.',
           type: 'array',
-          items: {
-            type: 'string'
-          },
+          items: { type: 'string' },
           minItems: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'arguments'
-          }
+          'x-form': { group: 'general', widget: 'arguments' }
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
-        when: {
-          title: 'When',
-          description:
-            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'flow',
-            widget: 'condition',
-            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
-          }
-        },
-        for_each: {
-          title: 'For each',
-          description:
-            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
-          $ref: '#/$defs/loop',
-          'x-form': {
-            group: 'flow',
-            widget: 'loop'
-          }
-        },
-        run_if: {
-          title: 'Run if',
-          description:
-            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
-          enum: ['succeeded', 'failed', 'always'],
-          default: 'succeeded',
-          'x-form': {
-            group: 'flow',
-            widget: 'run_if'
-          }
-        },
-        disabled: {
-          title: 'Disabled',
-          description:
-            'Leave it out of every run: it is skipped, and so is what needs it.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'flow'
-          }
-        },
+        after: NODE.after,
+        when: NODE.when,
+        for_each: NODE.for_each,
+        run_if: NODE.run_if,
+        disabled: NODE.disabled,
         ...SETTINGS
       },
       required: ['kind', 'command'],
@@ -751,23 +487,8 @@ export const SCHEMA = {
           description: 'What sort of node it is.',
           const: 'component'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id if it is not set.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
+        name: NODE.name,
+        description: NODE.description,
         component: {
           title: 'Component',
           description: 'The digest of its definition, a key of `components`.',
@@ -778,9 +499,7 @@ export const SCHEMA = {
           title: 'Came from',
           description: 'Where the component came from.',
           type: 'string',
-          'x-form': {
-            group: 'general'
-          }
+          'x-form': { group: 'general' }
         },
         inputs: {
           title: 'Inputs',
@@ -788,68 +507,13 @@ export const SCHEMA = {
             'A value, an expression, or `{"file": path}` for the content of a file, for each input.',
           type: 'object',
           additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'inputs'
-          }
+          'x-form': { group: 'parameters', widget: 'inputs' }
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
-        when: {
-          title: 'When',
-          description:
-            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'flow',
-            widget: 'condition',
-            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
-          }
-        },
-        for_each: {
-          title: 'For each',
-          description:
-            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
-          $ref: '#/$defs/loop',
-          'x-form': {
-            group: 'flow',
-            widget: 'loop'
-          }
-        },
-        run_if: {
-          title: 'Run if',
-          description:
-            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
-          enum: ['succeeded', 'failed', 'always'],
-          default: 'succeeded',
-          'x-form': {
-            group: 'flow',
-            widget: 'run_if'
-          }
-        },
-        disabled: {
-          title: 'Disabled',
-          description:
-            'Leave it out of every run: it is skipped, and so is what needs it.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'flow'
-          }
-        },
+        after: NODE.after,
+        when: NODE.when,
+        for_each: NODE.for_each,
+        run_if: NODE.run_if,
+        disabled: NODE.disabled,
         ...SETTINGS
       },
       required: ['kind', 'component'],
@@ -866,32 +530,14 @@ export const SCHEMA = {
           description: 'What sort of node it is.',
           const: 'pipeline'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id if it is not set.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
+        name: NODE.name,
+        description: NODE.description,
         path: {
           title: 'Pipeline',
           description: "Relative to the pipeline's folder.",
           type: 'string',
           minLength: 1,
-          'x-form': {
-            group: 'general',
-            widget: 'file'
-          }
+          'x-form': { group: 'general', widget: 'file' }
         },
         parameters: {
           title: 'Parameters',
@@ -899,71 +545,14 @@ export const SCHEMA = {
             'Values for the parameters of the pipeline: each is a value or one expression.',
           type: 'object',
           additionalProperties: true,
-          'x-form': {
-            group: 'parameters',
-            widget: 'parameters'
-          }
+          'x-form': { group: 'parameters', widget: 'parameters' }
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
-        when: {
-          title: 'When',
-          description:
-            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'flow',
-            widget: 'condition',
-            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
-          }
-        },
-        for_each: {
-          title: 'For each',
-          description:
-            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
-          $ref: '#/$defs/loop',
-          'x-form': {
-            group: 'flow',
-            widget: 'loop'
-          }
-        },
-        run_if: {
-          title: 'Run if',
-          description:
-            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
-          enum: ['succeeded', 'failed', 'always'],
-          default: 'succeeded',
-          'x-form': {
-            group: 'flow',
-            widget: 'run_if'
-          }
-        },
-        disabled: {
-          title: 'Disabled',
-          description:
-            'Leave it out of every run: it is skipped, and so is what needs it.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'flow'
-          }
-        },
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        after: NODE.after,
+        when: NODE.when,
+        for_each: NODE.for_each,
+        run_if: NODE.run_if,
+        disabled: NODE.disabled,
+        extra: { $ref: '#/$defs/free' }
       },
       required: ['kind', 'path'],
       additionalProperties: false
@@ -979,92 +568,21 @@ export const SCHEMA = {
           description: 'What sort of node it is.',
           const: 'group'
         },
-        name: {
-          title: 'Name',
-          description: 'What people see. The id if it is not set.',
-          type: 'string',
-          'x-form': {
-            group: 'general'
-          }
-        },
-        description: {
-          title: 'Description',
-          description: 'What it does, in markdown.',
-          type: 'string',
-          'x-form': {
-            group: 'general',
-            widget: 'markdown'
-          }
-        },
+        name: NODE.name,
+        description: NODE.description,
         members: {
           title: 'Members',
           description: 'Ids of the nodes and groups in it.',
           type: 'array',
-          items: {
-            type: 'string'
-          },
+          items: { type: 'string' },
           uniqueItems: true
         },
-        after: {
-          title: 'After',
-          description:
-            'Ids of the nodes and groups that have to succeed first. Nodes that an expression names are added by themselves.',
-          type: 'array',
-          items: {
-            type: 'string'
-          },
-          uniqueItems: true,
-          'x-form': {
-            group: 'general',
-            widget: 'nodes'
-          }
-        },
-        when: {
-          title: 'When',
-          description:
-            'A condition, such as `${{ nodes.train.outputs.auc >= 0.8 }}`. Where it is false, the node is skipped, and so is what needs it.',
-          type: 'string',
-          minLength: 1,
-          'x-form': {
-            group: 'flow',
-            widget: 'condition',
-            placeholder: '${{ nodes.train.outputs.auc >= 0.8 }}'
-          }
-        },
-        for_each: {
-          title: 'For each',
-          description:
-            'Run once per item of a list. Elsewhere an output is then the list of the outputs of all items, in order.',
-          $ref: '#/$defs/loop',
-          'x-form': {
-            group: 'flow',
-            widget: 'loop'
-          }
-        },
-        run_if: {
-          title: 'Run if',
-          description:
-            'How the nodes before it must have ended: `succeeded`, `failed` (at least one of them), or `always`, also after a stop.',
-          enum: ['succeeded', 'failed', 'always'],
-          default: 'succeeded',
-          'x-form': {
-            group: 'flow',
-            widget: 'run_if'
-          }
-        },
-        disabled: {
-          title: 'Disabled',
-          description:
-            'Leave it out of every run: it is skipped, and so is what needs it.',
-          type: 'boolean',
-          default: false,
-          'x-form': {
-            group: 'flow'
-          }
-        },
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        after: NODE.after,
+        when: NODE.when,
+        for_each: NODE.for_each,
+        run_if: NODE.run_if,
+        disabled: NODE.disabled,
+        extra: { $ref: '#/$defs/free' }
       },
       required: ['kind', 'members'],
       additionalProperties: false
@@ -1101,14 +619,8 @@ export const SCHEMA = {
       title: 'Quantity',
       description: 'A Kubernetes quantity: `2`, `0.5`, `500m`, `2Gi`, `1e3`.',
       oneOf: [
-        {
-          type: 'number',
-          minimum: 0
-        },
-        {
-          type: 'string',
-          format: 'quantity'
-        }
+        { type: 'number', minimum: 0 },
+        { type: 'string', format: 'quantity' }
       ]
     },
     amount: {
@@ -1116,17 +628,9 @@ export const SCHEMA = {
       description:
         'A quantity to request, or `request` and `limit` separately.',
       oneOf: [
-        {
-          type: 'number',
-          minimum: 0
-        },
-        {
-          type: 'string',
-          format: 'quantity'
-        },
-        {
-          $ref: '#/$defs/range'
-        }
+        { type: 'number', minimum: 0 },
+        { type: 'string', format: 'quantity' },
+        { $ref: '#/$defs/range' }
       ]
     },
     range: {
@@ -1163,15 +667,7 @@ export const SCHEMA = {
         gpu: {
           title: 'GPU',
           description: 'How many GPUs, and of which type.',
-          oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              $ref: '#/$defs/gpu'
-            }
-          ]
+          oneOf: [{ type: 'number', minimum: 0 }, { $ref: '#/$defs/gpu' }]
         },
         shared_memory: {
           title: 'Shared memory',
@@ -1247,14 +743,8 @@ export const SCHEMA = {
           description:
             'Make the claim for the run, of this size: all nodes that name it share it, no other run sees it, and it is deleted when the run ends. Without a size the claim has to exist.',
           oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'quantity'
-            }
+            { type: 'number', minimum: 0 },
+            { type: 'string', format: 'quantity' }
           ]
         },
         mode: {
@@ -1314,19 +804,20 @@ export const SCHEMA = {
           minimum: 1,
           default: 1
         },
+        min_nodes: {
+          title: 'Fewest nodes',
+          description:
+            'On Kubernetes, begin with so many nodes when the others do not come, take in those that come later, and continue when nodes are lost. All processes start again with the new number of ranks each time.',
+          type: 'integer',
+          minimum: 1
+        },
         processes: {
           title: 'Processes per node',
           description:
             'A number, `gpu` for one per GPU that the node asks for, or `cpu` for one per CPU.',
           oneOf: [
-            {
-              type: 'integer',
-              minimum: 1
-            },
-            {
-              type: 'string',
-              enum: ['gpu', 'cpu']
-            }
+            { type: 'integer', minimum: 1 },
+            { type: 'string', enum: ['gpu', 'cpu'] }
           ],
           default: 1
         },
@@ -1340,7 +831,7 @@ export const SCHEMA = {
         restarts: {
           title: 'Restarts',
           description:
-            'How often all processes start again, in the same folder, after one of them failed.',
+            'How often all processes, on all nodes, start again in the same folder after one of them failed.',
           type: 'integer',
           minimum: 0,
           default: 0
@@ -1358,18 +849,10 @@ export const SCHEMA = {
           description:
             'When no process has printed anything or used a CPU or GPU for this time, say so and write the Python stacks of all of them to the log: seconds, or a text such as `10m`. 0 means never.',
           oneOf: [
-            {
-              type: 'number',
-              minimum: 0
-            },
-            {
-              type: 'string',
-              format: 'duration'
-            }
+            { type: 'number', minimum: 0 },
+            { type: 'string', format: 'duration' }
           ],
-          'x-form': {
-            placeholder: '10m'
-          }
+          'x-form': { placeholder: '10m' }
         },
         on_hang: {
           title: 'When it hangs',
@@ -1377,6 +860,20 @@ export const SCHEMA = {
             '`report` only says so. `stop` stops all processes as well, so that `restarts` or retries start them again.',
           enum: ['report', 'stop'],
           default: 'report'
+        },
+        operator: {
+          title: 'Training operator',
+          description:
+            "What runs it on Kubernetes: the kind of an operator's object, `none` for a Job that needs no operator, or `auto`: with several nodes, the first of TrainJob and PyTorchJob that the cluster has (an MPIJob for `mpi`), otherwise a Job.",
+          enum: ['auto', 'none', 'TrainJob', 'PyTorchJob', 'TFJob', 'MPIJob'],
+          default: 'auto'
+        },
+        gang: {
+          title: 'All nodes at once',
+          description:
+            'On Kubernetes, create its pods only when there is room for all of them at the same time, so that no pod holds GPUs while others wait. A queue of Kueue always does so.',
+          type: 'boolean',
+          default: false
         }
       },
       additionalProperties: false
@@ -1389,42 +886,28 @@ export const SCHEMA = {
           title: 'Node selector',
           description: 'Labels that the machine must have.',
           type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          additionalProperties: { type: 'string' },
+          'x-form': { widget: 'pairs' }
         },
         tolerations: {
           title: 'Tolerations',
           description: 'Taints of machines that the pod accepts.',
           type: 'array',
-          items: {
-            $ref: '#/$defs/toleration'
-          }
+          items: { $ref: '#/$defs/toleration' }
         },
         labels: {
           title: 'Labels',
           description: 'Labels of the pod.',
           type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          additionalProperties: { type: 'string' },
+          'x-form': { widget: 'pairs' }
         },
         annotations: {
           title: 'Annotations',
           description: 'Annotations of the pod.',
           type: 'object',
-          additionalProperties: {
-            type: 'string'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          additionalProperties: { type: 'string' },
+          'x-form': { widget: 'pairs' }
         },
         priority: {
           title: 'Priority class',
@@ -1440,23 +923,15 @@ export const SCHEMA = {
           title: 'Pull secrets',
           description: 'Secrets to pull the image from its registry.',
           type: 'array',
-          items: {
-            type: 'string',
-            minLength: 1
-          }
+          items: { type: 'string', minLength: 1 }
         },
         resources: {
           title: 'Other resources',
           description:
             'Amounts of resources that only this cluster has, by name, such as `rdma/hca`.',
           type: 'object',
-          additionalProperties: {
-            type: 'string',
-            format: 'quantity'
-          },
-          'x-form': {
-            widget: 'pairs'
-          }
+          additionalProperties: { type: 'string', format: 'quantity' },
+          'x-form': { widget: 'pairs' }
         }
       },
       additionalProperties: false
@@ -1504,22 +979,16 @@ export const SCHEMA = {
           title: 'Text',
           description: 'What it says, in markdown.',
           type: 'string',
-          'x-form': {
-            widget: 'markdown'
-          }
+          'x-form': { widget: 'markdown' }
         },
         about: {
           title: 'About',
           description: 'Ids of the nodes that it belongs to.',
           type: 'array',
-          items: {
-            type: 'string'
-          },
+          items: { type: 'string' },
           uniqueItems: true
         },
-        extra: {
-          $ref: '#/$defs/free'
-        }
+        extra: { $ref: '#/$defs/free' }
       },
       required: ['text'],
       additionalProperties: false
@@ -1529,17 +998,8 @@ export const SCHEMA = {
       description:
         '`[x, y]`, `[x, y, width, height]`, or an object when there is more to say.',
       oneOf: [
-        {
-          type: 'array',
-          items: {
-            type: 'number'
-          },
-          minItems: 2,
-          maxItems: 4
-        },
-        {
-          $ref: '#/$defs/spot'
-        }
+        { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 4 },
+        { $ref: '#/$defs/spot' }
       ]
     },
     spot: {
@@ -1550,9 +1010,7 @@ export const SCHEMA = {
           title: 'At',
           description: '`[x, y]` or `[x, y, width, height]`.',
           type: 'array',
-          items: {
-            type: 'number'
-          },
+          items: { type: 'number' },
           minItems: 2,
           maxItems: 4
         },

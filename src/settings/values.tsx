@@ -4,11 +4,11 @@ import * as React from 'react';
 
 import { BrowseButton, IconButton, Select, TextArea, TextInput } from '../ui';
 import { useForm } from './context';
-import type { IFieldProps } from './Row';
+import type { ISettingProps } from './Row';
 import { readQuantity, writeValue } from './fields';
 
 /** A field of one value, inside its row. */
-export interface IInputProps extends IFieldProps {
+export interface IInputProps extends ISettingProps {
   set: (value: Json | undefined) => void;
   placeholder: string;
 }

@@ -3,6 +3,7 @@ import { nullTranslator } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import { serverNow } from '../api/clock';
+import { sentenceOf } from '../api/error';
 import type { IObservable } from './observable';
 
 /** Render again whenever the model has changed. */
@@ -28,6 +29,22 @@ export const TranslationProvider = TranslationContext.Provider;
 
 export function useTrans(): TranslationBundle {
   return React.useContext(TranslationContext);
+}
+
+/** Do something, and say when it could not be done; `onEnd` is called either way. */
+export function useAction(
+  onEnd: () => void
+): [string | null, (work: () => Promise<unknown>) => () => void] {
+  const [failure, setFailure] = React.useState<string | null>(null);
+  const act = (work: () => Promise<unknown>) => () => {
+    void work()
+      .then(
+        () => setFailure(null),
+        error => setFailure(sentenceOf(error))
+      )
+      .finally(onEnd);
+  };
+  return [failure, act];
 }
 
 /** What components of a page keep there, lest it goes with them. */

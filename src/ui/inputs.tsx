@@ -290,6 +290,23 @@ export function SearchInput(
   );
 }
 
+/** What a person should know before going on. */
+export function Warning(props: {
+  title?: string;
+  children: React.ReactNode;
+}): JSX.Element {
+  return (
+    <div
+      className="jp-Convect-message"
+      data-severity="warning"
+      role="status"
+      title={props.title}
+    >
+      {props.children}
+    </div>
+  );
+}
+
 /** What went wrong, if anything did. */
 export function Failure({ error }: { error: unknown }): JSX.Element {
   return (

@@ -15,6 +15,22 @@ export async function loaded<T>(load: () => Promise<T>): Promise<T> {
   return load();
 }
 
+/** Calls `tell` when a part could not be loaded and nobody has said so. */
+export function whenNotLoaded(tell: () => void): void {
+  const look = (error: unknown) => {
+    const { name, request } = (error ?? {}) as Record<string, unknown>;
+    // As the bundler names it; other extensions have their own.
+    if (
+      name === 'ChunkLoadError' &&
+      String(request).includes('/jupyterlab-convect/')
+    ) {
+      tell();
+    }
+  };
+  window.addEventListener('unhandledrejection', event => look(event.reason));
+  window.addEventListener('error', event => look(event.error));
+}
+
 /** A component whose part of the program is loaded when it is first drawn. */
 export function lazy<P>(
   load: () => Promise<{ default: React.ComponentType<P> }>

@@ -108,6 +108,7 @@ describe('the client of the REST interface', () => {
       [200, '<html>Log in</html>', page],
       [403, '<html>Forbidden</html>', page],
       [403, '{"message": "Forbidden", "reason": null}'],
+      [403, '{"code": "logged-out", "message": "Ended.", "hint": null}'],
       [401, '']
     ];
     for (const [status, body, headers] of answers) {

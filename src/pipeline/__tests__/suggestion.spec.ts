@@ -2,7 +2,7 @@ import type { IProblem } from '../../api';
 import { PipelineDoc } from '../model';
 import type { IDocument } from '../schema';
 import { dumps } from '../serialize';
-import { follow, suggestionFor } from '../suggestion';
+import { takeSuggestion, suggestionFor } from '../suggestion';
 
 const DOCUMENT: IDocument = {
   convect: 1,
@@ -37,7 +37,7 @@ describe('what a hint suggests', () => {
     doc.setSource(dumps(DOCUMENT));
     const found = suggestionFor(doc.snapshot, given);
     if (found) {
-      follow(doc, found);
+      takeSuggestion(doc, found);
     }
     return doc.snapshot.nodes as unknown as Record<
       string,

@@ -17,8 +17,8 @@ export function Banner({ session }: { session: Session }): JSX.Element | null {
   );
   if (isChangedOutside) {
     return (
-      <Panel position="top-center" className="jp-Pipeline-banner" role="alert">
-        <span className="jp-Pipeline-bannerText">
+      <Panel position="top-center" className="jp-Convect-banner" role="alert">
+        <span className="jp-Convect-bannerText">
           {trans.__(
             'The file was changed outside of this editor, and you have changes that are not saved.'
           )}
@@ -39,8 +39,8 @@ export function Banner({ session }: { session: Session }): JSX.Element | null {
     );
   }
   return isReadOnly ? (
-    <Panel position="top-center" className="jp-Pipeline-banner" role="status">
-      <span className="jp-Pipeline-bannerText">
+    <Panel position="top-center" className="jp-Convect-banner" role="status">
+      <span className="jp-Convect-bannerText">
         {trans.__(
           'You cannot write this file, so nothing can be changed here.'
         )}

@@ -27,7 +27,7 @@ import { EDGE_TYPES, MANY, NODE_TYPES, TOO_MANY } from './types';
 import { useCanvasContext } from './useCanvasContext';
 import { useDistance } from './useDistance';
 import { useFlow } from './useFlow';
-import { FIT, useHandle } from './useHandle';
+import { FIT, useFitWhenSeen, useHandle } from './useHandle';
 
 export interface ICanvasProps {
   session: Session;
@@ -67,8 +67,9 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
   const [isFitted] = React.useState(
     !viewport && flow.nodes.length > 0 && flow.nodes.length <= MANY
   );
+  useFitWhenSeen(host, isFitted);
   const [start] = React.useState(() => viewport ?? startOf(flow.nodes));
-  const classes = ['jp-Pipeline-canvas', distance];
+  const classes = ['jp-Convect-canvas', distance];
   if (isConnecting) {
     classes.push('jp-mod-connecting');
   }
@@ -205,7 +206,7 @@ function Surface({ session, rendermime }: ICanvasProps): JSX.Element {
               pannable
               zoomable
               nodeClassName={node => `jp-mod-${node.type}`}
-              className="jp-Pipeline-minimap"
+              className="jp-Convect-minimap"
               style={MINIMAP}
             />
           )}
@@ -251,7 +252,7 @@ function startOf(nodes: readonly FlowNode[]): IViewport {
 function Announcer({ session }: { session: Session }): JSX.Element {
   const text = useStore(session.state, state => state.announcement);
   return (
-    <div className="jp-Pipeline-announcer" role="status" aria-live="polite">
+    <div className="jp-Convect-announcer" role="status" aria-live="polite">
       {text}
     </div>
   );

@@ -23,7 +23,7 @@ export class CanvasHost extends ReactWidget {
     private readonly content: JSX.Element
   ) {
     super();
-    this.addClass('jp-Pipeline-canvasHost');
+    this.addClass('jp-Convect-canvasHost');
   }
 
   protected override render(): JSX.Element {

@@ -56,7 +56,7 @@ export function ConnectionHint({
   return text === null ? null : (
     <Panel
       position="bottom-center"
-      className={`jp-Pipeline-hint${reason ? ' jp-mod-refused' : ''}`}
+      className={`jp-Convect-connectionHint${reason ? ' jp-mod-refused' : ''}`}
     >
       {text}
     </Panel>

@@ -19,14 +19,14 @@ export function Controls({ session }: { session: Session }): JSX.Element {
   const isMinimapOn = useStore(session.state, state => state.isMinimapOn);
   const hasRoom = useFlowStore(state => state.nodes.length <= TOO_MANY);
   return (
-    <Panel position="bottom-left" className="jp-Pipeline-controls">
+    <Panel position="bottom-left" className="jp-Convect-controls">
       <ToolbarButtonComponent
         icon={zoomOutIcon}
         tooltip={trans.__('Zoom out')}
         onClick={() => session.canvas?.zoom('out')}
       />
       <button
-        className="jp-Pipeline-zoom"
+        className="jp-Convect-zoom"
         title={trans.__('Zoom to 100%')}
         onClick={() => session.canvas?.zoom('reset')}
       >

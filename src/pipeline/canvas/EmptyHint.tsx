@@ -8,8 +8,8 @@ import type { Session } from '../session';
 export function EmptyHint({ session }: { session: Session }): JSX.Element {
   const { trans } = session;
   return (
-    <div className="jp-Pipeline-emptyCanvas">
-      <notebookIcon.react tag="div" className="jp-Pipeline-emptyIcon" />
+    <div className="jp-Convect-emptyCanvas">
+      <notebookIcon.react tag="div" className="jp-Convect-emptyIcon" />
       <h3>{trans.__('Drag notebooks or scripts here')}</h3>
       <p>
         {trans.__(

@@ -46,7 +46,7 @@ function FinderBox({ session, onWriting }: IFinderProps): JSX.Element {
     ? trans.__('%1 of %2', Math.max(at, 0) + 1, found.length)
     : trans.__('No match');
   return (
-    <Panel position="top-right" className="jp-Pipeline-finder">
+    <Panel position="top-right" className="jp-Convect-finder">
       <input
         ref={field}
         type="search"

@@ -15,22 +15,22 @@ export const GroupBox = React.memo(function GroupBox({
   const { trans, openStep, showProblems, toggleFold } = useCanvas();
   const { view } = data;
   return (
-    <div className="jp-Pipeline-group" data-state={view.step?.state}>
+    <div className="jp-Convect-frame" data-state={view.step?.state}>
       <OrderEnds isConnectable={isConnectable} />
-      <div className="jp-Pipeline-groupHeader">
+      <div className="jp-Convect-groupHeader">
         <button
-          className="jp-Pipeline-fold nodrag"
+          className="jp-Convect-fold nodrag"
           title={trans.__('Fold')}
           onClick={() => toggleFold(view.id)}
         >
           <caretDownIcon.react tag="span" />
         </button>
-        <span className="jp-Pipeline-groupName" title={view.name}>
+        <span className="jp-Convect-groupName" title={view.name}>
           {view.name}
         </span>
         {view.step && (
           <button
-            className="jp-Pipeline-fold nodrag"
+            className="jp-Convect-fold nodrag"
             onClick={() => openStep(view.id)}
           >
             <StateIcon state={view.step.state} />

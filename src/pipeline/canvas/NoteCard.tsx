@@ -16,7 +16,7 @@ export const NoteCard = React.memo(function NoteCard({
 }: NodeProps<NoteFlowNode>): JSX.Element {
   const { editedNote, isReadOnly, resizeNote } = useCanvas();
   return (
-    <div className="jp-Pipeline-note">
+    <div className="jp-Convect-note">
       <NodeResizer
         isVisible={selected && !isReadOnly}
         minWidth={LEAST.width}
@@ -46,7 +46,7 @@ function NoteField(props: { id: string; text: string }): JSX.Element {
   return (
     <textarea
       ref={field}
-      className="jp-Pipeline-noteField nodrag nowheel nopan"
+      className="jp-Convect-noteField nodrag nowheel nopan"
       aria-label={trans.__('Text of the note, in markdown')}
       value={draft ?? props.text}
       onChange={event => {
@@ -75,5 +75,5 @@ function Markdown({ text }: { text: string }): JSX.Element {
     const drawn = renderMarkdown(text, host.current!);
     return () => drawn.dispose();
   }, [text, renderMarkdown]);
-  return <div ref={host} className="jp-Pipeline-noteText" />;
+  return <div ref={host} className="jp-Convect-noteText" />;
 }

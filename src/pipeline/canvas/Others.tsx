@@ -83,7 +83,7 @@ function Ring(props: {
   const { box, colour } = props;
   return box ? (
     <div
-      className="jp-Pipeline-otherRing"
+      className="jp-Convect-otherRing"
       style={{
         transform: `translate(${box.x}px, ${box.y}px)`,
         width: box.width,
@@ -98,7 +98,7 @@ function Pointer(props: IOther & { at: IPoint }): JSX.Element {
   const { at, colour, name } = props;
   return (
     <div
-      className="jp-Pipeline-other"
+      className="jp-Convect-other"
       style={{ transform: `translate(${at.x}px, ${at.y}px)` }}
     >
       <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">

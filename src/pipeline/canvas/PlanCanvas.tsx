@@ -24,6 +24,7 @@ import { toFlow } from './flow';
 import { ariaLabels } from './labels';
 import { EDGE_TYPES, MANY, NODE_TYPES } from './types';
 import { useDistance } from './useDistance';
+import { useFitWhenSeen } from './useHandle';
 
 export interface IPlanState {
   steps: Readonly<Record<string, IStep>>;
@@ -62,6 +63,8 @@ function Picture(props: IPlanCanvasProps): JSX.Element {
   const { document, state, trans, onSelect } = props;
   const { steps, groups, selected } = useStore(state, value => value);
   const id = React.useId();
+  const host = React.useRef<HTMLDivElement>(null);
+  useFitWhenSeen(host);
   const distance = useDistance();
   const maker = React.useRef(new ViewMaker());
   const edges = React.useMemo(() => edgesOf(document), [document]);
@@ -105,7 +108,7 @@ function Picture(props: IPlanCanvasProps): JSX.Element {
     [placed, views, edges, selected, trans]
   );
   return (
-    <div className={`jp-Pipeline-canvas jp-mod-readOnly ${distance}`}>
+    <div ref={host} className={`jp-Convect-canvas jp-mod-readOnly ${distance}`}>
       <ReactFlow<FlowNode, FlowEdge>
         id={id}
         nodes={flow.nodes}

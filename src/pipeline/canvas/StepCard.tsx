@@ -34,7 +34,7 @@ export const StepCard = React.memo(function StepCard({
 }: NodeProps<StepFlowNode>): JSX.Element {
   const { view } = data;
   const { openStep } = useCanvas();
-  const classes = ['jp-Pipeline-card', `jp-mod-${view.kind}`];
+  const classes = ['jp-Convect-card', `jp-mod-${view.kind}`];
   if (view.isMissing) {
     classes.push('jp-mod-missing');
   }
@@ -51,7 +51,7 @@ export const StepCard = React.memo(function StepCard({
     <div className={classes.join(' ')} data-state={view.step?.state}>
       <OrderEnds isConnectable={isConnectable} />
       <div
-        className="jp-Pipeline-farName"
+        className="jp-Convect-farName"
         title={view.name}
         style={{ fontSize: farFontSize(view.name, viewSize(view)) }}
         aria-hidden
@@ -61,7 +61,7 @@ export const StepCard = React.memo(function StepCard({
       <Header view={view} />
       <Rules view={view} />
       {badgeRows(view).map(row => (
-        <div key={row[0].kind} className="jp-Pipeline-badges">
+        <div key={row[0].kind} className="jp-Convect-badges">
           {row.map(badge => (
             <Badge key={badge.kind} badge={badge} />
           ))}
@@ -84,7 +84,7 @@ export function OrderEnds(props: { isConnectable: boolean }): JSX.Element {
         type="target"
         id={IN}
         position={Position.Left}
-        className="jp-Pipeline-end jp-Pipeline-in"
+        className="jp-Convect-end jp-Convect-in"
         style={{ top: ORDER_OFFSET }}
         isConnectable={props.isConnectable}
         title={trans.__('Runs after')}
@@ -93,7 +93,7 @@ export function OrderEnds(props: { isConnectable: boolean }): JSX.Element {
         type="source"
         id={OUT}
         position={Position.Right}
-        className="jp-Pipeline-end"
+        className="jp-Convect-end"
         style={{ top: ORDER_OFFSET }}
         isConnectable={props.isConnectable}
         title={trans.__('Runs before')}
@@ -113,13 +113,13 @@ function Header({ view }: { view: INodeView }): JSX.Element {
         ? trans._n('%1 task', '%1 tasks', view.count)
         : view.subtitle;
   return (
-    <div className="jp-Pipeline-cardHeader">
-      <icon.react tag="span" className="jp-Pipeline-cardIcon" />
-      <div className="jp-Pipeline-cardTitle">
-        <div className="jp-Pipeline-cardName" title={view.name}>
+    <div className="jp-Convect-cardHeader">
+      <icon.react tag="span" className="jp-Convect-cardIcon" />
+      <div className="jp-Convect-cardTitle">
+        <div className="jp-Convect-cardName" title={view.name}>
           {view.name}
         </div>
-        <div className="jp-Pipeline-cardPath" title={view.subtitle}>
+        <div className="jp-Convect-cardPath" title={view.subtitle}>
           {view.isMissing && view.kind === 'component'
             ? trans.__('Definition is missing')
             : count}
@@ -130,7 +130,7 @@ function Header({ view }: { view: INodeView }): JSX.Element {
       )}
       {hasParts && (
         <button
-          className="jp-Pipeline-fold nodrag"
+          className="jp-Convect-fold nodrag"
           title={view.isFolded ? trans.__('Unfold') : trans.__('Fold')}
           aria-expanded={!view.isFolded}
           onClick={() => toggleFold(view.id)}
@@ -162,7 +162,7 @@ export function ProblemBadge(props: {
     .join('\n');
   return (
     <button
-      className={`jp-Pipeline-problemBadge jp-mod-${worst} nodrag`}
+      className={`jp-Convect-problemBadge jp-mod-${worst} nodrag`}
       title={text}
       aria-label={text}
       onClick={props.onClick}
@@ -182,20 +182,20 @@ export function Rules({ view }: { view: INodeView }): JSX.Element {
         const items = rule.kind === 'for_each' ? view.items : undefined;
         const sentence = ruleSentence(rule, trans);
         return (
-          <div key={rule.kind} className="jp-Pipeline-badges">
+          <div key={rule.kind} className="jp-Convect-badges">
             <span
-              className="jp-Pipeline-badge jp-Pipeline-rule"
+              className="jp-Convect-badge jp-Convect-rule"
               data-rule={rule.kind}
               title={
                 items ? `${sentence}\n${itemsSentence(items, trans)}` : sentence
               }
             >
               <RuleIcon kind={rule.kind} />
-              <span className="jp-Pipeline-ruleText">
+              <span className="jp-Convect-ruleText">
                 {ruleBadge(rule, trans)}
               </span>
               {items && (
-                <b className="jp-Pipeline-ruleCount">
+                <b className="jp-Convect-ruleCount">
                   {trans.__('%1 of %2', items.done, items.total)}
                 </b>
               )}
@@ -238,7 +238,7 @@ function Badge({ badge }: { badge: IBadge }): JSX.Element {
     : `${label}: ${badge.text}`;
   return (
     <span
-      className={`jp-Pipeline-badge jp-mod-${badge.kind}${badge.isDefault ? ' jp-mod-default' : ''}`}
+      className={`jp-Convect-badge jp-mod-${badge.kind}${badge.isDefault ? ' jp-mod-default' : ''}`}
       title={title}
     >
       {(badge.kind === 'gpu' || badge.kind === 'cpu') && <b>{label}</b>}
@@ -269,7 +269,7 @@ function Ports(props: {
           type="target"
           id={inPort(port.name)}
           position={Position.Left}
-          className={`jp-Pipeline-port${port.isWired ? ' jp-mod-wired' : ''}`}
+          className={`jp-Convect-port${port.isWired ? ' jp-mod-wired' : ''}`}
           style={{ top: portOffset(view, index) }}
           isConnectable={isConnectable}
         />
@@ -280,15 +280,15 @@ function Ports(props: {
           type="source"
           id={outHandle(port)}
           position={Position.Right}
-          className={`jp-Pipeline-port${port.isWired ? ' jp-mod-wired' : ''}${port.isPath ? ' jp-mod-file' : ''}`}
+          className={`jp-Convect-port${port.isWired ? ' jp-mod-wired' : ''}${port.isPath ? ' jp-mod-file' : ''}`}
           style={{ top: portOffset(view, index) }}
           isConnectable={isConnectable}
         />
       ))}
       {view.inner && <WithinPorts view={view} />}
-      <div className="jp-Pipeline-ports">
+      <div className="jp-Convect-ports">
         {Array.from({ length: count }, (_, index) => (
-          <div key={index} className="jp-Pipeline-portRow">
+          <div key={index} className="jp-Convect-portRow">
             <PortName port={view.inputs[index]} />
             <PortName
               port={view.outputs[index]}
@@ -313,7 +313,7 @@ function WithinPorts({ view }: { view: INodeView }): JSX.Element {
           type="source"
           id={withinPort(port.name, 'out')}
           position={Position.Right}
-          className="jp-Pipeline-within"
+          className="jp-Convect-within"
           style={{ top: portOffset(view, index), left: x, right: 'auto' }}
           isConnectable={false}
         />
@@ -324,7 +324,7 @@ function WithinPorts({ view }: { view: INodeView }): JSX.Element {
           type="target"
           id={withinPort(port.name, 'in')}
           position={Position.Left}
-          className="jp-Pipeline-within"
+          className="jp-Convect-within"
           style={{ top: portOffset(view, index), right: x, left: 'auto' }}
           isConnectable={false}
         />
@@ -344,7 +344,7 @@ function PortName(props: {
   if (!port) {
     return <span />;
   }
-  const classes = ['jp-Pipeline-portName'];
+  const classes = ['jp-Convect-portName'];
   if (props.isOutput) {
     classes.push('jp-mod-output');
   }
@@ -369,7 +369,7 @@ function PortName(props: {
       title={lines.filter(Boolean).join('\n')}
     >
       {port.isPath ? PathExt.basename(port.name) : port.name}
-      {needs && <span className="jp-Pipeline-required">*</span>}
+      {needs && <span className="jp-Convect-portRequired">*</span>}
     </span>
   );
 }

@@ -30,18 +30,18 @@ export function StepStatus(props: {
       : reason || metrics || label;
   return (
     <button
-      className={`jp-Pipeline-status nodrag jp-mod-${step.state}`}
+      className={`jp-Convect-status nodrag jp-mod-${step.state}`}
       title={[reason ? `${label}: ${reason}` : label, metrics]
         .filter(Boolean)
         .join('\n')}
       onClick={props.onClick}
     >
       <span
-        className="jp-Pipeline-statusBar"
+        className="jp-Convect-statusBar"
         style={{ transform: `scaleX(${share})` }}
       />
       <StateIcon state={step.state} />
-      <span className="jp-Pipeline-statusText">{text}</span>
+      <span className="jp-Convect-statusText">{text}</span>
       <Duration
         started={step.started}
         ended={step.ended}

@@ -32,6 +32,33 @@ export function useHandle(
   }, [session, host, flow, editNote]);
 }
 
+/** Less than that is no place to fit anything into: the tab is hidden, or just being laid out. */
+const LEAST_ROOM = 100;
+
+/** What was drawn out of sight, as in a tab behind another one, is fitted when it is first seen. */
+export function useFitWhenSeen(
+  host: React.RefObject<HTMLElement>,
+  isFitted = true
+): void {
+  const flow = useReactFlow<FlowNode, FlowEdge>();
+  React.useEffect(() => {
+    const pane = host.current!;
+    const hasRoom = () =>
+      Math.min(pane.clientWidth, pane.clientHeight) >= LEAST_ROOM;
+    if (!isFitted || hasRoom()) {
+      return;
+    }
+    const observer = new ResizeObserver(() => {
+      if (hasRoom()) {
+        observer.disconnect();
+        void flow.fitView(FIT);
+      }
+    });
+    observer.observe(pane);
+    return () => observer.disconnect();
+  }, [flow, host, isFitted]);
+}
+
 function handleOf(
   pane: HTMLElement,
   flow: Flow,

@@ -1,13 +1,13 @@
 import * as React from 'react';
 
-import type { IFieldProps } from '../../settings';
+import type { ISettingProps } from '../../settings';
 import { Row, words, writeValue } from '../../settings';
 import { RemoveButton, Select } from '../../ui';
 import { endOf } from '../order';
 import { useForm } from './context';
 
 /** The nodes before this one: what it says, not what follows from its values. */
-export function AfterField(props: IFieldProps): JSX.Element {
+export function AfterField(props: ISettingProps): JSX.Element {
   const { set, session, node } = useForm();
   const { trans } = session;
   const after = (Array.isArray(props.value) ? props.value : []).map(writeValue);

@@ -71,7 +71,7 @@ export function ExpressionInput(props: {
     event.stopPropagation();
   };
   return (
-    <span className="jp-Pipeline-expression">
+    <span className="jp-Convect-expression">
       <input
         {...(props.label === undefined ? field : { 'aria-label': props.label })}
         ref={input}

@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 
 import { problemsAt, readValue, Row, words, writeValue } from '../../settings';
-import type { IFieldProps } from '../../settings';
+import type { ISettingProps } from '../../settings';
 import { formatValue, Select, TextInput, translated } from '../../ui';
 import type { IConvectApi } from '../../api';
 import { sentenceOf } from '../../api';
@@ -15,7 +15,7 @@ import { useForm } from './context';
 import { ExpressionInput } from './ExpressionInput';
 
 /** When it runs; what comes of that with the values of the last run stands below. */
-export function ConditionField(props: IFieldProps): JSX.Element {
+export function ConditionField(props: ISettingProps): JSX.Element {
   const { set, session, node } = useForm();
   const { trans } = session;
   const { schema } = props.field;
@@ -40,7 +40,7 @@ export function ConditionField(props: IFieldProps): JSX.Element {
 }
 
 /** Over which list it runs, what an item is called, and how many run at a time. */
-export function LoopField(props: IFieldProps): JSX.Element {
+export function LoopField(props: ISettingProps): JSX.Element {
   const { set, session, node } = useForm();
   const { trans } = session;
   const { schema } = props.field;
@@ -179,7 +179,7 @@ export function writeList(
     : JSON.stringify(value);
 }
 
-export function RunIfField(props: IFieldProps): JSX.Element {
+export function RunIfField(props: ISettingProps): JSX.Element {
   const { set, session } = useForm();
   const { trans } = session;
   const { schema } = props.field;
@@ -249,7 +249,7 @@ function LastRun(props: {
   }
   if (typeof answer === 'string') {
     return (
-      <span className="jp-Convect-help jp-Pipeline-lastRun">
+      <span className="jp-Convect-help jp-Convect-lastRun">
         {trans.__('With the last run: %1', translated(answer, trans))}
       </span>
     );
@@ -257,7 +257,7 @@ function LastRun(props: {
   const { value } = answer;
   return (
     <span
-      className="jp-Convect-help jp-Pipeline-lastRun"
+      className="jp-Convect-help jp-Convect-lastRun"
       data-value={typeof value === 'boolean' ? String(value) : undefined}
       role="status"
     >

@@ -1,6 +1,6 @@
 import * as React from 'react';
 
-import type { IFieldProps, IFormContext } from '../../settings';
+import type { ISettingProps, IFormContext } from '../../settings';
 import type { Session } from '../session';
 import { AfterField } from './AfterField';
 import type { INodeForm } from './context';
@@ -15,7 +15,7 @@ const WIDGETS = {
   run_if: RunIfField,
   parameters: () => <Parameters property="parameters" />,
   inputs: () => <Parameters property="inputs" />
-} satisfies { [widget: string]: React.ComponentType<IFieldProps> };
+} satisfies { [widget: string]: React.ComponentType<ISettingProps> };
 
 /** What the form of a node, or with null of the pipeline, knows from its editor. */
 export function nodeForm(

@@ -19,7 +19,7 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
   const icon = iconOf(view);
   return (
     <>
-      <h2 className="jp-Pipeline-formTitle">
+      <h2 className="jp-Convect-formTitle">
         <icon.react tag="span" />
         {view.name}
         <span className="jp-Convect-tag">
@@ -144,7 +144,7 @@ function Members({ ids }: { ids: readonly string[] }): JSX.Element {
   const { session } = useForm();
   return (
     <Row label={session.trans.__('Members')} path={['members']} isGroup>
-      <ul className="jp-Pipeline-members">
+      <ul className="jp-Convect-members">
         {ids.map(id => (
           <li key={id}>
             <button
@@ -165,7 +165,7 @@ export function CommentProperties({ id }: { id: string }): JSX.Element {
   const { trans } = session;
   return (
     <>
-      <h2 className="jp-Pipeline-formTitle">{trans.__('Note')}</h2>
+      <h2 className="jp-Convect-formTitle">{trans.__('Note')}</h2>
       <Row label={trans.__('Text, in markdown')} path={['comments', id]}>
         <TextArea
           rows={12}

@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { IFieldSchema } from '../../settings';
 import {
   definitionOf,
-  Field,
+  SettingField,
   fieldsOf,
   Form,
   Row,
@@ -25,7 +25,7 @@ export function PipelineProperties(): JSX.Element {
   const { session } = useForm();
   const { trans, document } = session;
   const own = ROOT_FIELDS.map(field => (
-    <Field
+    <SettingField
       key={field.name}
       field={field}
       path={[field.name]}
@@ -34,7 +34,7 @@ export function PipelineProperties(): JSX.Element {
   ));
   return (
     <>
-      <h2 className="jp-Pipeline-formTitle">
+      <h2 className="jp-Convect-formTitle">
         <pipelineIcon.react tag="span" />
         {document.name ?? trans.__('Pipeline')}
       </h2>
@@ -53,7 +53,7 @@ export function PipelineProperties(): JSX.Element {
         </p>
         <PipelineOutputs />
       </section>
-      <h3 className="jp-Pipeline-formDivider">
+      <h3 className="jp-Convect-formDivider">
         {trans.__('Defaults of every node')}
       </h3>
       <Form

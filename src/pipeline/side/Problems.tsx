@@ -6,7 +6,7 @@ import { translated } from '../../ui/sentences';
 import { nameOf } from '../graph';
 import type { Session } from '../session';
 import { useStore } from '../store';
-import { follow, suggestionFor } from '../suggestion';
+import { takeSuggestion, suggestionFor } from '../suggestion';
 
 /** Everything that is wrong; a click goes to the place. */
 export function Problems({ session }: { session: Session }): JSX.Element {
@@ -25,11 +25,11 @@ export function Problems({ session }: { session: Session }): JSX.Element {
       {problems.length === 0 && !isStale && (
         <p className="jp-Convect-aside">{trans.__('No problems.')}</p>
       )}
-      <ul className="jp-Pipeline-problems">
+      <ul className="jp-Convect-problems">
         {problems.map((problem, index) => (
           <li key={index}>
             <button
-              className={`jp-Pipeline-problem jp-mod-${problem.severity}${
+              className={`jp-Convect-problem jp-mod-${problem.severity}${
                 selection.has(problem.node ?? '') ? ' jp-mod-current' : ''
               }`}
               onClick={() => goTo(session, problem)}
@@ -68,7 +68,7 @@ function Mend(props: {
     found && (
       <button
         className="jp-Convect-link"
-        onClick={() => follow(session.doc, found)}
+        onClick={() => takeSuggestion(session.doc, found)}
       >
         {session.trans.__('Change it to “%1”', found.text)}
       </button>

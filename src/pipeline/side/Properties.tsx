@@ -44,7 +44,7 @@ export function Properties({ session }: { session: Session }): JSX.Element {
     return ids.length > 1 ? (
       <div
         ref={host}
-        className="jp-Pipeline-form"
+        className="jp-Convect-properties"
         tabIndex={-1}
         key={ids.join()}
       >
@@ -63,7 +63,12 @@ export function Properties({ session }: { session: Session }): JSX.Element {
   }
   return (
     <FormProvider value={context}>
-      <div ref={host} className="jp-Pipeline-form" tabIndex={-1} key={id ?? ''}>
+      <div
+        ref={host}
+        className="jp-Convect-properties"
+        tabIndex={-1}
+        key={id ?? ''}
+      >
         {isNode ? (
           <NodeProperties id={id} />
         ) : id !== null && document.comments?.[id] ? (

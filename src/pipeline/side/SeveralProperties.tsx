@@ -41,7 +41,7 @@ export function SeveralProperties(props: {
   });
   return (
     <FormProvider value={context}>
-      <h2 className="jp-Pipeline-formTitle">
+      <h2 className="jp-Convect-formTitle">
         {trans._n('%1 node', '%1 nodes', ids.length)}
       </h2>
       <p className="jp-Convect-aside">

@@ -22,7 +22,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
   ] as const;
   return (
     <TranslationProvider value={trans}>
-      <div className="jp-Pipeline-sideHeader">
+      <div className="jp-Convect-sideHeader">
         <Tabs
           label={trans.__('Side panel')}
           tabs={tabs}
@@ -30,7 +30,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
           onSelect={name => session.state.update({ panel: name })}
         />
         <button
-          className="jp-Convect-iconButton jp-Pipeline-sideClose"
+          className="jp-Convect-iconButton jp-Convect-sideClose"
           title={trans.__('Close')}
           aria-label={trans.__('Close')}
           onClick={() => session.state.update({ panel: null })}
@@ -39,7 +39,7 @@ export function SidePanel({ session }: { session: Session }): JSX.Element {
         </button>
       </div>
       <div
-        className="jp-Pipeline-sideBody"
+        className="jp-Convect-sideBody"
         role="tabpanel"
         onKeyDown={event => {
           if (event.key === 'Escape' && !event.nativeEvent.isComposing) {

@@ -37,7 +37,7 @@ const CHANGED = 'it changed after the run was submitted';
 
 describe('what became of a file', () => {
   it.each<[string, IMadeFile, Partial<IMadeFiles>]>([
-    ['Put into the project', file('m'), { put: ['m'] }],
+    ['Was put into the project', file('m'), { put: ['m'] }],
     [
       `Kept with the run: ${CHANGED}`,
       file('m', { change: 'changed' }),
@@ -66,7 +66,7 @@ describe('what became of a file', () => {
     const second = file('m');
     const fateOf = fatesOf(made([first, second], { put: ['m'] }), trans);
     expect(fateOf(first)).toBe('Replaced by train');
-    expect(fateOf(second)).toBe('Put into the project');
+    expect(fateOf(second)).toBe('Was put into the project');
     expect(fateOf(file('m', { state: 'failed' }))).toBe(
       'Kept with the run: the step did not succeed'
     );

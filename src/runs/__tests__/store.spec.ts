@@ -63,6 +63,24 @@ describe('RunStore', () => {
     store.dispose();
   });
 
+  it('asks for the end of a run at once, however often it changed before', async () => {
+    const server = await readyServer(server => server.put('a', 'running'));
+    const page = seen(new RunModel(server.store, 'a'));
+    await until(() => page.view !== null);
+    const waits = jest.spyOn(window, 'setTimeout');
+    for (let turn = 0; turn < 8; turn += 1) {
+      server.change('a', 'running');
+      await new Promise(resolve => requestAnimationFrame(resolve));
+    }
+    waits.mockClear();
+    server.change('a', 'succeeded');
+    expect(waits.mock.calls.map(([, wait]) => wait)).toEqual([0]);
+    await until(() => page.view?.state === 'succeeded');
+    waits.mockRestore();
+    page.dispose();
+    server.store.dispose();
+  });
+
   it('asks for many changed runs together', async () => {
     const server = await readyServer();
     const ids = many(server, 300, 's');

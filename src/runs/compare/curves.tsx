@@ -1,10 +1,11 @@
 import * as React from 'react';
 
 import type { IConvectApi, IRunView } from '../../api';
-import { formatParameters, useKept, useTrans } from '../../ui';
+import { useKept, useTrans } from '../../ui';
 import { EventsModel } from '../page/events';
 import type { ICurve } from '../page/metrics';
 import { LookBar, MetricChart, PLAIN } from '../page/metrics';
+import { namesOf } from './table';
 
 /** Steps whose curves are read at most. */
 const MOST = 20;
@@ -55,12 +56,13 @@ function useCurves(
       .flatMap(view => stepsOf(view).map(key => ({ view, key })))
       .slice(0, MOST)
       .map(({ view, key }) => ({ view, events: new EventsModel(api, key) }));
+    const names = namesOf(views);
     const gather = () => {
       const found = new Map<string, ICurve[]>();
       for (const { view, events } of tails) {
         for (const [metric, points] of events.story.metrics) {
           const of = found.get(metric) ?? [];
-          const name = nameOf(view, views);
+          const name = names[views.indexOf(view)];
           found.set(metric, [...of, { name, points: [...points] }]);
         }
       }
@@ -82,16 +84,4 @@ function stepsOf(view: IRunView) {
       step: id,
       attempt: attempts.length
     }));
-}
-
-/** Runs of one name are told apart by their parameters, or else by their ids. */
-function nameOf(view: IRunView, views: readonly IRunView[]): string {
-  const twins = views.filter(({ name }) => name === view.name);
-  const given = (of: IRunView) => formatParameters(of.parameters);
-  if (twins.length === 1) {
-    return view.name;
-  }
-  const isAlone =
-    twins.filter(twin => given(twin) === given(view)).length === 1;
-  return `${view.name} ${isAlone ? given(view) : view.id}`;
 }

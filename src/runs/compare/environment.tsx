@@ -3,7 +3,7 @@ import * as React from 'react';
 
 import type { IConvectApi, IRunEnvironment, IRunView } from '../../api';
 import { Check, useTrans } from '../../ui';
-import type { ILine } from './table';
+import type { IComparedLine } from './table';
 
 interface IColumn {
   facts: Record<string, string>;
@@ -17,7 +17,7 @@ interface IColumn {
 export function environmentLines(
   environments: readonly (IRunEnvironment | undefined)[],
   trans: TranslationBundle
-): ILine[] {
+): IComparedLine[] {
   const several = environments.some(
     found => found && digestsOf(found).length > 1
   );
@@ -84,7 +84,7 @@ function digestsOf({ steps }: IRunEnvironment): (string | null)[] {
 export function EnvironmentLines(props: {
   api: IConvectApi;
   views: readonly IRunView[];
-  children: (lines: ILine[]) => JSX.Element | null;
+  children: (lines: IComparedLine[]) => JSX.Element | null;
 }): JSX.Element | null {
   const { api, views, children } = props;
   const trans = useTrans();

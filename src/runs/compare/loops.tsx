@@ -5,7 +5,7 @@ import * as React from 'react';
 import type { IConvectApi, ILoopItem, ILoopItems, IRunView } from '../../api';
 import { asNumber } from '../../api/numbers';
 import { Check, formatValue, isBad, stateLabel, useTrans } from '../../ui';
-import type { ILine } from './table';
+import type { IComparedLine } from './table';
 import { differenceOf } from './table';
 
 /** Items of a loop that are compared one by one. */
@@ -27,7 +27,7 @@ export function loopsOf(views: readonly IRunView[]): string[] {
 export function itemLines(
   pages: readonly (ILoopItems | undefined)[],
   trans: TranslationBundle
-): ILine[] {
+): IComparedLine[] {
   const columns = pages.map(page => itemsByValue(page));
   const keys = [...new Set(columns.flatMap(column => [...column.keys()]))];
   return keys.flatMap(key => {
@@ -35,7 +35,7 @@ export function itemLines(
     const results = items.map(item => resultsOfItem(item));
     const names = [...new Set(results.flatMap(each => Object.keys(each)))];
     const label = formatValue(items.find(item => item)?.value);
-    const line = (name: string, values: string[]): ILine => ({
+    const line = (name: string, values: string[]): IComparedLine => ({
       name,
       values,
       differs: new Set(values).size > 1
@@ -90,7 +90,7 @@ function resultsOfItem(
 export function LoopLines(props: {
   api: IConvectApi;
   views: readonly IRunView[];
-  children: (title: string, lines: ILine[]) => JSX.Element | null;
+  children: (title: string, lines: IComparedLine[]) => JSX.Element | null;
 }): JSX.Element {
   const { api, views, children } = props;
   return (
@@ -108,7 +108,7 @@ function OneLoop(props: {
   api: IConvectApi;
   views: readonly IRunView[];
   loop: string;
-  children: (title: string, lines: ILine[]) => JSX.Element | null;
+  children: (title: string, lines: IComparedLine[]) => JSX.Element | null;
 }): JSX.Element {
   const { api, views, loop, children } = props;
   const trans = useTrans();

@@ -7,7 +7,7 @@ import { formatValue } from '../../ui/format';
 import { runtimeLabel } from '../../ui/states';
 
 /** A property of several runs, side by side. */
-export interface ILine {
+export interface IComparedLine {
   name: string;
   values: string[];
   differs: boolean;
@@ -20,7 +20,7 @@ export interface ILine {
 type Properties = Record<string, ReadonlyJSONValue | undefined | null>;
 
 /** One line for each name that any of them has. */
-export function linesOf(columns: readonly Properties[]): ILine[] {
+export function linesOf(columns: readonly Properties[]): IComparedLine[] {
   const names = [...new Set(columns.flatMap(Object.keys))];
   return names
     .map(name => {
@@ -32,8 +32,42 @@ export function linesOf(columns: readonly Properties[]): ILine[] {
     .filter(({ values }) => values.some(value => value !== ''));
 }
 
+/** The most names that tell a run from the others. */
+const MOST_NAMES = 3;
+
+/** What of its values tells one from the others, which often have the same name. */
+export function toldApart(
+  lines: readonly IComparedLine[],
+  index: number
+): string {
+  return lines
+    .filter(({ differs, values }) => differs && values[index] !== '')
+    .slice(0, MOST_NAMES)
+    .map(({ name, values }) => `${name}=${values[index]}`)
+    .join(', ');
+}
+
+/** Names for runs: those of one name are told apart by their parameters, or else by their ids. */
+export function namesOf(
+  views: readonly Pick<IRunView, 'id' | 'name' | 'parameters'>[]
+): string[] {
+  const lines = linesOf(views.map(view => view.parameters as Properties));
+  const isTwin = (name: string, index: number, names: readonly string[]) =>
+    names.some((other, at) => other === name && at !== index);
+  return views
+    .map(({ name }) => name)
+    .map((name, index, names) =>
+      isTwin(name, index, names)
+        ? `${name} ${toldApart(lines, index)}`.trim()
+        : name
+    )
+    .map((name, index, names) =>
+      isTwin(name, index, names) ? `${name} ${views[index].id}` : name
+    );
+}
+
 /** Metrics: those that are numbers with the best of them, and how far they are apart. */
-export function metricLines(views: readonly IRunView[]): ILine[] {
+export function metricLines(views: readonly IRunView[]): IComparedLine[] {
   const columns = views.map(view => resultsOf(view, 'metrics'));
   const goals: Record<string, string> = Object.assign(
     {},

@@ -26,14 +26,15 @@ import { EnvironmentLines } from './environment';
 import { LoopLines } from './loops';
 import type { CompareModel } from './model';
 import { textOf } from './notebooks';
-import type { ILine } from './table';
+import type { IComparedLine } from './table';
 import {
   environmentOf,
   executedStep,
   linesOf,
   metricLines,
   resultsOf,
-  sameSources
+  sameSources,
+  toldApart
 } from './table';
 
 const TextDiff = lazy(() => import('../../ui/textdiff'));
@@ -47,6 +48,9 @@ export function CompareView(props: {
   const model = useModel(props.model);
   const trans = useTrans();
   const { views, others, error } = model;
+  const parameters = linesOf(
+    views.map(view => view.parameters as ReadonlyJSONObject)
+  );
   return (
     <>
       <header className="jp-Convect-header">
@@ -85,7 +89,7 @@ export function CompareView(props: {
           <thead>
             <tr>
               <th />
-              {views.map(view => (
+              {views.map((view, index) => (
                 <th key={view.id} scope="col">
                   <StateIcon state={view.state} />
                   <button
@@ -106,6 +110,7 @@ export function CompareView(props: {
                       ×
                     </button>
                   )}
+                  <div>{toldApart(parameters, index)}</div>
                   <div className="jp-Convect-help">
                     <Ago time={momentOf(view)} />
                     {view.started && view.ended
@@ -123,12 +128,7 @@ export function CompareView(props: {
               )}
             </tr>
           </thead>
-          <Lines
-            title={trans.__('Parameters')}
-            lines={linesOf(
-              views.map(view => view.parameters as ReadonlyJSONObject)
-            )}
-          />
+          <Lines title={trans.__('Parameters')} lines={parameters} />
           <Lines title={trans.__('Metrics')} lines={metricLines(views)} />
           <Lines
             title={trans.__('Values')}
@@ -154,7 +154,10 @@ export function CompareView(props: {
   );
 }
 
-function Lines(props: { title: string; lines: ILine[] }): JSX.Element | null {
+function Lines(props: {
+  title: string;
+  lines: IComparedLine[];
+}): JSX.Element | null {
   const { title, lines } = props;
   const trans = useTrans();
   if (lines.length === 0) {

@@ -37,23 +37,25 @@ export function Connection({ form }: { form: RunForm }): JSX.Element {
       >
         {trans.__('Test Connection')}
       </button>
-      <ul role="status">
-        {isAsking && <li>{trans.__('Asking the server…')}</li>}
-        {!isAsking && failure !== null && (
-          <li className="jp-Convect-message" data-severity="error">
-            {failure}
-          </li>
-        )}
-        {!isAsking &&
-          failure === null &&
-          found?.steps.map(({ step, ok, message, hint }) => (
-            <li key={step} data-ok={ok}>
-              <span aria-hidden>{ok ? '✓' : '✗'}</span>{' '}
-              <strong>{names[step]}</strong> {translated(message, trans)}
-              {hint && ` ${translated(hint, trans)}`}
+      <div role="status">
+        <ul>
+          {isAsking && <li>{trans.__('Asking the server…')}</li>}
+          {!isAsking && failure !== null && (
+            <li className="jp-Convect-message" data-severity="error">
+              {failure}
             </li>
-          ))}
-      </ul>
+          )}
+          {!isAsking &&
+            failure === null &&
+            found?.steps.map(({ step, ok, message, hint }) => (
+              <li key={step} data-ok={ok}>
+                <span aria-hidden>{ok ? '✓' : '✗'}</span>{' '}
+                <strong>{names[step]}</strong> {translated(message, trans)}
+                {hint && ` ${translated(hint, trans)}`}
+              </li>
+            ))}
+        </ul>
+      </div>
     </div>
   );
 }

@@ -2,7 +2,12 @@ import { PathExt } from '@jupyterlab/coreutils';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 import { JSONExt } from '@lumino/coreutils';
 
-import type { IParameter } from '../../api';
+import type {
+  IDefinition,
+  IParameter,
+  IProblem,
+  ParameterType
+} from '../../api';
 import { compact, isObject } from '../../ui/json';
 import type { IOutcome, ISubject } from './choice';
 
@@ -158,4 +163,41 @@ function freeId(path: string, taken: object): string {
     id = `${base}-${number}`;
   }
   return id;
+}
+
+/** The parameters that a pipeline declares, as a notebook would tell of its own. */
+export function declaredIn(parameters: JSONObject | undefined): IParameter[] {
+  return Object.entries(parameters ?? {}).map(([name, declared]) => {
+    const declaration = declared as JSONObject;
+    const value = declaration.default ?? null;
+    return {
+      name,
+      type: (declaration.type as ParameterType | undefined) ?? null,
+      default: value,
+      source: value === null ? null : JSON.stringify(value),
+      help: (declaration.description as string | undefined) ?? null,
+      choices: (declaration.choices as IParameter['choices']) ?? [],
+      required: declaration.required === true && value === null
+    };
+  });
+}
+
+/** The definition of the component whose approval a problem is about. */
+export function unapproved(
+  { document, content }: ISubject,
+  { code, node }: IProblem
+): IDefinition | null {
+  if (code !== 'component-not-approved') {
+    return null;
+  }
+  const { nodes, components } = document ?? content ?? {};
+  // The parts of a graph are approved with it.
+  const id = (node ?? '').split('.')[0];
+  const owner = isObject(nodes) ? nodes[id] : null;
+  const digest = isObject(owner) ? owner.component : null;
+  const found =
+    isObject(components) && typeof digest === 'string'
+      ? components[digest]
+      : null;
+  return isObject(found) ? (found as unknown as IDefinition) : null;
 }

@@ -9,22 +9,23 @@ import type {
   IParameter,
   IProblem,
   IConnectionTest,
-  IRuntime,
-  ParameterType
+  IRuntime
 } from '../../api';
-import { sentenceOf } from '../../api';
+import { isAway, sentenceOf } from '../../api';
 import { Coalesced } from '../../ui/coalesce';
-import { compact, isObject } from '../../ui/json';
+import { compact, isObject, withValue } from '../../ui/json';
 import { Observable } from '../../ui/observable';
 import type { IChoice, IEntry, IOutcome, ISubject } from './choice';
 import { EMPTY_CHOICE, outcomeOf } from './choice';
-import { isPipeline, pipelineOf } from './document';
+import { declaredIn, isPipeline, pipelineOf } from './document';
 import type { IFree } from './free';
 import { freeOf } from './free';
 import { looksLikeSeveral, textOf } from './values';
 
 /** How often to look what is free, in milliseconds. */
 const LOOK = 10000;
+/** How soon to ask a server again that did not answer. */
+const AGAIN = 2000;
 
 /** Files with changes that no run would see, and how to save them. */
 export interface IUnsaved {
@@ -113,24 +114,6 @@ export class RunForm extends Observable {
       this._failure = sentenceOf(error);
       this.touch();
     }
-  }
-
-  /** The definition of the component whose approval a problem is about. */
-  unapproved({ code, node }: IProblem): IDefinition | null {
-    if (code !== 'component-not-approved') {
-      return null;
-    }
-    const { document, content } = this._subject;
-    const { nodes, components } = document ?? content ?? {};
-    // The parts of a graph are approved with it.
-    const id = (node ?? '').split('.')[0];
-    const owner = isObject(nodes) ? nodes[id] : null;
-    const digest = isObject(owner) ? owner.component : null;
-    const found =
-      isObject(components) && typeof digest === 'string'
-        ? components[digest]
-        : null;
-    return isObject(found) ? (found as unknown as IDefinition) : null;
   }
 
   /** The sweep of last time, which nobody has asked for yet. */
@@ -356,6 +339,7 @@ export class RunForm extends Observable {
 
   override dispose(): void {
     window.clearInterval(this._timer);
+    window.clearTimeout(this._again);
     this._check.dispose();
     super.dispose();
   }
@@ -488,10 +472,15 @@ export class RunForm extends Observable {
       this._problems = [
         { severity: 'error', code: 'check', message: sentenceOf(error) }
       ];
+      if (isAway(error)) {
+        window.clearTimeout(this._again);
+        this._again = window.setTimeout(() => this._check.request(), AGAIN);
+      }
     }
     this.touch();
   }
 
+  private _again = 0;
   private _check: Coalesced;
   private _choice: IChoice;
   private _failure: string | null = null;
@@ -513,41 +502,4 @@ export class RunForm extends Observable {
   private _timer = 0;
   /** Why the file cannot be read. */
   private _unreadable: string | null = null;
-}
-
-/** An object with another value at a path, without objects that are empty because of it. */
-function withValue(
-  object: JSONObject,
-  [key, ...rest]: readonly string[],
-  value: JSONValue | undefined
-): JSONObject {
-  const inner = object[key];
-  const next =
-    rest.length === 0
-      ? value
-      : withValue(isObject(inner) ? inner : {}, rest, value);
-  const isEmpty =
-    next === undefined ||
-    (rest.length > 0 && Object.keys(next as object).length === 0);
-  return compact({
-    ...object,
-    [key]: isEmpty ? undefined : next
-  }) as JSONObject;
-}
-
-/** The parameters that a pipeline declares, as a notebook would tell of its own. */
-function declaredIn(parameters: JSONObject | undefined): IParameter[] {
-  return Object.entries(parameters ?? {}).map(([name, declared]) => {
-    const declaration = declared as JSONObject;
-    const value = declaration.default ?? null;
-    return {
-      name,
-      type: (declaration.type as ParameterType | undefined) ?? null,
-      default: value,
-      source: value === null ? null : JSON.stringify(value),
-      help: (declaration.description as string | undefined) ?? null,
-      choices: (declaration.choices as IParameter['choices']) ?? [],
-      required: declaration.required === true && value === null
-    };
-  });
 }

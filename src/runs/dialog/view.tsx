@@ -26,6 +26,7 @@ import {
 } from '../../ui';
 import type { IChoice } from './choice';
 import { Connection } from './connection';
+import { unapproved } from './document';
 import type { RunForm } from './form';
 import { Options } from './options';
 import { Parameters } from './parameters';
@@ -336,7 +337,7 @@ function Files({ form }: { form: RunForm }): JSX.Element | null {
 function ProblemText(props: { form: RunForm; problem: IProblem }): JSX.Element {
   const { form, problem } = props;
   const trans = useTrans();
-  const definition = form.unapproved(problem);
+  const definition = unapproved(form.subject, problem);
   const [isShown, setShown] = React.useState(false);
   if (!definition) {
     return (
@@ -382,17 +383,19 @@ function Problems({ form }: { form: RunForm }): JSX.Element | null {
     return null;
   }
   return (
-    <ul className="jp-Convect-messages" role="status">
-      {problems.map((problem, index) => (
-        <li
-          key={index}
-          className="jp-Convect-message"
-          data-severity={problem.severity}
-        >
-          <ProblemText form={form} problem={problem} />
-        </li>
-      ))}
-    </ul>
+    <div role="status">
+      <ul className="jp-Convect-messages">
+        {problems.map((problem, index) => (
+          <li
+            key={index}
+            className="jp-Convect-message"
+            data-severity={problem.severity}
+          >
+            <ProblemText form={form} problem={problem} />
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
@@ -400,11 +403,11 @@ function Problems({ form }: { form: RunForm }): JSX.Element | null {
 function Summary({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   const { size, sweep } = form.outcome;
-  const where = runtimeLabel(
-    trans,
-    form.choice.runtime,
-    form.runtime?.display_name
-  );
+  const { runtime } = form.choice;
+  const where =
+    runtime === 'local'
+      ? trans.__('this machine')
+      : runtimeLabel(trans, runtime, form.runtime?.display_name);
   return (
     <p className="jp-Convect-summary" role="status">
       {sweep

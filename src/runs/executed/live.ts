@@ -15,7 +15,7 @@ import { readOnly } from './content';
  * Keeps an open executed notebook up to date while its run goes on. Only the
  * outputs that changed are put in place, so that nothing jumps.
  */
-export function follow(
+export function followRun(
   panel: NotebookPanel,
   key: IAttemptKey,
   runs: IRunStore

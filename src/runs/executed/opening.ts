@@ -9,7 +9,7 @@ import { convectIcon } from '../../icons';
 import { plannedOf } from '../page/outline';
 import { mostTelling } from '../page/model';
 import { FACTORY, pathOf } from './drive';
-import { failedCell, follow } from './live';
+import { failedCell, followRun } from './live';
 
 /** What is meant: a run, and of it a step, an attempt and a cell if they are named. */
 export interface IWanted {
@@ -62,7 +62,7 @@ export async function openExecuted(
   if (!followed.has(widget)) {
     followed.add(widget);
     widget.title.icon = convectIcon.bindprops({ stylesheet: 'mainAreaTab' });
-    follow(widget, key, runs);
+    followRun(widget, key, runs);
   }
   const cell = wanted.cell ?? failedCell(widget);
   if (cell >= 0) {

@@ -1,8 +1,8 @@
 import type { INotebookContent } from '@jupyterlab/nbformat';
 import * as React from 'react';
 
-import type { IConvectApi, IAttemptKey } from '../../api';
-import { formatDuration, StateIcon, useNow, useTrans } from '../../ui';
+import type { IConvectApi, IAttemptKey, State } from '../../api';
+import { formatDuration, isLive, StateIcon, useNow, useTrans } from '../../ui';
 import { AnsiLine } from './ansi';
 import type { ICell, IStepStory } from './events';
 
@@ -11,14 +11,17 @@ export function Cells(props: {
   api: IConvectApi;
   attempt: IAttemptKey;
   story: IStepStory;
-  /** Somebody stopped it, which interrupts the cell that runs. */
-  wasStopped: boolean;
+  /** That of the step. A stop interrupts the cell that runs. */
+  state: State;
   onOpen: (cell: number) => void;
 }): JSX.Element {
-  const { story, wasStopped, onOpen } = props;
+  const { story, state, onOpen } = props;
   const trans = useTrans();
-  const sources = useSources(props.api, props.attempt, story.cells.length > 0);
-  const cells = wasStopped ? story.cells.map(interrupted) : story.cells;
+  const ended = story.cells.filter(({ seconds }) => seconds !== null).length;
+  const turn = story.cells.length + ended + (isLive(state) ? 0 : 1);
+  const sources = useSources(props.api, props.attempt, turn);
+  const cells =
+    state === 'cancelled' ? story.cells.map(interrupted) : story.cells;
   const failed = cells.filter(cell => cell.error);
   const left = story.total - cells.filter(cell => cell.number > 0).length;
   if (cells.length === 0) {
@@ -165,29 +168,33 @@ function firstLine(source: string): string {
   return lines.find(line => line && !line.startsWith('#')) ?? lines[0] ?? '';
 }
 
-/** The sources of all cells, once the notebook is there. */
+/** The sources of all cells; asked for with each turn until the notebook is there. */
 function useSources(
   api: IConvectApi,
   key: IAttemptKey,
-  ready: boolean
+  turn: number
 ): string[] {
   const { run, step, attempt } = key;
-  const [sources, setSources] = React.useState<string[]>([]);
+  const place = `${run}/${step}/${attempt}`;
+  const [found, setFound] = React.useState({ place, sources: NO_SOURCES });
+  const isKnown = found.place === place && found.sources !== NO_SOURCES;
   React.useEffect(() => {
     let current = true;
-    setSources([]);
-    if (ready) {
+    if (!isKnown && turn > 0) {
       api.notebook({ run, step, attempt }).then(
-        notebook => current && setSources(sourcesOf(notebook)),
+        notebook =>
+          current && setFound({ place, sources: sourcesOf(notebook) }),
         () => undefined
       );
     }
     return () => {
       current = false;
     };
-  }, [api, run, step, attempt, ready]);
-  return sources;
+  }, [api, run, step, attempt, place, isKnown, turn]);
+  return isKnown ? found.sources : NO_SOURCES;
 }
+
+const NO_SOURCES: string[] = [];
 
 function sourcesOf(notebook: INotebookContent): string[] {
   return notebook.cells.map(({ source }) =>

@@ -63,7 +63,11 @@ export function Files(props: {
         <div className="jp-Convect-filesBar">
           <Action
             wide
-            label={trans.__('Put these files into the project')}
+            label={
+              made.put.length < made.to_put
+                ? trans.__('Put these files into the project')
+                : trans.__('Put these files into the project again')
+            }
             title={
               isLive(view.state)
                 ? trans.__('The run has not ended yet.')

@@ -190,8 +190,7 @@ export class RunModel extends PageModel {
         this._run.items = null;
       }
       this._run.release(this.isShown);
-      this._tails.log?.dispose();
-      this._tails.events?.dispose();
+      Object.values(this._tails).forEach(tail => tail?.dispose());
       this._loop?.dispose();
       this._item.dispose();
       super.dispose();

@@ -36,6 +36,11 @@ export class ReplicasModel extends Tail {
   private _replicas: IReplica[] = [];
 }
 
+/** Whether a command follows a training job of the cluster, which has ranks of its own. */
+export function followsJob(command?: readonly string[]): boolean {
+  return command?.slice(1, 3).join(' ') === 'training run';
+}
+
 /** In the order in which they failed; all others follow by rank. */
 export function failedFirst(replicas: readonly IReplica[]): IReplica[] {
   const bad = replicas.filter(({ state }) => isBad(state));

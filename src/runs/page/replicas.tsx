@@ -15,24 +15,46 @@ import { LogModel } from './log';
 import { Log, useFollowing } from './logview';
 import type { RunModel } from './model';
 import type { ReplicasModel } from './ranks';
+import type { OpenTerminal } from './shellbutton';
+import { ShellButton } from './shellbutton';
 
 import '../../../style/replicas.css';
 
 /** The processes of a distributed step as a grid, the log of one of them beside it. */
 export default function Replicas({
-  model
+  model,
+  openTerminal
 }: {
   model: RunModel;
+  /** Null when there are no terminals, or none where the processes run. */
+  openTerminal: OpenTerminal | null;
 }): JSX.Element | null {
   const { replicas, isShown, api } = model;
   useFollowing(replicas, isShown);
-  return replicas && <Ranks model={replicas} api={api} isShown={isShown} />;
+  return (
+    replicas && (
+      <Ranks model={replicas} api={api} isShown={isShown}>
+        {rank =>
+          openTerminal && (
+            <ShellButton
+              model={model}
+              step={replicas.key.step}
+              rank={rank}
+              openTerminal={openTerminal}
+            />
+          )
+        }
+      </Ranks>
+    )
+  );
 }
 
 function Ranks(props: {
   model: ReplicasModel;
   api: IConvectApi;
   isShown: boolean;
+  /** What can be done with a process that runs. */
+  children: (rank: number) => React.ReactNode;
 }): JSX.Element {
   const model = useModel(props.model);
   const trans = useTrans();
@@ -79,7 +101,8 @@ function Ranks(props: {
             )}{' '}
             {chosen.reason
               ? translated(chosen.reason, trans)
-              : stateLabel(trans, chosen.state)}
+              : stateLabel(trans, chosen.state)}{' '}
+            {chosen.state === 'running' && props.children(chosen.rank)}
           </p>
           <ReplicaLog
             key={chosen.rank}

@@ -1,11 +1,10 @@
-import { HTMLSelect, terminalIcon } from '@jupyterlab/ui-components';
+import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import type { IAbout, IAttemptKey, IPlanStep, IStep } from '../../api';
+import type { IAttemptKey, IPlanStep, IStep } from '../../api';
 import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import {
-  Action,
   lazy,
   stateLabel,
   Tabs,
@@ -21,13 +20,13 @@ import { Files } from './files';
 import { LogView, useFollowing } from './logview';
 import { Metrics } from './metrics';
 import type { RunModel, Tab } from './model';
+import { followsJob } from './ranks';
+import type { OpenTerminal } from './shellbutton';
+import { ShellButton } from './shellbutton';
 import { itemLabel } from './steps';
 import { Values } from './values';
 
 const Replicas = lazy(() => import('./replicas'));
-
-/** Opens a terminal that executes these words. */
-export type OpenTerminal = (words: readonly string[]) => void;
 
 /** All that one step has to show. */
 export function StepView(props: {
@@ -60,7 +59,7 @@ export function StepView(props: {
     { name: 'files', label: trans.__('Files') },
     { name: 'details', label: trans.__('Details') }
   ];
-  if (planned.distributed) {
+  if (planned.distributed || followsJob(planned.command)) {
     tabs.unshift({ name: 'replicas', label: trans.__('Processes') });
   }
   if (planned.kind === 'notebook') {
@@ -118,6 +117,11 @@ export function StepView(props: {
           step={step}
           attempt={key}
           execute={execute}
+          openTerminal={
+            followsJob(planned.command) || step.state !== 'running'
+              ? null
+              : openTerminal
+          }
         />
       </TabPanel>
     </section>
@@ -146,6 +150,7 @@ function TabBody(props: {
   planned: IPlanStep;
   step: IStep;
   attempt: IAttemptKey | null;
+  openTerminal: OpenTerminal | null;
   execute: Execute;
 }): JSX.Element | null {
   const { tab, model, planned, step, attempt, execute } = props;
@@ -184,7 +189,11 @@ function TabBody(props: {
     case 'replicas':
       return (
         <React.Suspense fallback={null}>
-          <Replicas key={`${id} ${number}`} model={model} />
+          <Replicas
+            key={`${id} ${number}`}
+            model={model}
+            openTerminal={props.openTerminal}
+          />
         </React.Suspense>
       );
     case 'log':
@@ -203,7 +212,7 @@ function TabBody(props: {
                 api={api}
                 attempt={attempt}
                 story={story}
-                wasStopped={step.state === 'cancelled'}
+                state={step.state}
                 onOpen={cell =>
                   execute(CommandIDs.openExecuted, {
                     run,
@@ -235,33 +244,6 @@ function Following(props: {
   children: (story: IStepStory) => JSX.Element;
 }): JSX.Element {
   return props.children(useModel(props.events).story);
-}
-
-/** There only where the runtime has shells to open. */
-function ShellButton(props: {
-  model: RunModel;
-  step: string;
-  openTerminal: OpenTerminal;
-}): JSX.Element | null {
-  const { model, step, openTerminal } = props;
-  const trans = useTrans();
-  const [about, setAbout] = React.useState<IAbout | null>(null);
-  const { api, id } = model;
-  React.useEffect(() => {
-    api.about().then(setAbout, () => undefined);
-  }, [api]);
-  const runtime = about?.runtimes.find(
-    ({ name }) => name === model.view?.runtime
-  );
-  return about && runtime?.features.includes('shell') ? (
-    <Action
-      icon={terminalIcon}
-      label={trans.__('Terminal')}
-      title={trans.__('Open a terminal where this step runs')}
-      wide
-      onClick={() => openTerminal([about.command, 'runs', 'shell', id, step])}
-    />
-  ) : null;
 }
 
 function Attempts(props: { model: RunModel; step: IStep }): JSX.Element | null {

@@ -1,16 +1,16 @@
 import * as React from 'react';
 
-import { isUnreachable, sentenceOf } from '../../api';
+import { isAway, sentenceOf } from '../../api';
 import type { IPlanViewFactory } from '../../tokens';
 import type { Execute } from '../../ui';
-import { Unavailable, useModel, useTrans } from '../../ui';
+import { Unavailable, useModel, useTrans, Warning } from '../../ui';
 import { PlanGraph } from './graph';
 import { Header } from './header';
 import { ServerBanner } from '../banner';
 import { GroupView } from './loopview';
 import type { RunModel } from './model';
 import { Steps } from './steps';
-import type { OpenTerminal } from './step';
+import type { OpenTerminal } from './shellbutton';
 import { StepView } from './step';
 
 /** The page of one run. */
@@ -41,24 +41,10 @@ export function RunPageView(props: {
   const select = (id: string) => model.look({ step: id });
   return (
     <>
-      {isDeleted && (
-        <div
-          className="jp-Convect-message"
-          data-severity="warning"
-          role="status"
-        >
-          {trans.__('This run has been deleted.')}
-        </div>
-      )}
+      {isDeleted && <Warning>{trans.__('This run has been deleted.')}</Warning>}
       <ServerBanner runs={model.runs} />
-      {!!error && !isDeleted && !isUnreachable(error) && (
-        <div
-          className="jp-Convect-message"
-          data-severity="warning"
-          role="status"
-        >
-          {sentenceOf(error)}
-        </div>
+      {!!error && !isDeleted && !isAway(error) && (
+        <Warning>{sentenceOf(error)}</Warning>
       )}
       <Header
         view={view}

@@ -2,9 +2,9 @@ import * as React from 'react';
 
 import { CommandIDs } from '../../commands';
 import type { IListRow } from '../../ui';
+import type { Execute } from '../../ui';
 import { List, useModel, useTrans } from '../../ui';
-import type { PanelModel, Row } from './model';
-import type { Execute } from './rows';
+import type { PanelModel, PanelRow } from './model';
 import { RunRow, SweepRow } from './rows';
 
 const ROW = 44;
@@ -22,7 +22,7 @@ export function RunList(props: {
     [model]
   );
 
-  const open = (row: Row, event?: React.MouseEvent) => {
+  const open = (row: PanelRow, event?: React.MouseEvent) => {
     if (row.kind === 'run') {
       const several = event && (event.ctrlKey || event.metaKey);
       model.select(row.run.id, several ? 'toggle' : 'only');
@@ -41,7 +41,7 @@ export function RunList(props: {
     model.moveTo(to);
   };
 
-  const remove = (row: Row) => {
+  const remove = (row: PanelRow) => {
     if (row.kind === 'sweep') {
       execute(CommandIDs.deleteSweep, { sweep: row.sweep.id });
     } else if (row.kind === 'run') {

@@ -6,7 +6,7 @@ import type { IRunFilter } from '../filtered';
 import { FilteredRuns } from '../filtered';
 
 /** One line of the list. */
-export type Row =
+export type PanelRow =
   | { kind: 'sweep'; sweep: ISweepSummary; expanded: boolean }
   | { kind: 'run'; run: IRunSummary; nested: boolean; onTop?: boolean }
   | { kind: 'loading'; index: number };
@@ -75,7 +75,7 @@ export class PanelModel extends Observable {
     return this.list.filter.sweep !== 'none';
   }
 
-  row(index: number): Row {
+  row(index: number): PanelRow {
     if (index < this.top) {
       const run = this.pinned.at(index);
       return run

@@ -10,6 +10,8 @@ import * as React from 'react';
 
 import type { IRunSummary, ISweepSummary, State } from '../../api';
 import { CommandIDs } from '../../commands';
+import { pinIcon } from '../../icons';
+import type { Execute } from '../../ui';
 import {
   Ago,
   Duration,
@@ -20,14 +22,7 @@ import {
   StateIcon,
   useTrans
 } from '../../ui';
-
-import { pinIcon } from '../../icons';
 import { PIN } from '../context';
-
-export type Execute = (
-  command: string,
-  args: Record<string, string | string[]>
-) => void;
 
 /** A run in two lines: what it is and how it is, then what it was given or why it waits. */
 export const RunRow = React.memo(function RunRow(props: {

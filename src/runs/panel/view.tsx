@@ -5,11 +5,11 @@ import type { IAbout, State } from '../../api';
 import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
+import type { Execute } from '../../ui';
 import { Empty, runtimeLabel, SearchInput, useModel, useTrans } from '../../ui';
 import { ServerBanner } from '../banner';
 import { RunList } from './list';
 import type { PanelModel } from './model';
-import type { Execute } from './rows';
 
 type Group = 'running' | 'queued' | 'failed' | 'succeeded' | 'cancelled';
 

@@ -2,6 +2,7 @@ import {
   addIcon,
   deleteIcon,
   downloadIcon,
+  editIcon,
   folderIcon,
   HTMLSelect,
   linkIcon,
@@ -13,7 +14,7 @@ import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { IRunSummary, ISweepView, State } from '../../api';
-import { isUnreachable, sentenceOf } from '../../api';
+import { isAway, sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { curvesIcon } from '../../icons';
 import type { Execute } from '../../ui';
@@ -27,9 +28,11 @@ import {
   isLive,
   SearchInput,
   Unavailable,
+  useAction,
   useKept,
   useModel,
-  useTrans
+  useTrans,
+  Warning
 } from '../../ui';
 import { ServerBanner } from '../banner';
 import { SweepTable } from './grid';
@@ -59,15 +62,7 @@ export function SweepView(props: {
   return (
     <>
       <ServerBanner runs={model.runs} />
-      {!!error && !isUnreachable(error) && (
-        <div
-          className="jp-Convect-message"
-          data-severity="warning"
-          role="status"
-        >
-          {sentenceOf(error)}
-        </div>
-      )}
+      {!!error && !isAway(error) && <Warning>{sentenceOf(error)}</Warning>}
       <SweepHeader model={model} view={view} execute={execute} />
       <Plots model={model} onOpen={open} />
       <TableBar model={model} execute={execute} />
@@ -84,22 +79,13 @@ function SweepHeader(props: {
   const { model, view, execute } = props;
   const trans = useTrans();
   const [adding, setAdding] = useKept('adding points', false);
-  const [failure, setFailure] = React.useState<string | null>(null);
   const count = (wanted: State[]) =>
     view.runs.filter(run => wanted.includes(run.state)).length;
   const live = view.runs.filter(run => isLive(run.state)).length;
   const failed = count(['failed', 'lost', 'cancelled']);
   const best = view.runs.find(({ id }) => id === model.best);
   const goal = goalOf(view.select)?.slice('m:'.length);
-  const act = (work: () => Promise<unknown>) => () => {
-    work().then(
-      () => {
-        setFailure(null);
-        model.refresh();
-      },
-      error => setFailure(sentenceOf(error))
-    );
-  };
+  const [failure, act] = useAction(() => model.refresh());
   return (
     <header className="jp-Convect-header">
       <div className="jp-Convect-title">
@@ -150,9 +136,7 @@ function SweepHeader(props: {
               icon={curvesIcon}
               label={trans.__('Open in TensorBoard')}
               onClick={() =>
-                execute(CommandIDs.openTensorBoard, {
-                  runs: view.runs.map(({ id }) => id)
-                })
+                execute(CommandIDs.openTensorBoard, { sweep: view.id })
               }
             />
           )}
@@ -161,6 +145,11 @@ function SweepHeader(props: {
             wide
             label={trans.__('Add points')}
             onClick={() => setAdding(!adding)}
+          />
+          <Action
+            icon={editIcon}
+            label={trans.__('Rename')}
+            onClick={() => execute(CommandIDs.renameSweep, { sweep: view.id })}
           />
           <Action
             icon={linkIcon}
@@ -190,7 +179,11 @@ function SweepHeader(props: {
           </span>
         )}
         <Ago time={view.created} />
-        <BestChoice model={model} view={view} onFailure={setFailure} />
+        <BestChoice
+          model={model}
+          view={view}
+          onChoose={goal => act(() => model.markBest(goal))()}
+        />
         {best && <span>{formatParameters(sweptOf(view, best))}</span>}
         {best && goal && (
           <strong>{formatParameters({ [goal]: best.metrics[goal] })}</strong>
@@ -214,9 +207,9 @@ function sweptOf(view: ISweepView, run: IRunSummary): ReadonlyJSONObject {
 function BestChoice(props: {
   model: SweepModel;
   view: ISweepView;
-  onFailure: (failure: string | null) => void;
+  onChoose: (goal: string | null) => void;
 }): JSX.Element | null {
-  const { model, view, onFailure } = props;
+  const { model, view, onChoose } = props;
   const trans = useTrans();
   const names = model.columns
     .filter(({ kind }) => kind === 'metric')
@@ -233,12 +226,7 @@ function BestChoice(props: {
       {trans.__('Best')}
       <HTMLSelect
         value={view.select ?? ''}
-        onChange={event =>
-          void model.markBest(event.target.value || null).then(
-            () => onFailure(null),
-            error => onFailure(sentenceOf(error))
-          )
-        }
+        onChange={event => onChoose(event.target.value || null)}
       >
         <option value="">{trans.__('not marked')}</option>
         {goals.map(goal => (

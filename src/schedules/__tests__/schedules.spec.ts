@@ -63,6 +63,7 @@ it('puts the days of a calendar into weeks', () => {
     [1, 0, 'failed'],
     [2, 0, 'due']
   ]);
+  expect(cells.map(({ heat }) => heat)).toEqual([0.25, 1, 0.5]);
 });
 
 describe('the form', () => {

@@ -6,6 +6,8 @@ import {
   differenceOf,
   environmentOf,
   linesOf,
+  namesOf,
+  toldApart,
   resultsOf,
   sameSources
 } from '../table';
@@ -50,6 +52,30 @@ describe('comparing runs', () => {
       ]
     );
     expect(linesOf([{ a: null }, {}])).toEqual([]);
+  });
+
+  it('tells runs of one name apart by what differs', () => {
+    const lines = linesOf([{ lr: 0.1, depth: 3 }, { lr: 0.2, depth: 3 }, {}]);
+    expect(lines.length).toBe(2);
+    expect([0, 1, 2].map(index => toldApart(lines, index))).toEqual([
+      'lr=0.1, depth=3',
+      'lr=0.2, depth=3',
+      ''
+    ]);
+    const run = (id: string, name: string, lr: number) => ({
+      ...{ id, name },
+      parameters: { lr, depth: 3 }
+    });
+    expect(
+      namesOf([
+        run('r1', 'train', 0.1),
+        run('r2', 'train', 0.2),
+        run('r3', 'train', 0.2),
+        run('r4', 'report', 0.2)
+      ])
+    ).toEqual(['train lr=0.1', 'train lr=0.2 r2', 'train lr=0.2 r3', 'report']);
+    const same = linesOf([{ lr: 0.1 }, { lr: 0.1 }]);
+    expect(toldApart(same, 0)).toBe('');
   });
 
   it('tells environments step by step where there are several', () => {

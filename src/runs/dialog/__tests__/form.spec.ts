@@ -2,8 +2,10 @@ import { nullTranslator } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
 import type { IConvectApi, IRequest, ISweepRequest } from '../../../api';
+import { loggedOut } from '../../../api';
 import type { ISubject } from '../choice';
 import { RunDialog } from '../dialog';
+import { unapproved } from '../document';
 import type { IFormOptions } from '../form';
 import { RunForm } from '../form';
 
@@ -197,8 +199,8 @@ describe('the form', () => {
       message: '',
       node: 'add.task-1'
     } as const;
-    expect(form.unapproved({ ...problem, node: 'other' })).toBeNull();
-    await form.approve(form.unapproved(problem)!);
+    expect(unapproved(form.subject, { ...problem, node: 'other' })).toBeNull();
+    await form.approve(unapproved(form.subject, problem)!);
     expect(posted).toEqual([{ definition, approved: true }]);
     form.dispose();
   });
@@ -212,6 +214,37 @@ describe('the form', () => {
     const { nodes } = form.outcome.request.document as JSONObject;
     expect(nodes).toMatchObject({ a: {}, b: { after: ['a'] } });
     form.dispose();
+  });
+});
+
+describe('a form whose session has ended', () => {
+  it('asks again by itself, and can be sent once somebody has logged in', async () => {
+    jest.useFakeTimers();
+    try {
+      const server = new Server();
+      const check = server.api.check;
+      let isIn = false;
+      Object.assign(server.api, {
+        check: async (name: string, request: IRequest) => {
+          if (!isIn) {
+            throw loggedOut(403);
+          }
+          return check(name, request);
+        }
+      });
+      const subject = { path: 'a.pipeline', document, title: 'a' };
+      const form = new RunForm(server.api, subject, trans, { choice: null });
+      await form.ready;
+      await jest.advanceTimersByTimeAsync(5000);
+      expect(form.canRun).toBe(false);
+      expect(form.problems[0].message).toContain('Your session has ended.');
+      isIn = true;
+      await jest.advanceTimersByTimeAsync(5000);
+      expect(form.canRun).toBe(true);
+      form.dispose();
+    } finally {
+      jest.useRealTimers();
+    }
   });
 });
 

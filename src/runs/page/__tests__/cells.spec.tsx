@@ -2,7 +2,7 @@ import * as React from 'react';
 import { createRoot } from 'react-dom/client';
 import { act } from 'react-dom/test-utils';
 
-import type { IConvectApi } from '../../../api';
+import type { IConvectApi, State } from '../../../api';
 import { Cells } from '../cells';
 import { emptyStory, tell } from '../events';
 
@@ -23,7 +23,7 @@ describe('Cells', () => {
     notebook: async () => ({ cells: [{ source: 'while True: pass' }] })
   } as unknown as IConvectApi;
 
-  const shown = async (wasStopped: boolean) => {
+  const shown = async (state: State) => {
     const place = document.createElement('div');
     const root = createRoot(place);
     await act(async () =>
@@ -32,7 +32,7 @@ describe('Cells', () => {
           api={api}
           attempt={{ run: 'r', step: 's', attempt: 1 }}
           story={story}
-          wasStopped={wasStopped}
+          state={state}
           onOpen={() => undefined}
         />
       )
@@ -43,12 +43,44 @@ describe('Cells', () => {
   };
 
   it('does not show the cell that a stop has ended as one that failed', async () => {
-    const stopped = await shown(true);
+    const stopped = await shown('cancelled');
     expect(stopped).not.toContain('Traceback');
     expect(stopped).toContain('data-state="cancelled"');
   });
 
   it('shows one that was interrupted otherwise', async () => {
-    expect(await shown(false)).toContain('Traceback');
+    expect(await shown('failed')).toContain('Traceback');
+  });
+
+  it('shows their code as soon as the notebook is there', async () => {
+    let isThere = false;
+    const late = {
+      notebook: async () => {
+        if (!isThere) {
+          throw new Error('There is no notebook yet.');
+        }
+        return api.notebook({ run: 'r', step: 's', attempt: 1 });
+      }
+    } as unknown as IConvectApi;
+    const place = document.createElement('div');
+    const root = createRoot(place);
+    const draw = async (state: State) =>
+      act(async () =>
+        root.render(
+          <Cells
+            api={late}
+            attempt={{ run: 'r', step: 's', attempt: 1 }}
+            story={story}
+            state={state}
+            onOpen={() => undefined}
+          />
+        )
+      );
+    await draw('running');
+    expect(place.innerHTML).not.toContain('while True');
+    isThere = true;
+    await draw('failed');
+    expect(place.innerHTML).toContain('while True');
+    act(() => root.unmount());
   });
 });

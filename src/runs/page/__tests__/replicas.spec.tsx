@@ -4,7 +4,7 @@ import { act } from 'react-dom/test-utils';
 
 import type { IConvectApi, IReplica } from '../../../api';
 import type { RunModel } from '../model';
-import { failedFirst, ReplicasModel } from '../ranks';
+import { failedFirst, followsJob, ReplicasModel } from '../ranks';
 import Replicas from '../replicas';
 
 function replica(rank: number, known: Partial<IReplica> = {}): IReplica {
@@ -22,6 +22,16 @@ function replica(rank: number, known: Partial<IReplica> = {}): IReplica {
     ...known
   };
 }
+
+describe('followsJob', () => {
+  it('is a command that follows a training job as it is', () => {
+    expect(followsJob(['/bin/convect', 'training', 'run', 'a.yaml'])).toBe(
+      true
+    );
+    expect(followsJob(['python', 'training.py', 'run'])).toBe(false);
+    expect(followsJob(undefined)).toBe(false);
+  });
+});
 
 describe('failedFirst', () => {
   it('puts those that failed first at the beginning', () => {
@@ -64,7 +74,9 @@ describe('Replicas', () => {
     const root = createRoot(place);
     const replicas = new ReplicasModel(api, key);
     const model = { replicas, isShown: true, api } as unknown as RunModel;
-    await act(async () => root.render(<Replicas model={model} />));
+    await act(async () =>
+      root.render(<Replicas model={model} openTerminal={null} />)
+    );
     const tiles = place.querySelectorAll<HTMLElement>('[role=option]');
     expect(tiles.length).toBe(512);
     expect(tiles[0].dataset.state).toBe('failed');
@@ -79,6 +91,40 @@ describe('Replicas', () => {
     expect(tiles[1].getAttribute('aria-selected')).toBe('true');
     expect(document.activeElement).toBe(tiles[1]);
     expect(asked).toEqual([300, 0]);
+    act(() => root.unmount());
+    replicas.dispose();
+    place.remove();
+  });
+
+  it('opens a terminal where the chosen rank runs', async () => {
+    const place = document.createElement('div');
+    document.body.append(place);
+    const root = createRoot(place);
+    const replicas = new ReplicasModel(api, key);
+    const about = {
+      command: 'convect',
+      runtimes: [{ name: 'kubernetes', features: ['shell'] }]
+    };
+    const model = {
+      replicas,
+      isShown: true,
+      id: 'r',
+      view: { runtime: 'kubernetes' },
+      api: { ...api, about: async () => about }
+    } as unknown as RunModel;
+    const openTerminal = jest.fn();
+    await act(async () =>
+      root.render(<Replicas model={model} openTerminal={openTerminal} />)
+    );
+    const tiles = place.querySelectorAll<HTMLElement>('[role=option]');
+    const button = () =>
+      place.querySelector<HTMLElement>('[title^="Open a terminal"]');
+    await act(async () => tiles[0].click());
+    expect(button()).toBeNull(); // It has failed.
+    await act(async () => tiles[3].click());
+    await act(async () => button()?.click());
+    const words = ['convect', 'runs', 'shell', 'r', 's', '--replica', '2'];
+    expect(openTerminal).toHaveBeenCalledWith(words);
     act(() => root.unmount());
     replicas.dispose();
     place.remove();
