@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src style schema -type f 2>/dev/null) tsconfig.json package.json
 
-.PHONY: lab test test-cluster test-kfp check docs bench soak watch clean cluster-up cluster-down
+.PHONY: lab test test-cluster test-kfp test-training check docs bench soak watch clean cluster-up cluster-down
 
 lab: .make/extension
 	@python scripts/lab.py --port $(PORT)
@@ -22,6 +22,10 @@ test-cluster: .make/python
 # On a Kubeflow Pipelines that is built and started here; OPTIONAL=1 as above, WITHIN=<seconds>.
 test-kfp: .make/python
 	@python tests/testbed/run.py --kfp $(if $(OPTIONAL),--optional) $(if $(WITHIN),--within $(WITHIN)) $(TESTS)
+
+# On training operators that are built and started here; OPTIONAL=1 as above.
+test-training: .make/python
+	@python tests/testbed/run.py --training $(if $(OPTIONAL),--optional) $(if $(WITHIN),--within $(WITHIN)) $(TESTS)
 
 # KFP=1 has Kubeflow Pipelines on it.
 cluster-up: .make/python

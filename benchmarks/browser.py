@@ -16,7 +16,7 @@ from .engine import drive
 from .measure import Result, absent, median, percentile
 from .server import TOKEN, server
 from .storage import fill
-from .workloads import trivial
+from .workloads import notebook, trivial
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 100_000
@@ -37,6 +37,7 @@ def rows() -> Iterator[Result]:
         fill(folder / "runs", RUNS)
         loop = asyncio.run(drive(ITEMS, "loop", folder))
         trivial(folder, "first")
+        notebook(folder / "second.ipynb", "import time; time.sleep(1)")
         (folder / "small.pipeline").write_text(json.dumps(_large(2)))
         for size in SIZES:
             (folder / f"large-{size}.pipeline").write_text(json.dumps(_large(size)))

@@ -107,7 +107,8 @@ def test_every_test_that_failed_is_named_at_the_end(suites: ModuleType, tmp_path
         "</testsuite></testsuites>"
     )
     spec = {"file": "a.spec.ts", "line": 3, "title": "a journey"}
-    failed = {**spec, "tests": [{"results": [{"errors": [{"message": "\x1b[31mno\x1b[39m"}]}]}]}
+    error = {"message": "\x1b[31mno\x1b[39m\n\nwaiting for b", "location": {"line": 7}}
+    failed = {**spec, "tests": [{"results": [{"errors": [error]}]}]}
     passed = {**spec, "tests": [{"results": [{"errors": []}]}]}
     nested = {"specs": [passed], "suites": [{"specs": [failed]}]}
     stats = {"expected": 1, "flaky": 0, "unexpected": 1, "skipped": 0}
@@ -120,6 +121,6 @@ def test_every_test_that_failed_is_named_at_the_end(suites: ModuleType, tmp_path
     ]
     assert suites.failures_of(results) == [
         "FAILED units: tests.a::bad: 1 != 2",
-        "FAILED browser: a.spec.ts:3 a journey: no",
+        "FAILED browser: a.spec.ts:7 a journey: no; waiting for b",
         "FAILED ruff: see above",
     ]

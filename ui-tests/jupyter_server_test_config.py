@@ -17,4 +17,10 @@ c.KernelManager.transport = "ipc"
 c.YDocExtension.disable_rtc = os.environ.get("CONVECT_UI_RTC") != "1"
 # The web servers that tests start; and components run as processes, whatever the machine has.
 c.Convect.catalog_hosts = ["127.0.0.1"]
+# A server that is not there; tests choose it by its name. Pictures show what everybody has.
+if not os.environ.get("CONVECT_SCREENSHOT"):
+    c.Convect.named_runtimes = {"team": {"kind": "kfp", "endpoint": "http://127.0.0.1:9"}}
 os.environ["CONVECT_CONTAINER_ENGINE"] = ""
+# A Kubeflow Pipelines, where there is one.
+c.KfpRuntime.endpoint = os.environ.get("CONVECT_UI_KFP", "")
+c.KfpRuntime.image = os.environ.get("CONVECT_UI_KFP_IMAGE", "")

@@ -185,7 +185,8 @@ const measures = {
     });
     const painted = [];
     for (let turn = 0; turn < 20; turn += 1) {
-      const id = await page.evaluate(begin, { token, path: 'first.ipynb' });
+      // It goes on for a second, so that its page is there before its end.
+      const id = await page.evaluate(begin, { token, path: 'second.ipynb' });
       await execute(page, 'convect:open-run', { run: id });
       painted.push(await page.evaluate(painting, id));
     }
@@ -242,7 +243,7 @@ function nearest(nodes, { x, y }) {
 async function pipeline(page, path) {
   const began = Date.now();
   await execute(page, 'docmanager:open', { path });
-  const editor = page.locator('.jp-Pipeline-editor:visible');
+  const editor = page.locator('.jp-Convect-editor:visible');
   const node = editor.locator('.react-flow__node:visible');
   await node.first().waitFor();
   const opened = Date.now() - began;

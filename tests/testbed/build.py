@@ -5,12 +5,14 @@ Usage: python build.py   prints the folder that holds them
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 VERSION = "1.36.4"
@@ -78,15 +80,27 @@ def cache_folder() -> Path:
 
 def build() -> Path:
     """The folder with the programs, built now if it is not there yet."""
-    missing = _missing()
-    if missing and shutil.which("go") is None:
+    if _missing() and shutil.which("go") is None:
         raise SystemExit("Building the test bed needs Go 1.26: install it first.")
-    if kubernetes := [name for name in missing if name != DNS]:
-        packages = {name: f"k8s.io/kubernetes/cmd/{name}" for name in kubernetes}
-        _build({**packages, "pause": "./pause"} if "pause" in kubernetes else packages, _kubernetes)
-    if DNS in missing:
-        _build({DNS: "."}, _dns)
+    with turn("kubernetes"):
+        missing = _missing()
+        if kubernetes := [name for name in missing if name != DNS]:
+            packages = {name: f"k8s.io/kubernetes/cmd/{name}" for name in kubernetes}
+            more = {"pause": "./pause"} if "pause" in kubernetes else {}
+            _build(packages | more, _kubernetes)
+        if DNS in missing:
+            _build({DNS: "."}, _dns)
     return cache_folder()
+
+
+@contextlib.contextmanager
+def turn(what: str) -> Iterator[None]:
+    """Wait as long as another process builds the same."""
+    folder = cache_folder().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f".{what}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _build(packages: dict[str, str], write_module: Callable[[Path], None]) -> None:

@@ -68,6 +68,11 @@ DEBIAN = {
 
 def up() -> Path:
     """Start what is not running yet; the path of the administrator's kubeconfig."""
+    with build.turn("cluster"):  # Two at once would take away each other's.
+        return _up()
+
+
+def _up() -> Path:
     if is_up():
         return KUBECONFIG
     if missing := what_is_missing():
@@ -156,7 +161,7 @@ def kill(name: str) -> None:
 
 def restart(name: str) -> None:
     """Start one part again that was stopped, and whatever else did not survive that."""
-    commands = dict(_commands(build.cache_folder()))
+    commands = {**dict(_commands(build.cache_folder())), **started_by()}
 
     def is_well() -> bool:
         # A port that was just let go may be taken for a moment: then it ends again.
@@ -274,6 +279,16 @@ def start(name: str, command: list[str], **environment: str) -> None:
         )
     pids = {**_pids(), name: [process.pid, _start_time(process.pid)]}
     (STATE / "pids.json").write_text(json.dumps(pids))
+    (STATE / "commands.json").write_text(json.dumps({**started_by(), name: command}))
+
+
+def started_by() -> dict[str, list[str]]:
+    """The command that each part was started by: others may have chosen another program."""
+    try:
+        found: dict[str, list[str]] = json.loads((STATE / "commands.json").read_text())
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def _stop(name: str, sign: int = signal.SIGTERM) -> None:

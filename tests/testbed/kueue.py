@@ -18,8 +18,9 @@ FIXED = Path("/etc/kueue/metrics/certs")
 MODULE = f"sigs.k8s.io/kueue@v{VERSION}"
 
 
-def up() -> None:
-    """Start it on the cluster that is up. Only Jobs with a queue's label are its business."""
+def up(*frameworks: str) -> None:
+    """Start it on the cluster that is up. Only Jobs with a queue's label are its business, and
+    what else is named."""
     program = build_program()
     cluster.apply(_definitions())
     place = STATE / "kueue"
@@ -36,7 +37,7 @@ def up() -> None:
         "webhook": {"host": "127.0.0.1", "port": 19443, "certDir": str(place)},
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {"enable": False},
-        "integrations": {"frameworks": ["batch/job"]},
+        "integrations": {"frameworks": ["batch/job", *frameworks]},
     }
     path = place / "configuration.yaml"
     path.write_text(json.dumps(configuration))
@@ -58,12 +59,13 @@ def _definitions() -> Path:
 def build_program() -> Path:
     """The controller, built now if it is not there yet."""
     target = build.cache_folder() / PROGRAM
-    if not target.exists():
-        build.say(f"building {PROGRAM}")
-        partial = target.with_name(f".{PROGRAM}.partial")
-        flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
-        build.go(_module(), "build", *flags, "./cmd/kueue")
-        partial.rename(target)
+    with build.turn("kueue"):
+        if not target.exists():
+            build.say(f"building {PROGRAM}")
+            partial = target.with_name(f".{PROGRAM}.partial")
+            flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
+            build.go(_module(), "build", *flags, "./cmd/kueue")
+            partial.rename(target)
     return target
 
 

@@ -124,6 +124,7 @@ def _start_stores() -> None:
     commands = {
         "kfp-database": [
             *("mariadbd", "--no-defaults", "--user=root", f"--datadir={data}"),
+            "--character-set-server=utf8mb4",  # as the MySQL that Kubeflow comes with
             *(f"--socket={PLACE}/database.sock", f"--pid-file={PLACE}/database.pid"),
             *(f"--bind-address={ADDRESS}", f"--port={database}"),
             *(f"--init-file={PLACE}/grant.sql", "--skip-name-resolve"),

@@ -80,8 +80,22 @@ def is_built() -> bool:
 
 def build_programs() -> Path:
     """The folder with all programs, built now as far as they are not there yet."""
+    with build.turn("kfp"):
+        _build_missing()
+    return folder()
+
+
+def _build_missing() -> None:
     target = folder()
     target.mkdir(parents=True, exist_ok=True)
+    if not (target / "etcd").exists():
+        # Debian's cannot be watched from no given version, as Argo watches.
+        with tempfile.TemporaryDirectory() as scratch:
+            place = Path(scratch)
+            (place / "go.mod").write_text(f"module testbed\n\ngo 1.26\n\nrequire {ETCD}\n")
+            (place / "main.go").write_text(ETCD_MAIN)
+            build.go(place, "mod", "tidy")
+            _program(place, "etcd", ".", "-trimpath", "-ldflags", "-s -w")
     if not (target / "ready").exists():
         _install(metadata_python(), METADATA)
         (target / "ready").touch()
@@ -102,15 +116,6 @@ def build_programs() -> Path:
             for name in missing:
                 flags = ("-mod=readonly", "-trimpath", "-ldflags", link)
                 _program(place, name, ARGO_PROGRAMS[name], *flags)
-    if not (target / "etcd").exists():
-        # Debian's cannot be watched from no given version, as Argo watches.
-        with tempfile.TemporaryDirectory() as scratch:
-            place = Path(scratch)
-            (place / "go.mod").write_text(f"module testbed\n\ngo 1.26\n\nrequire {ETCD}\n")
-            (place / "main.go").write_text(ETCD_MAIN)
-            build.go(place, "mod", "tidy")
-            _program(place, "etcd", ".", "-trimpath", "-ldflags", "-s -w")
-    return target
 
 
 def _missing(names: dict[str, str]) -> list[str]:

@@ -1,7 +1,8 @@
 """`make test-cluster`: the tests that need a cluster, on the one of KUBECONFIG or on our own.
 `make test-kfp`: those that need Kubeflow Pipelines, on our own.
+`make test-training`: those that need training operators, on our own.
 
-Usage: python run.py [--optional] [--kfp [--within SECONDS]] [arguments of pytest]
+Usage: python run.py [--optional] [--training | --kfp] [--within SECONDS] [arguments of pytest]
 
 `--optional`: where there can be none, say so and succeed.
 `--within`: build it only as far as there is time left to test with it.
@@ -22,51 +23,81 @@ import kueue
 import pipelines
 import s3
 
+import training
+
 PROJECT = Path(__file__).resolve().parents[2]
 RESULTS = PROJECT / ".make" / "results"
-BUILD_TIME, TEST_TIME = 1320, 1800
-"""Seconds for Kubeflow Pipelines: to build it, and to test with it."""
+BUILD_TIME, KFP_TIME, TRAINING_TIME = 1320, 1200, 1400
+"""Seconds to build Kubeflow Pipelines or the training operators, and to test with each; on a busy
+machine tests may take up to twice as long."""
 
 
 def main(arguments: list[str]) -> int:
     optional = "--optional" in arguments
-    given = [word for word in arguments if word not in ("--optional", "--kfp")]
-    if "--kfp" not in arguments:
-        return _cluster(given, optional)
-    within = float(BUILD_TIME + TEST_TIME)
+    given = [word for word in arguments if word not in ("--optional", "--kfp", "--training")]
+    within = float(BUILD_TIME + max(KFP_TIME, TRAINING_TIME))
     if "--within" in given:
         at = given.index("--within")
         within = float(given[at + 1])
         del given[at : at + 2]
-    return _kfp(given, optional, within)
+    if "--training" in arguments:
+        return _training(given, optional, within)
+    if "--kfp" in arguments:
+        return _kfp(given, optional, within)
+    return _cluster(given, optional)
 
 
 def _kfp(given: list[str], optional: bool, within: float) -> int:
-    missing = pipelines.what_is_missing() or _build_pipelines(min(within - TEST_TIME, BUILD_TIME))
+    missing = pipelines.what_is_missing() or _build(
+        "Kubeflow Pipelines", "pipelines_build.py", within - KFP_TIME
+    )
     if missing:
         print(f"test-kfp: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
         return 0 if optional else 1
+    ours = not cluster.is_up()
     began = time.monotonic()
-    code = _test("kfp", given or ["tests/kfp"], timeout=TEST_TIME, CONVECT_TEST_KFP="1")
-    cluster.down()
-    left = cluster.leftovers()
-    clean = f"left behind: {', '.join(left)}" if left else "nothing left behind"
+    code = _test("kfp", given or ["tests/kfp"], timeout=2 * KFP_TIME, CONVECT_TEST_KFP="1")
+    if ours:
+        cluster.down()
+    left = cluster.leftovers() if ours else []
+    clean = f"; left behind: {', '.join(left)}" if left else "; nothing left behind" * ours
     seconds = time.monotonic() - began
-    print(f"test-kfp: {_counts('kfp')} in {seconds:.0f} s; {clean}", flush=True)
+    print(f"test-kfp: {_counts('kfp')} in {seconds:.0f} s{clean}", flush=True)
     return code or int(bool(left))
 
 
-def _build_pipelines(seconds: float) -> str | None:
-    """Why it could not be built in so many seconds, if it could not."""
+def _training(given: list[str], optional: bool, within: float) -> int:
+    missing = cluster.what_is_missing()
+    if missing is None and not training.is_built() and shutil.which("go") is None:
+        missing = "The training operators are built with Go 1.26, which is not installed."
+    missing = missing or _build("The training operators", "training.py", within - TRAINING_TIME)
+    if missing:
+        print(f"test-training: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
+        return 0 if optional else 1
+    ours = not cluster.is_up()
+    began = time.monotonic()
+    variables = {"CONVECT_TEST_TRAINING": "1", "CONVECT_TEST_CLUSTER": "1"}
+    code = _test("training", given or ["tests/training"], timeout=1.5 * TRAINING_TIME, **variables)
+    if ours:
+        cluster.down()
+    left = cluster.leftovers() if ours else []
+    clean = f"; left behind: {', '.join(left)}" if left else "; nothing left behind" * ours
+    seconds = time.monotonic() - began
+    print(f"test-training: {_counts('training')} in {seconds:.0f} s{clean}", flush=True)
+    return code or int(bool(left))
+
+
+def _build(what: str, programs: str, within: float) -> str | None:
+    """Why it could not be built within so many seconds, if it could not."""
+    seconds = min(within, BUILD_TIME)
     if seconds < 1:
         return "There is no time left for it."
-    programs = Path(__file__).with_name("pipelines_build.py")
-    command = [sys.executable, str(programs)]
+    command = [sys.executable, str(Path(__file__).with_name(programs))]
     try:
         done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        return f"Kubeflow Pipelines could not be built in {seconds / 60:.0f} minutes."
-    return "Kubeflow Pipelines cannot be built here: see above." if done.returncode else None
+        return f"{what} could not be built in {seconds / 60:.0f} minutes."
+    return f"{what} cannot be built here: see above." if done.returncode else None
 
 
 def _cluster(given: list[str], optional: bool) -> int:

@@ -49,16 +49,15 @@ def what_is_missing() -> str | None:
 def build_program() -> Path:
     """The gateway, built now if it is not there yet; a SystemExit says why it cannot be."""
     target = program()
-    if not target.exists():
-        build.say(f"building {target.name}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.partial")
-        flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
-        with tempfile.TemporaryDirectory() as scratch:
+    with build.turn("s3"), tempfile.TemporaryDirectory() as scratch:
+        if not target.exists():
+            build.say(f"building {target.name}")
+            partial = target.with_name(f".{target.name}.partial")
+            flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
             source = Path(scratch, "source")
             shutil.copytree(_module(), source, copy_function=shutil.copyfile)
             build.go(source, "build", *flags, "./cmd/versitygw")
-        partial.rename(target)
+            partial.rename(target)
     return target
 
 

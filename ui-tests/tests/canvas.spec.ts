@@ -53,7 +53,7 @@ test('files are wired, what is missing is added, and groups move as one', async 
   tmpPath
 }) => {
   await start(page, tmpPath, 'wires');
-  const canvas = editorOf(page).locator('.jp-Pipeline-canvas');
+  const canvas = editorOf(page).locator('.jp-Convect-canvas');
 
   // A declared file is an end like others; its wire says path and order at once.
   await connect(
@@ -74,7 +74,7 @@ test('files are wired, what is missing is added, and groups move as one', async 
     .toEqual(DOCUMENT.nodes.read);
 
   // What is in a group goes with it, and comes back in one step.
-  const header = nodeOf(page, 'part').locator('.jp-Pipeline-groupHeader');
+  const header = nodeOf(page, 'part').locator('.jp-Convect-groupHeader');
   const { x, y } = await centerOf(header);
   const moved = async () => {
     const { layout } = await documentOf(page);
@@ -117,7 +117,7 @@ test('the keyboard goes where it is expected, and nothing typed is lost', async 
   // Enter shows properties; letters typed there by chance change nothing.
   await nodeOf(page, 'read').focus();
   await page.keyboard.press('Enter');
-  await expect(editorOf(page).locator('.jp-Pipeline-form')).toBeFocused();
+  await expect(editorOf(page).locator('.jp-Convect-properties')).toBeFocused();
   await page.keyboard.press('c');
   await page.keyboard.press('Escape');
   await expect(nodeOf(page, 'read')).toBeFocused();
@@ -172,4 +172,24 @@ test('a file that cannot be written cannot be changed', async ({ page, tmpPath }
   await page.keyboard.press('Delete');
   await execute(page, 'convect:pipeline-add-command', {}).catch(() => undefined);
   expect(await documentOf(page)).toMatchObject(DOCUMENT);
+});
+
+test('a pipeline that was opened behind another tab is in sight when it is looked at', async ({
+  page,
+  tmpPath
+}) => {
+  const nodes = { one: { kind: 'command', command: ['true'] } };
+  const text = JSON.stringify({ convect: 1, nodes, layout: { one: [900, 700] } });
+  await upload(page, `${tmpPath}/behind.pipeline`, text);
+  await upload(page, `${tmpPath}/front.pipeline`, text);
+  await openFile(page, `${tmpPath}/front.pipeline`);
+  await expect(nodeOf(page, 'one')).toBeVisible();
+  await execute(page, 'docmanager:open', {
+    path: `${tmpPath}/behind.pipeline`,
+    options: { activate: false }
+  });
+  await expect(page.locator('.react-flow__node')).toHaveCount(2);
+  await page.getByRole('tab', { name: 'behind.pipeline' }).click();
+  await expect.poll(async () => (await boxOf(nodeOf(page, 'one'))).width).toBeGreaterThan(100);
+  await expect(nodeOf(page, 'one')).toBeInViewport({ ratio: 1 });
 });

@@ -194,7 +194,7 @@ test('a component is imported by its address, wired to a notebook and run', asyn
   });
 
   // The address is gone from here on; what was imported is not.
-  const editor = page.locator('.jp-Pipeline-editor:visible');
+  const editor = page.locator('.jp-Convect-editor:visible');
   const report = editor.locator('.react-flow__node[data-id="report"]');
   await expect(report.getByText('words')).toBeVisible();
 
@@ -279,7 +279,7 @@ test('a component is found and added by keyboard alone, and its update is taken 
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     const node = page.locator('.react-flow__node:visible');
-    await expect(node.locator('.jp-Pipeline-cardName')).toHaveText('Download file');
+    await expect(node.locator('.jp-Convect-cardName')).toHaveText('Download file');
 
     texts['/count.yaml'] = COUNT_WORDS.replace('of a text', 'of any text');
     await catalog.getByRole('button', { name: 'Refresh Changing' }).click();
@@ -314,11 +314,11 @@ test('a component is found and added by keyboard alone, and its update is taken 
     const lost = page.locator('.react-flow__node[data-id="lost"]:visible');
     await expect(lost.getByText('Definition is missing')).toBeVisible();
     await lost.dblclick({ position: { x: 60, y: 20 } });
-    const properties = page.locator('.jp-Pipeline-form:visible');
+    const properties = page.locator('.jp-Convect-properties:visible');
     await expect(properties).toContainText(`${address}/count.yaml`);
     await properties.getByRole('button', { name: 'Fetch it' }).click();
     await expect(lost.getByText('text')).toBeVisible();
-    await expect(lost.locator('.jp-Pipeline-required')).toHaveText('*');
+    await expect(lost.locator('.jp-Convect-portRequired')).toHaveText('*');
 
     await catalog.getByRole('button', { name: 'Remove Changing' }).click();
     await page

@@ -92,8 +92,8 @@ test('two people edit one pipeline at once', async ({ browser }) => {
 
     // Each sees where the other points, and what the other has selected.
     await one.locator('.react-flow__pane').hover({ position: { x: 200, y: 300 } });
-    await expect(two.locator('.jp-Pipeline-other')).toBeVisible();
-    await expect(two.locator('.jp-Pipeline-otherRing')).toHaveCount(1);
+    await expect(two.locator('.jp-Convect-other')).toBeVisible();
+    await expect(two.locator('.jp-Convect-otherRing')).toHaveCount(1);
 
     await field(one, 'name').locator('input').fill('Fit');
     await expect(nameOf(two, 'train')).toHaveText('Fit');

@@ -148,9 +148,9 @@ test('a part of the program that the network lost is loaded again', async ({
     })
   );
   await openFile(page, path);
-  const editor = page.locator('.jp-Pipeline-editor:visible');
-  await expect(editor.locator('.jp-Pipeline-card')).toHaveCount(1);
+  const editor = page.locator('.jp-Convect-editor:visible');
+  await expect(editor.locator('.jp-Convect-card')).toHaveCount(1);
   expect(seen.size).toBeGreaterThan(0);
-  await editor.locator('.jp-Pipeline-card').dblclick();
-  await expect(editor.locator('.jp-Pipeline-form')).toBeVisible();
+  await editor.locator('.jp-Convect-card').dblclick();
+  await expect(editor.locator('.jp-Convect-properties')).toBeVisible();
 });

@@ -16,9 +16,14 @@ import {
   textOf,
   TRAIN
 } from './editor';
-import { execute, expect, frontPage, openFile, test, upload } from './helpers';
+import { execute, expect, frontPage, isRestored, openFile, test, upload } from './helpers';
 
 test.use({ viewport: { width: 1400, height: 900 } });
+
+interface ITab {
+  toolbar: { node: HTMLElement; processMessage(message: object): void };
+  processMessage(message: object): void;
+}
 
 /** Make the notebooks, show their folder, and open an empty pipeline in it. */
 async function start(page: IJupyterLabPageFixture, folder: string): Promise<void> {
@@ -37,7 +42,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   tmpPath
 }) => {
   await start(page, tmpPath);
-  const canvas = editorOf(page).locator('.jp-Pipeline-canvas');
+  const canvas = editorOf(page).locator('.jp-Convect-canvas');
   const box = await boxOf(canvas);
   const fileNamed = (name: string) =>
     page.locator('.jp-DirListing-item:visible', { hasText: name });
@@ -65,7 +70,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   await connect(page, handleOf(page, 'train', 'out'), nodeOf(page, 'report'));
   await expect.poll(async () => (await nodes()).report.after).toEqual(['train']);
   const refusal = editorOf(page)
-    .locator('.jp-Pipeline-hint')
+    .locator('.jp-Convect-connectionHint')
     .getByText('This would be a cycle: prepare → train → report → prepare.');
   await connect(page, handleOf(page, 'report', 'out'), nodeOf(page, 'prepare'), async () => {
     await expect(refusal).toBeVisible();
@@ -100,10 +105,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   const path = `${tmpPath}/untitled.pipeline`;
   await expect.poll(() => textOf(page, path)).toContain('"rate": 0.25');
   await page.reload({ waitForIsReady: false });
-  await page.waitForFunction(async () => {
-    await window.jupyterapp?.restored;
-    return !!window.jupyterapp;
-  });
+  await isRestored(page);
   await openFile(page, path);
   await expect(nodeOf(page, 'train').getByTitle('Memory: 64Mi')).toBeVisible();
 
@@ -114,7 +116,7 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
     await expect(nodeOf(page, id).getByRole('img', { name: 'Succeeded' })).toBeVisible();
   }
   // Click through to what the step did, with the value it was handed.
-  await nodeOf(page, 'train').locator('.jp-Pipeline-status').click();
+  await nodeOf(page, 'train').locator('.jp-Convect-status').click();
   const run = frontPage(page);
   await run.getByRole('button', { name: 'Executed notebook' }).click();
   const executed = page.locator('.jp-NotebookPanel:visible');
@@ -123,10 +125,40 @@ test('a pipeline is built by dragging, saved, undone, run and watched', async ({
   ).toBeVisible();
 });
 
+test('buttons come back that the toolbar put away while the tab was narrow', async ({
+  page,
+  tmpPath
+}) => {
+  await start(page, tmpPath);
+  const run = page.getByRole('button', { name: 'Run Pipeline' });
+  await expect(run).toBeVisible();
+  await page.evaluate(() => {
+    const { toolbar } = window.jupyterapp.shell.currentWidget as unknown as ITab;
+    const { node } = toolbar;
+    const resize = { type: 'resize', width: node.clientWidth, height: -1 };
+    // It is wide again while the buttons are still being moved for a narrow tab.
+    Object.defineProperty(node, 'clientWidth', {
+      configurable: true,
+      get: () => {
+        Reflect.deleteProperty(node, 'clientWidth');
+        toolbar.processMessage(resize);
+        return 60;
+      }
+    });
+    toolbar.processMessage(resize);
+  });
+  await expect(run).toBeHidden();
+  await page.evaluate(() => {
+    const tab = window.jupyterapp.shell.currentWidget as unknown as ITab;
+    tab.processMessage({ type: 'resize', width: -1, height: -1 });
+  });
+  await expect(run).toBeVisible();
+});
+
 test('everything can be done by keyboard', async ({ page, tmpPath }) => {
   await start(page, tmpPath);
-  await expect(editorOf(page).locator('.jp-Pipeline-canvas')).toBeFocused();
-  const spoken = editorOf(page).locator('.jp-Pipeline-announcer');
+  await expect(editorOf(page).locator('.jp-Convect-canvas')).toBeFocused();
+  const spoken = editorOf(page).locator('.jp-Convect-announcer');
   const focused = editorOf(page).locator('.react-flow__node:focus');
 
   // A: add files.

@@ -32,7 +32,7 @@ interface IPipelineTab {
 
 /** The editor that is in front. */
 export function editorOf(page: Page): Locator {
-  return page.locator('.jp-Pipeline-editor:visible');
+  return page.locator('.jp-Convect-editor:visible');
 }
 
 export function nodeOf(page: Page, id: string): Locator {
@@ -41,7 +41,7 @@ export function nodeOf(page: Page, id: string): Locator {
 
 /** The name of a node, as its card shows it. */
 export function nameOf(page: Page, id: string): Locator {
-  return nodeOf(page, id).locator('.jp-Pipeline-cardName');
+  return nodeOf(page, id).locator('.jp-Convect-cardName');
 }
 
 export function handleOf(page: Page, id: string, end: string): Locator {

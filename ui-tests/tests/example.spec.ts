@@ -46,7 +46,7 @@ test('the example pipeline runs on the canvas', async ({ page, tmpPath }) => {
   await uploadExample(page, tmpPath);
   await showRuns(page);
   await openFile(page, `${tmpPath}/churn.pipeline`);
-  const editor = page.locator('.jp-Pipeline-editor:visible');
+  const editor = page.locator('.jp-Convect-editor:visible');
   await editor.locator('.react-flow__node[data-id="evaluate"]').waitFor();
   await page.getByRole('button', { name: 'Run pipeline' }).click();
   const dialog = page.locator('.jp-Convect-runDialog');
@@ -78,7 +78,7 @@ test('the first runs of the guide', async ({ page, tmpPath }) => {
   await dialog
     .getByLabel('learning_rate', { exact: true })
     .fill('0.05, 0.1, 0.2');
-  await expect(dialog.getByText('3 runs on This machine')).toBeVisible();
+  await expect(dialog.getByText('3 runs on this machine')).toBeVisible();
   await takePicture(page, 'form.png');
   await pressRun(dialog);
   await expect(front.getByText('3 of 3 runs have ended')).toBeVisible({

@@ -49,7 +49,7 @@ test('what a run made is shown, opened and in the project; both versions run aga
   let run = await finished(page);
   await run.getByRole('tab', { name: 'Files' }).click();
   const made = run.locator('[data-file$="model.txt"]');
-  await expect(made).toContainText('Put into the project');
+  await expect(made).toContainText('Was put into the project');
   await expect.poll(() => content(page, `${tmpPath}/model.txt`)).toBe('first');
   await made.getByRole('button', { name: 'model.txt' }).click();
   await expect(

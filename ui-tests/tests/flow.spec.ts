@@ -114,18 +114,18 @@ test('a loop with a condition is built by mouse, run, and its failing item opene
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await expect(rule(page, 'group', 'for_each')).toContainText('3 of 3');
   await expect(
-    nodeOf(page, 'group').locator('.jp-Pipeline-groupHeader').getByRole('img', { name: 'Failed' })
+    nodeOf(page, 'group').locator('.jp-Convect-groupHeader').getByRole('img', { name: 'Failed' })
   ).toBeVisible();
   await expect(clean.getByRole('img', { name: 'Succeeded' })).toBeVisible();
   await expect(nodeOf(page, 'group')).toHaveAccessibleName(/3 of 3 items done, 1 failed/);
 
   // What the condition would have been, now that there are values.
-  await nodeOf(page, 'group').locator('.jp-Pipeline-groupName').click();
+  await nodeOf(page, 'group').locator('.jp-Convect-groupName').click();
   await expect(field(page, 'when')).toContainText(
     'With the last run this would be true: auc was 0.9.'
   );
 
-  await nodeOf(page, 'group').locator('.jp-Pipeline-groupHeader').getByRole('img').click();
+  await nodeOf(page, 'group').locator('.jp-Convect-groupHeader').getByRole('img').click();
   const run = frontPage(page);
   await expect(run.getByText('› Item 1: us › score')).toBeVisible();
   await run.getByRole('tab', { name: 'Log' }).click();
@@ -208,7 +208,7 @@ test('a loop with a condition is built by keyboard, run, and its failing item op
   await page.keyboard.press('r');
   const dialog = page.locator('.jp-Convect-runDialog');
   // The button is there before it can be pressed.
-  await dialog.getByText('One run on This machine').waitFor();
+  await dialog.getByText('One run on this machine').waitFor();
   await expect(dialog.locator(':focus')).toHaveCount(1);
   await tabTo(page, dialog.getByRole('button', { name: 'Run', exact: true }));
   await page.keyboard.press('Enter');

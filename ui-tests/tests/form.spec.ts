@@ -191,7 +191,7 @@ test('a sweep of six shows its table and opens the best', async ({
   const dialog = await runAsPipeline(page, path);
   await dialog.getByLabel('a', { exact: true }).fill('1..3');
   await dialog.getByLabel('b', { exact: true }).fill('0.5, 2');
-  await expect(dialog.getByText('6 runs on This machine')).toBeVisible();
+  await expect(dialog.getByText('6 runs on this machine')).toBeVisible();
   await dialog.getByLabel('Best').first().selectOption('max');
   await dialog.getByLabel('Metric').fill('score');
   await pressRun(dialog);
@@ -206,6 +206,15 @@ test('a sweep of six shows its table and opens the best', async ({
   await expect(rows).toHaveCount(6);
   const best = rows.filter({ hasText: 'Best' });
   await expect(best).toContainText('6');
+
+  await sweep.getByRole('button', { name: 'Rename' }).click();
+  const naming = page.locator('.jp-Dialog', { hasText: 'Rename the sweep' });
+  await naming.getByRole('textbox').fill('products');
+  await page.keyboard.press('Enter');
+  await expect(sweep.getByRole('heading', { name: 'products' })).toBeVisible();
+  await expect(
+    panel.getByRole('treeitem', { name: 'products' })
+  ).toBeVisible();
 
   const score = sweep.getByRole('columnheader', { name: 'score' });
   await score.click();
@@ -261,7 +270,7 @@ test('several files run together, and a log of 50 MB stays readable', async ({
   await file('small.ipynb').click({ modifiers: ['ControlOrMeta'] });
   await file('small.ipynb').click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'Run as Pipeline…' }).click();
-  await dialog.getByText('One run on This machine').waitFor();
+  await dialog.getByText('One run on this machine').waitFor();
   await expect(dialog.getByRole('listitem')).toHaveText(['big.py', 'small.ipynb']);
   await dialog.getByLabel('words', { exact: true }).fill('two');
   await pressRun(dialog);
@@ -305,7 +314,7 @@ test('the form loses neither the keyboard, nor lines, nor what a run was asked',
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.type('0:20000:1');
   await expect(rate).toBeFocused();
-  await expect(dialog.getByText('20001 runs on This machine')).toBeVisible();
+  await expect(dialog.getByText('20001 runs on this machine')).toBeVisible();
   // What is refused can be mended, and left with Escape.
   await button.click();
   await expect(dialog.getByRole('alert')).toContainText('at most 10000 points');
@@ -330,7 +339,7 @@ test('the form loses neither the keyboard, nor lines, nor what a run was asked',
     }
   });
   void execute(page, 'convect:clone-run', { run: id });
-  await dialog.getByText('One run on This machine').waitFor();
+  await dialog.getByText('One run on this machine').waitFor();
   await expect(dialog.getByLabel('limit').last()).toHaveValue('2Gi');
   await pressRun(dialog);
   await expect.poll(() => clones).toEqual([

@@ -105,7 +105,7 @@ export async function runAsPipeline(
     .locator('.jp-NotebookPanel:visible')
     .getByText('Run as pipeline')
     .click();
-  await dialog.getByText('One run on This machine').waitFor();
+  await dialog.getByText('One run on this machine').waitFor();
   return dialog;
 }
 
@@ -150,6 +150,16 @@ export function freePort(): Promise<string> {
   });
 }
 
+/** Wait until JupyterLab knows all of its commands and has opened what was open before. */
+export async function isRestored(page: Page): Promise<void> {
+  // A second tab goes on to a workspace of its own while it starts.
+  await expect(() =>
+    page.evaluate(async () => {
+      await window.jupyterapp.restored;
+    })
+  ).toPass({ timeout: 180000 });
+}
+
 /** Wait until a server that was started answers. */
 export async function answers(url: string): Promise<void> {
   await expect
@@ -162,4 +172,19 @@ export async function answers(url: string): Promise<void> {
 /** The page of a run or a sweep that is in front. */
 export function frontPage(page: IJupyterLabPageFixture): Locator {
   return page.locator('.jp-Convect-page:visible');
+}
+
+/** JupyterLab has kept a layout in which there is a page of this name. */
+export async function savedLayout(page: Page, name: string): Promise<void> {
+  await page.waitForRequest(
+    request =>
+      request.method() === 'PUT' &&
+      request.url().includes('/api/workspaces') &&
+      !!(request.postDataJSON() as { data: Record<string, unknown> })?.data &&
+      JSON.stringify(
+        (request.postDataJSON() as { data: Record<string, unknown> }).data[
+          'layout-restorer:data'
+        ] ?? ''
+      ).includes(name)
+  );
 }

@@ -59,7 +59,7 @@ function shownNames(page: Page): Promise<number> {
   return editorOf(page).evaluate(
     editor =>
       [
-        ...editor.querySelectorAll('.jp-Pipeline-farName, .jp-Pipeline-cardName')
+        ...editor.querySelectorAll('.jp-Convect-farName, .jp-Convect-cardName')
       ].filter(name => name.checkVisibility() && name.textContent).length
   );
 }

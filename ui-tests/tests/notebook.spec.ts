@@ -45,7 +45,7 @@ test('a notebook in Jupyter Notebook runs, and its run opens in another tab', as
     await page.goto(`${url}/notebooks/small.ipynb`);
     await page.getByText('Run as pipeline').click();
     const dialog = page.locator('.jp-Convect-runDialog');
-    await dialog.getByText('One run on This machine').waitFor();
+    await dialog.getByText('One run on this machine').waitFor();
     const tab = context.waitForEvent('page');
     await dialog.getByRole('button', { name: 'Run', exact: true }).click();
     const run = await tab;

@@ -279,7 +279,7 @@ test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
   const pipeline = `${tmpPath}/流水线.pipeline`;
   await upload(page, pipeline, JSON.stringify({ convect: 1, nodes }));
   await openFile(page, pipeline);
-  const editor = page.locator('.jp-Pipeline-editor:visible');
+  const editor = page.locator('.jp-Convect-editor:visible');
   await expect(editor.getByRole('button', { name: '没有文件' })).toBeVisible();
   await execute(page, 'convect:pipeline-problems', {});
   await expect(editor.getByRole('tab', { name: '问题（1）' })).toBeVisible();

@@ -7,6 +7,7 @@ import {
   frontPage,
   notebook,
   openFile,
+  savedLayout,
   test,
   upload
 } from './helpers';
@@ -46,6 +47,7 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await expect(dialog).toContainText('occurs twice that night');
   await dialog.getByLabel('Name').fill('nightly');
   await dialog.getByLabel('day', { exact: true }).fill('${{ schedule.date }}');
+  const saved = savedLayout(page, 'convect-schedule:2');
   await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
 
@@ -53,6 +55,9 @@ test('a notebook is scheduled, its due times are listed, and earlier ones are ru
   await expect(schedule.locator('h2')).toHaveText('nightly');
   await expect(schedule).toContainText('Kept by a Jupyter server');
   await expect(schedule).toContainText('Nothing was due so far.');
+  await saved;
+  await page.reload({ waitForIsReady: false });
+  await expect(schedule.locator('h2')).toHaveText('nightly');
 
   await schedule.getByRole('button', { name: 'Edit…' }).click();
   await dialog.getByLabel('Runs', { exact: true }).selectOption('every');

@@ -4,6 +4,7 @@ import {
   frontPage,
   notebook,
   openFile,
+  savedLayout,
   test,
   upload
 } from './helpers';
@@ -25,13 +26,28 @@ test('a notebook is made callable, called, and tried on its page', async ({
   await upload(page, path, notebook(...SCORE));
   await openFile(page, path);
   await page.menu.clickMenuItem('Run>Make Callable…');
+  const asked = page.getByRole('dialog');
+  await expect(asked).toContainText('Make score.ipynb callable');
+  await expect(asked).toContainText('Calls run on this machine.');
+  await asked.getByRole('button', { name: 'Limits' }).click();
+  await asked.getByLabel('Calls per minute').fill('many');
+  await asked.getByRole('button', { name: 'Make Callable' }).click();
+  await expect(asked).toContainText('Enter a number.');
+  await asked.getByLabel('Calls per minute').fill('120');
+  await page.keyboard.press('Enter');
   const told = page.getByRole('dialog');
   await expect(told).toContainText('it is not shown again');
   const token = await told.getByLabel('Token').inputValue();
   const address = await told.getByLabel('Address').inputValue();
+  await expect(told.getByRole('button', { name: 'Done' })).toBeFocused();
+  const saved = savedLayout(page, 'convect-endpoints:');
   await page.keyboard.press('Enter');
 
   const list = frontPage(page);
+  await expect(list.getByRole('heading', { name: 'score.ipynb' })).toBeVisible();
+  await expect(list).toContainText('120 per minute');
+  await saved;
+  await page.reload({ waitForIsReady: false });
   await expect(list.getByRole('heading', { name: 'score.ipynb' })).toBeVisible();
   const answer = await fetch(`${address}?wait=60`, {
     method: 'POST',

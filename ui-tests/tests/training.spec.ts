@@ -83,7 +83,7 @@ test('a faulty training job is mended, changed by its form, and converted', asyn
 
   await openFile(page, path);
   await above.getByRole('button', { name: 'To a pipeline' }).click();
-  await expect(page.locator('.jp-Pipeline-cardName:visible')).toHaveText(
+  await expect(page.locator('.jp-Convect-cardName:visible')).toHaveText(
     'train'
   );
 });
@@ -94,7 +94,7 @@ async function distribute(
   processes: string
 ): Promise<Locator> {
   const dialog = page.locator('.jp-Convect-runDialog');
-  await dialog.getByText('One run on This machine').waitFor();
+  await dialog.getByText('One run on this machine').waitFor();
   const section = dialog.getByRole('button', { name: 'Distributed training' });
   if ((await section.getAttribute('aria-expanded')) === 'false') {
     await section.click();
@@ -154,7 +154,7 @@ test('a parameter file of DLC runs from the file browser', async ({
   });
   await page.getByRole('menuitem', { name: 'Run as Pipeline…' }).click();
   const dialog = page.locator('.jp-Convect-runDialog');
-  await dialog.getByText('One run on This machine').waitFor();
+  await dialog.getByText('One run on this machine').waitFor();
   await expect(
     page.getByText('priority is not used: choose a class by')
   ).toBeVisible();
