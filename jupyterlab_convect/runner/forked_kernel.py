@@ -55,7 +55,7 @@ class ForkedSpare:
             return False
         made = self._kernel.made
         launch, base = made["launch"], made["base"]
-        if shared and made["confined"]:
+        if not made.get("answers") or (shared and made["confined"]):
             return False
         return describes(spec) == launch and not needs_exec(spec.environment(env), base)
 
@@ -93,6 +93,8 @@ class ForkedSpare:
             if channel.recv(1) != b"r":
                 return None
             channel.sendall(struct.pack("!I", len(data)) + data)
+            if channel.recv(1) != b"t":  # it died while it waited
+                return None
             kernel = ForkedKernel(made, self._keeper, channel, output, self._receive)
         except OSError:
             return None
@@ -135,8 +137,6 @@ class ForkedKernel(Kernel):
         self._output = output
         self._receive = receive
         self._introduced: asyncio.Future[Any] = self._loop.create_future()
-        if not made.get("introduces_itself"):
-            self._introduced.set_result(None)
         self._alone = False
         """Whether nobody looks after it any longer."""
 

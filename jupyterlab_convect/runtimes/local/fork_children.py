@@ -185,7 +185,7 @@ def keep(
 ) -> None:
     """Look after a kernel for its runner: show it what it is to see, end what it leaves running,
     and tell how it ended. When the runner is gone, all of that ends at once."""
-    facts = ("pid", "connection", "folder", "launch", "base", "confined", "introduces_itself")
+    facts = ("pid", "connection", "folder", "launch", "base", "confined", "answers")
     message = {key: kernel[key] for key in facts}
     send(runner, message, [kernel["channel"], kernel["output"]])
     os.close(kernel["channel"])
@@ -265,7 +265,7 @@ def fork_kernel(
         "base": BASE,
         "channel": channel,
         "output": output,
-        "introduces_itself": True,  # not so the kernels of an older version, which may be about
+        "answers": True,  # not so the kernels of an older version, which may be about
     }
 
 
@@ -440,6 +440,7 @@ def be_kernel(
         assignment, _ = receive(channel)
         if assignment is None:
             os._exit(0)
+        channel.send(b"t")
         adopt(assignment)
         if guard := assignment["guard"]:
             protect(*([Path(path) for path in each] for each in guard))
