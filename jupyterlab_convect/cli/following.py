@@ -28,6 +28,9 @@ from ..workspace import Workspace
 from . import output
 
 TICK = 0.1
+"""Seconds between two looks, at least."""
+SHARE = 50
+"""How many times longer than a look takes the engine has the processor before the next one."""
 
 STYLES = {
     "succeeded": "green",
@@ -173,10 +176,12 @@ async def watch(engine: Engine, end: asyncio.Future[Any], update: Callable[[], N
     try:
         while not end.done():
             changed.clear()
+            began = time.thread_time()
             update()
+            pause = max(TICK, SHARE * (time.thread_time() - began))
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(changed.wait(), 0.5)
-            await asyncio.wait({end}, timeout=TICK)
+            await asyncio.wait({end}, timeout=pause)
         await end
         update()
     finally:
