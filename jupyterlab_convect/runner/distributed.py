@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import codecs
 import contextlib
-import ipaddress
 import os
 import shlex
 import shutil
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -24,19 +21,29 @@ from ..json_text import dumps, loads
 from ..safe_files import write_whole
 from ..text import duration_text
 from .hang import HangWatch, customize, show_stacks
-from .kernels import create_process, end_rest, explain_os_error, make_folder, start_process
+from .kernels import end_rest, explain_os_error, make_folder, start_process
+from .launchers import (
+    MPI,
+    MPI_AGENTS,
+    MPI_REMOTE,
+    START,
+    gpus_of,
+    launcher_of,
+    option_of,
+    processors,
+    shared_environment,
+)
 from .limits import Limits
 from .outcome import INTERRUPTED, MemoryWatch, StepFailed, explain_end
 from .process_work import command_of, environment_of
 from .record import LAST_WORDS, ReplicaLog, StepRecord
 from .replica_process import CONTROL
-from .rounds import AGENT, Member, Round, Rules, joined
+from .rounds import AGENT, Member, Round, Rules, given_master, joined
 from .shared_folder import wait_for_turn
 from .step import REPLICA_STATES, DistributedSpec, RunnerSettings, StepSpec
 from .view import certain
 from .view_spec import View
 
-ADDRESS = "127.0.0.1"
 STOPPED = {-signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM, 128 + signal.SIGKILL}
 """How a process ends that was asked to."""
 NAMING = 900.0
@@ -118,9 +125,9 @@ class DistributedWork:
         if self.view.kind == "turns" and self._node == 0:  # the other nodes wait for the first
             await wait_for_turn(step, self._record)
         command, env = self._program()
-        option = _option_of(step, command)
-        count = how.processes or _processors()
-        gpus = _gpus(env)
+        option = option_of(step, command)
+        count = how.processes or processors()
+        gpus = gpus_of(env)
         self._replicas = [
             Replica(
                 rank,
@@ -137,7 +144,7 @@ class DistributedWork:
                 return
             for restart in range(how.restarts + 1):
                 turn = Round(restart, tuple(range(how.nodes)))
-                shared = self._shared(count, turn)
+                shared = shared_environment(how, turn, self._node, count)
                 failure = await self._round(turn, command, {**env, **shared}, option)
                 if failure is None:
                     return
@@ -158,7 +165,7 @@ class DistributedWork:
     ) -> None:
         """In rounds, which begin and end on all nodes at the same time."""
         how = self._how
-        host, port = _given_master()
+        host, port = given_master()
         rules = Rules(how.nodes, how.least, how.restarts, self._join_wait, how.key)
         failure: StepFailed | None = None
         async with joined(self._node, rules, (host, port - 1), NAMING) as member:
@@ -166,7 +173,7 @@ class DistributedWork:
             try:
                 while (turn := await member.next()) is not None:
                     self._tell_round(turn)
-                    shared = self._shared(count, turn)
+                    shared = shared_environment(how, turn, self._node, count)
                     failure = await self._round(turn, command, {**env, **shared}, option)
                     if self._is_stopping:
                         raise failure or StepFailed(INTERRUPTED)
@@ -210,7 +217,7 @@ class DistributedWork:
 
     async def _wait_for_first(self) -> None:
         """Until the name of the first node is known in the cluster; an address always is."""
-        host, port = _given_master()
+        host, port = given_master()
         deadline = time.monotonic() + NAMING
         loop = asyncio.get_running_loop()
         while not self._is_stopping:
@@ -330,7 +337,7 @@ class DistributedWork:
                 else:
                     self._ended(replica, int(told["code"]), memory)
 
-        launcher = await self._launcher(turn, command, env)
+        launcher = await launcher_of(self._step, turn, self._node, command, env)
         folder = make_folder()
         program = folder / "replica.py"
         source = resources.files(__package__).joinpath("replica_process.py")
@@ -362,7 +369,7 @@ class DistributedWork:
                     code = await self._run_daemons(turn, folder, whole, execute)
                 else:
                     code = await execute(
-                        [*launcher, *whole], **(_MPI if self._how.launcher == "mpi" else {})
+                        [*launcher, *whole], **(MPI if self._how.launcher == "mpi" else {})
                     )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -378,7 +385,7 @@ class DistributedWork:
         daemon: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         async def run_daemon(line: str) -> int:
-            code = await execute(["/bin/sh", "-c", line], **_MPI, **{START: str(start)})
+            code = await execute(["/bin/sh", "-c", line], **MPI, **{START: str(start)})
             if not daemon.done():
                 daemon.set_result(code)
             return code
@@ -395,54 +402,17 @@ class DistributedWork:
                 return daemon.result() if daemon.done() else 0
             agent = folder / "agent.py"
             agent.write_text(AGENT)
-            _, port = _given_master()
+            _, port = given_master()
             given = [sys.executable, "-I", "-S", str(agent), str(port - 1), self._how.key]
             (folder / "agent.sh").write_text(f'exec {shlex.join(given)} "$@"\n')
             count = len(self._replicas)
             hosts = ",".join(f"node-{node}:{count}" for node in turn.nodes)
             options = ["-n", str(count * len(turn.nodes)), "-H", hosts, "--map-by", "slot"]
             line = ["mpirun", *options, "/bin/sh", "-c", f'exec /bin/sh "${START}"']
-            remote = dict.fromkeys(_MPI_AGENTS, f"/bin/sh {folder}/agent.sh")
-            return await execute(line, **_MPI, **_MPI_REMOTE, **remote)
+            remote = dict.fromkeys(MPI_AGENTS, f"/bin/sh {folder}/agent.sh")
+            return await execute(line, **MPI, **MPI_REMOTE, **remote)
         finally:
             self._member.execute = None
-
-    async def _launcher(self, turn: Round, command: list[str], env: Mapping[str, str]) -> list[str]:
-        """The words before those that start a replica; none where we launch them ourselves."""
-        count, title = len(self._replicas), self._step.title
-        if self._how.launcher == "plain":
-            return []
-        if self._how.launcher == "mpi":
-            if shutil.which("mpirun", path=env.get("PATH")) is None:
-                raise StepFailed(f"{title} needs mpirun, which is not installed here.")
-            return ["mpirun", "-n", str(count)]
-        interpreter = command[0] if "python" in Path(command[0]).name else sys.executable
-        if not await _has_torch(interpreter, env):
-            raise StepFailed(f"{title} needs torch, which {interpreter} does not have.")
-        place = turn.nodes.index(self._node)
-        nodes = [f"--nnodes={len(turn.nodes)}", f"--node_rank={place}"]
-        options = [*nodes, f"--nproc_per_node={count}", "--max_restarts=0"]
-        # Names with underscores, which old and new versions know.
-        address = [f"--master_addr={env['MASTER_ADDR']}", f"--master_port={env['MASTER_PORT']}"]
-        return [interpreter, "-m", "torch.distributed.run", *options, *address, "--no_python"]
-
-    def _shared(self, count: int, turn: Round) -> dict[str, str]:
-        """What all replicas of this node find in their environment, whatever their rank."""
-        how = self._how
-        threads = str(max(1, _processors() // count))
-        place = str(turn.nodes.index(self._node))
-        address, port = (ADDRESS, _free_port()) if how.nodes == 1 else _master(self._node)
-        return {
-            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", threads),
-            "WORLD_SIZE": str(len(turn.nodes) * count),
-            "LOCAL_WORLD_SIZE": str(count),
-            "NODE_RANK": place,
-            "GROUP_RANK": place,
-            "MASTER_ADDR": address,
-            "MASTER_PORT": str(port),
-            "CONVECT_RESTART": str(turn.number),
-            "CONVECT_OUTPUTS_FROM": str(how.outputs_from),
-        }
 
     def _ear(self, replica: Replica) -> Callable[[str], None]:
         def hear(text: str) -> None:
@@ -534,86 +504,6 @@ class DistributedWork:
 
 
 Execute = Callable[..., Coroutine[Any, Any, int]]
-START = "CONVECT_START"
-"""Names the file that starts a replica: its path is another on each node."""
-_MPI_AGENTS = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")
-_MPI_REMOTE = {
-    # Who else is asked to start something there would have to have our agent as well.
-    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
-    "PRTE_MCA_plm_ssh_no_tree_spawn": "1",
-    # A daemon that has gone to the background would be ended with the process that started it.
-    "OMPI_MCA_orte_leave_session_attached": "1",
-    "PRTE_MCA_prte_leave_session_attached": "1",
-    # An operator names hosts of its own, and options of ssh.
-    "OMPI_MCA_orte_default_hostfile": "",
-    "OMPI_MCA_plm_rsh_args": "",
-    "PRTE_MCA_prte_default_hostfile": "",
-    "SHELL": "/bin/sh",
-}
-_MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
-"""A container's only user is often root, and there may be more processes than processors."""
-
-
-def _gpus(env: Mapping[str, str]) -> list[str]:
-    """Those that the step sees; in a pod, what the device plugin gave it."""
-    given = env.get("CUDA_VISIBLE_DEVICES") or env.get("NVIDIA_VISIBLE_DEVICES") or ""
-    return (
-        []
-        if given in ("all", "none", "void", "-1")
-        else [each.strip() for each in given.split(",") if each.strip()]
-    )
-
-
-def _processors() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-def _given_master() -> tuple[str, int]:
-    """Where the first node is reached: as the environment says, or a file that it names."""
-    try:
-        given = os.environ["CONVECT_MASTER"]
-        host, port = (Path(given).read_text() if given.startswith("/") else given).split()
-        return host, int(port)
-    except (KeyError, ValueError, OSError) as error:
-        raise StepFailed("The address of the first node is not known.") from error
-
-
-def _master(node: int) -> tuple[str, int]:
-    """Where this node reaches rank 0; on the first node, an address that can be listened on."""
-    host, port = _given_master()
-    if node:
-        return host, port
-    # Its own name may not be known in the cluster yet.
-    to = host if _is_address(host) else socket.gethostname()
-    try:
-        family, *_, address = socket.getaddrinfo(to, port, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, socket.SOCK_DGRAM) as to_others:
-            to_others.connect(address)  # sends nothing
-            return str(to_others.getsockname()[0]), port
-    except OSError as error:
-        raise StepFailed("The address of the first node is not known.") from error
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind((ADDRESS, 0))
-        return int(taken.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -651,42 +541,3 @@ def _reader(pipe: int, hear: Callable[[str], None]) -> Callable[[], bool]:
         return True
 
     return read
-
-
-async def _has_torch(interpreter: str, env: Mapping[str, str]) -> bool:
-    code = "import sys, importlib.util as u; sys.exit(u.find_spec('torch') is None)"
-    process = await create_process(
-        interpreter, "-c", code, env=env, stderr=asyncio.subprocess.DEVNULL
-    )
-    return await process.wait() == 0
-
-
-def _option_of(step: StepSpec, command: list[str]) -> str | None:
-    """The option by which a script wants to be told its local rank."""
-    scripts = [word for word in command if word.endswith(".py")]
-    source = step.copy or step.source or (step.folder / scripts[0] if scripts else None)
-    if source is None or (step.source or source).suffix != ".py":
-        return None
-    try:
-        return local_rank_option(source.read_bytes())
-    except OSError:
-        return None
-
-
-def local_rank_option(source: bytes) -> str | None:
-    """`--local_rank` or `--local-rank`, as the script's own argparse has it; None for neither.
-
-    The script is read, not run. Where it has both, the first is taken.
-    """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    found = [
-        word.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument"
-        for word in node.args
-        if isinstance(word, ast.Constant) and word.value in ("--local_rank", "--local-rank")
-    ]
-    return str(found[0]) if found else None

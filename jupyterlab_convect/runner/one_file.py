@@ -40,7 +40,7 @@ def bundle() -> bytes:
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, contents[name])
+            archive.writestr(entry, contents[name], compresslevel=9)
     return b"#!/usr/bin/env python3\n" + buffer.getvalue()
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
+import os
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
+from pathlib import Path
 from typing import Any
 
 from ..json_text import dumps, loads
@@ -49,6 +53,40 @@ class Rules:
     """Seconds that those which are enough wait for the others at the beginning."""
     key: str
     """A secret of the nodes of an attempt: whoever has it can have them execute something."""
+
+
+def given_master() -> tuple[str, int]:
+    """Where the first node is reached: as the environment says, or a file that it names."""
+    try:
+        given = os.environ["CONVECT_MASTER"]
+        host, port = (Path(given).read_text() if given.startswith("/") else given).split()
+        return host, int(port)
+    except (KeyError, ValueError, OSError) as error:
+        raise StepFailed("The address of the first node is not known.") from error
+
+
+def master_of(node: int) -> tuple[str, int]:
+    """Where this node reaches rank 0; on the first node, an address that can be listened on."""
+    host, port = given_master()
+    if node:
+        return host, port
+    # Its own name may not be known in the cluster yet.
+    to = host if _is_address(host) else socket.gethostname()
+    try:
+        family, *_, address = socket.getaddrinfo(to, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as to_others:
+            to_others.connect(address)  # sends nothing
+            return str(to_others.getsockname()[0]), port
+    except OSError as error:
+        raise StepFailed("The address of the first node is not known.") from error
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 @contextlib.asynccontextmanager
@@ -211,7 +249,12 @@ class Coordinator:
     async def _look_again(self) -> None:
         while True:
             self._changed.clear()
-            self._look()
+            try:
+                self._look()
+            except Exception as error:  # or else all nodes would wait for a word from here
+                self._end(
+                    f"The nodes cannot be coordinated ({type(error).__name__}: {error}).", None
+                )
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), LOOK)
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from jupyterlab_convect.errors import ConvectError
-from jupyterlab_convect.runner.distributed import local_rank_option
+from jupyterlab_convect.runner.launchers import local_rank_option
+from jupyterlab_convect.runner.outcome import StepFailed
 from jupyterlab_convect.runner.processes import end_marked
-from jupyterlab_convect.runner.rounds import Rules, joined
+from jupyterlab_convect.runner.rounds import Coordinator, Rules, joined
 from jupyterlab_convect.runner.step import VALUES, mark_of, read_step
 from jupyterlab_convect.runs.gather import make_node_folders
 
@@ -495,6 +496,24 @@ def test_nodes_execute_nothing_for_somebody_without_their_key():
             assert json.loads(await ask("right", port)) == {"code": 7}
             assert executed == ["true"]
 
+    asyncio.run(main())
+
+
+def test_all_nodes_hear_of_a_fault_of_the_one_that_coordinates(monkeypatch):
+    def fail(*_: object) -> None:
+        raise RuntimeError("no memory")
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        rules = Rules(nodes=1, least=1, restarts=0, wait=0, key="right")
+        async with joined(0, rules, ("127.0.0.1", port), 60) as member:
+            with pytest.raises(
+                StepFailed, match=r"cannot be coordinated \(RuntimeError: no memory"
+            ):
+                await asyncio.wait_for(member.next(), 300)
+
+    monkeypatch.setattr(Coordinator, "_begin", fail)
     asyncio.run(main())
 
 
