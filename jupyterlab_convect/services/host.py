@@ -27,7 +27,7 @@ from ..runs.json_files import read_json, write_json
 from ..runs.lease import RENEW, Lease
 from ..secret_values import without_secrets
 from ..text import duration_text
-from .base import Service, ServiceCommand, ServiceKind, ServiceState, ServiceStatus, kind_of
+from .base import UP, Service, ServiceCommand, ServiceKind, ServiceState, ServiceStatus, kind_of
 
 SERVICE, STATUS, LOG, STOP, USED = "service.json", "status.json", "log.txt", "stop", "used"
 REASON, LEFT = "reason", "left.json"
@@ -54,9 +54,8 @@ class ServiceHost:
         touch(folder)
         self._write()
 
-    def keep(self) -> None:
-        """Start the service and stay until it has ended."""
-        told = _hear_signals()
+    def keep(self, told: int) -> None:
+        """Start the service and stay until it has ended; `told` can be read when it should."""
         try:
             kind = kind_of(self.service.kind)
             port = _free_port()
@@ -224,6 +223,21 @@ def _ending(code: int, log: Path) -> str:
     return f"It ended by itself with code {code}."
 
 
+def read_status(folder: Path) -> ServiceStatus:
+    try:
+        return from_json(ServiceStatus, read_json(folder / STATUS))
+    except (ConvectError, ValueError, TypeError):
+        return ServiceStatus("lost", "Its outcome is unknown.")
+
+
+def _take_lease(folder: Path) -> Lease | None:
+    """None if another host keeps the service. One that has written how it ended is on its way
+    out, and is waited for."""
+    while (lease := Lease.take(folder)) is None and read_status(folder).state not in UP:
+        time.sleep(STARTING_PAUSE)
+    return lease
+
+
 def _hear_signals() -> int:
     """A descriptor that can be read once this process was told to end."""
     reading, writing = os.pipe()
@@ -237,7 +251,8 @@ def _hear_signals() -> int:
 def main() -> None:
     """Answers one line on its standard output once the folder says that the service starts."""
     folder = Path(sys.argv[1]).resolve()
-    lease = Lease.take(folder)
+    told = _hear_signals()
+    lease = _take_lease(folder)
     if lease is not None:
         processes.adopt()
         host = ServiceHost(folder, lease)
@@ -245,7 +260,7 @@ def main() -> None:
     sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if lease is not None:
-        host.keep()
+        host.keep(told)
 
 
 if __name__ == "__main__":

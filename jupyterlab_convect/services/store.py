@@ -28,7 +28,7 @@ from ..runs.lease import Lease, owner_of
 from ..runs.store import Store
 from ..safe_files import open_regular
 from .base import UP, Service, ServiceStatus, kind_of
-from .host import LOG, MARK, SERVICE, STATUS, STOP, remove_leftovers, touch, used
+from .host import LOG, MARK, SERVICE, STATUS, STOP, read_status, remove_leftovers, touch, used
 from .own_folders import OwnFolders, require_id
 
 PAUSE = 0.05
@@ -65,10 +65,10 @@ class ServiceStore:
         """Missing when there is none, or none of this user."""
         service = self._folders.read(service_id, Service)
         folder = self._folders.folder(service_id)
-        status = _status(folder)
+        status = read_status(folder)
         if status.state in UP and owner_of(folder) is None:
             # Its host may have written how it ended, and left, since it was read.
-            status = _status(folder)
+            status = read_status(folder)
             if status.state in UP:
                 status = self._settle(folder, status)
         return ServiceRecord(service, status, used(folder))
@@ -214,13 +214,6 @@ class ServiceStore:
                 write_json(folder / STATUS, to_json(lost))
                 lease.end()
         return lost
-
-
-def _status(folder: Path) -> ServiceStatus:
-    try:
-        return from_json(ServiceStatus, read_json(folder / STATUS))
-    except (ConvectError, ValueError, TypeError):
-        return ServiceStatus("lost", "Its outcome is unknown.")
 
 
 def _missing(service_id: str) -> Missing:

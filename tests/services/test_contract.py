@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import eventually, until
 
 from jupyterlab_convect.cli import main as convect
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing, Refused
 from jupyterlab_convect.runner import processes
 from jupyterlab_convect.runs.index import Index
+from jupyterlab_convect.runs.lease import Lease
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.services import base
 from jupyterlab_convect.services import store as service_store
@@ -138,6 +140,41 @@ async def test_one_that_ends_while_it_is_read_is_not_called_killed(
     monkeypatch.setattr(service_store, "owner_of", owner_after_its_end)
     status = services.read(record.service.id).status
     assert (status.state, status.reason) == ("stopped", None)
+
+
+async def test_one_is_started_again_while_its_host_is_still_leaving(
+    services: ServiceStore, tmp_path: Path
+) -> None:
+    service_id = (await ready(services, start(services, tmp_path))).service.id
+    services.stop(service_id)
+    await services.until(service_id, up=False, timeout=300)
+    leaving = tmp_path / "runs/services" / service_id
+    lease = until(lambda: Lease.take(leaving), "its host has left")
+    again = asyncio.create_task(asyncio.to_thread(services.start_again, service_id))
+    await eventually(lambda: _hosts_of(leaving), "the next host is there")
+    lease.end()
+    await again
+    assert (await services.until(service_id, up=True, timeout=300)).status.state == "ready"
+
+
+async def test_one_that_is_stopped_at_once_was_not_killed(
+    services: ServiceStore, tmp_path: Path
+) -> None:
+    record = start(services, tmp_path)
+    services.stop(record.service.id)
+    record = await services.until(record.service.id, up=False, timeout=300)
+    assert (record.status.state, record.status.reason) == ("stopped", None)
+
+
+def _hosts_of(folder: Path) -> list[Path]:
+    """The processes that keep, or want to keep, the service of this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"jupyterlab_convect.services.host" in words and str(folder).encode() in words:
+                found.append(process)
+    return found
 
 
 def test_one_that_runs_elsewhere_is_not_reached(services: ServiceStore, tmp_path: Path) -> None:
