@@ -1,12 +1,10 @@
 import type { Event } from '@jupyterlab/services';
-import { Poll } from '@lumino/polling';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 import type { IConvectApi } from '../api';
 import { RUN_EVENT, SWEEP_EVENT } from '../api';
-import { Coalesced } from '../ui/coalesce';
-import { PageModel } from '../ui/observable';
+import { ReadModel } from '../ui/reading';
 import type {
   IDay,
   IKeeper,
@@ -39,65 +37,19 @@ export class ScheduleNews {
 }
 
 /** Asks again when there is news and, slowly, in any case; only while it is looked at. */
-export abstract class Watching extends PageModel {
+export abstract class Watching extends ReadModel {
   constructor(
     readonly api: IConvectApi,
     private readonly news: ScheduleNews
   ) {
-    super();
-    this._load = new Coalesced(() => this.ask(), 1000);
-    this._poll = new Poll({
-      auto: false,
-      factory: async () => this.refresh(),
-      frequency: { interval: SLOW, backoff: false },
-      standby: 'when-hidden'
-    });
+    super(SLOW);
     news.told.connect(this.refresh, this);
   }
 
-  get error(): unknown {
-    return this._error;
-  }
-
-  refresh(): void {
-    if (this.isShown) {
-      this._load.request();
-    }
-  }
-
   override dispose(): void {
-    if (!this.isDisposed) {
-      this.news.told.disconnect(this.refresh, this);
-      this._poll.dispose();
-      this._load.dispose();
-      super.dispose();
-    }
+    this.news.told.disconnect(this.refresh, this);
+    super.dispose();
   }
-
-  protected override onShown(isShown: boolean): void {
-    if (isShown) {
-      this._load.request();
-      void this._poll.start();
-    } else {
-      void this._poll.stop();
-    }
-  }
-
-  protected abstract load(): Promise<void>;
-
-  private async ask(): Promise<void> {
-    try {
-      await this.load();
-      this._error = null;
-    } catch (error) {
-      this._error = error;
-    }
-    this.touch();
-  }
-
-  private _error: unknown = null;
-  private _load: Coalesced;
-  private _poll: Poll;
 }
 
 /** All schedules. */

@@ -6,17 +6,15 @@ import * as React from 'react';
 
 import type { IService } from '../api';
 import { sentenceOf } from '../api';
-import type { IConvectApi } from '../tokens';
 import { Action, Ago, useAction, useTrans } from '../ui';
+import type { EndpointsModel } from './page';
 
-interface IServicesProps {
-  services: readonly IService[];
-  api: IConvectApi;
-  onChange: () => void;
+export function isUp({ state }: IService): boolean {
+  return state === 'starting' || state === 'ready';
 }
 
 /** What stays up on this machine and has an address, and what has ended lately. */
-export function Services(props: IServicesProps): JSX.Element {
+export function Services(props: { model: EndpointsModel }): JSX.Element {
   const trans = useTrans();
   return (
     <section aria-label={trans.__('Services')}>
@@ -31,7 +29,7 @@ export function Services(props: IServicesProps): JSX.Element {
         </div>
       </header>
       <ul className="jp-Convect-endpointList">
-        {props.services.map(service => (
+        {props.model.services.map(service => (
           <Service key={service.id} {...props} service={service} />
         ))}
       </ul>
@@ -39,14 +37,17 @@ export function Services(props: IServicesProps): JSX.Element {
   );
 }
 
-function Service(
-  props: Omit<IServicesProps, 'services'> & { service: IService }
-): JSX.Element {
-  const { api, onChange, service } = props;
+function Service(props: {
+  model: EndpointsModel;
+  service: IService;
+}): JSX.Element {
+  const { model, service } = props;
+  const { api } = model;
   const { id, kind, name, state } = service;
   const trans = useTrans();
-  const isUp = state === 'starting' || state === 'ready';
-  const [failure, act] = useAction(onChange);
+  const isStopping = model.isStopping(id);
+  const isUsable = isUp(service) && !isStopping;
+  const [failure, act] = useAction(() => model.refresh());
   const open = (): void => {
     const origin = new URL(api.settings.baseUrl, location.href).origin;
     window.open(URLExt.join(origin, service.path), '_blank', 'noopener');
@@ -55,9 +56,11 @@ function Service(
     <li className="jp-Convect-endpoint" data-service={id}>
       <div className="jp-Convect-title">
         <h3>{name}</h3>
-        <span className="jp-Convect-titleState">{stateOf(state, trans)}</span>
+        <span className="jp-Convect-titleState">
+          {isStopping ? trans.__('Stopping') : stateOf(state, trans)}
+        </span>
         <div className="jp-Convect-actions" role="toolbar" aria-label={name}>
-          {isUp && kind !== 'endpoint' && (
+          {isUsable && kind !== 'endpoint' && (
             <Action label={trans.__('Open')} onClick={open} />
           )}
           <Action
@@ -66,12 +69,13 @@ function Service(
               showLog(name, (await api.serviceLog(id)).text, trans)
             )}
           />
-          {isUp ? (
+          {isUsable && (
             <Action
               label={trans.__('Stop')}
-              onClick={act(() => api.stopService(id))}
+              onClick={act(() => model.stop(id))}
             />
-          ) : (
+          )}
+          {!isUp(service) && (
             <>
               <Action
                 label={trans.__('Start')}
@@ -96,12 +100,12 @@ function Service(
       )}
       <div className="jp-Convect-facts">
         <span>{kindOf(kind, trans)}</span>
-        {isUp && (
+        {isUsable && (
           <span>
             {trans.__('Last used:')} <Ago time={service.used} />
           </span>
         )}
-        {isUp && service.host && <span>{service.host}</span>}
+        {isUsable && service.host && <span>{service.host}</span>}
       </div>
     </li>
   );

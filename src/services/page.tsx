@@ -1,5 +1,4 @@
 import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
-import { Poll } from '@lumino/polling';
 import * as React from 'react';
 
 import '../../style/services.css';
@@ -13,7 +12,7 @@ import {
   Ago,
   Failure,
   Page,
-  PageModel,
+  ReadModel,
   runtimeLabel,
   useAction,
   useModel,
@@ -21,56 +20,46 @@ import {
 } from '../ui';
 import { addressOf } from './address';
 import { Copied, showToken } from './dialog';
-import { Services } from './list';
+import { isUp, Services } from './list';
 
 const PAUSE = 10_000;
 
-/** All endpoints and services, read again now and then while somebody looks. */
-export class EndpointsModel extends PageModel {
+/** All endpoints and services. */
+export class EndpointsModel extends ReadModel {
   constructor(readonly api: IConvectApi) {
-    super();
-    this._poll = new Poll({
-      auto: false,
-      factory: () => this.read(),
-      frequency: { interval: PAUSE, backoff: true, max: 6 * PAUSE }
-    });
+    super(PAUSE);
   }
 
   endpoints: readonly IEndpoint[] | null = null;
   services: readonly IService[] = [];
-  error: unknown = null;
 
-  override dispose(): void {
-    this._poll.dispose();
-    super.dispose();
+  /** Have a service stopped, which takes a moment. */
+  async stop(id: string): Promise<void> {
+    await this.api.stopService(id);
+    this._stopping.add(id);
   }
 
-  refresh(): void {
-    void this._poll.refresh();
+  isStopping(id: string): boolean {
+    return this._stopping.has(id);
   }
 
-  protected override onShown(isShown: boolean): void {
-    void (isShown ? this._poll.start() : this._poll.stop());
-  }
-
-  private async read(): Promise<void> {
-    try {
-      const [{ endpoints }, { services }] = await Promise.all([
-        this.api.endpoints(),
-        this.api.services()
-      ]);
-      this.endpoints = endpoints;
-      this.services = services;
-      this.error = null;
-    } catch (error) {
-      this.error = error;
-      throw error;
-    } finally {
-      this.touch();
+  protected async load(): Promise<void> {
+    const [{ endpoints }, { services }] = await Promise.all([
+      this.api.endpoints(),
+      this.api.services()
+    ]);
+    this.endpoints = endpoints;
+    this.services = services;
+    const up = services.filter(isUp);
+    const ids = new Set(up.map(({ id }) => id));
+    this._stopping.forEach(id => ids.has(id) || this._stopping.delete(id));
+    if (this._stopping.size || up.some(({ state }) => state === 'starting')) {
+      this.refresh();
     }
   }
 
-  private _poll: Poll;
+  /** Services that were told to stop and have not ended yet. */
+  private _stopping = new Set<string>();
 }
 
 /** What can be called and what stays up, in the main area. */
@@ -127,13 +116,7 @@ function Endpoints(props: {
           </ul>
         </>
       )}
-      {model.services.length > 0 && (
-        <Services
-          services={model.services}
-          api={model.api}
-          onChange={() => model.refresh()}
-        />
-      )}
+      {model.services.length > 0 && <Services model={model} />}
     </>
   );
 }

@@ -15,3 +15,4 @@ export * from './states';
 export * from './times';
 export * from './tabs';
 export * from './page';
+export * from './reading';

@@ -1,23 +1,16 @@
-import { Poll } from '@lumino/polling';
-
 import type { IOthersRun, IOthersRunView } from '../../api';
 import type { IConvectApi } from '../../tokens';
-import { isLive, PageModel } from '../../ui';
+import { isLive, ReadModel } from '../../ui';
 
 const PAUSE = 10_000;
 
 /** Runs of a runtime that were made elsewhere; they are read again while somebody looks. */
-export class OthersModel extends PageModel {
+export class OthersModel extends ReadModel {
   constructor(
     readonly api: IConvectApi,
     readonly runtime: string
   ) {
-    super();
-    this._poll = new Poll({
-      auto: false,
-      factory: () => this.read(),
-      frequency: { interval: PAUSE, backoff: true, max: 6 * PAUSE }
-    });
+    super(PAUSE);
   }
 
   /** What the runtime is called. */
@@ -27,12 +20,6 @@ export class OthersModel extends PageModel {
   next: string | null = null;
   selected: string | null = null;
   view: IOthersRunView | null = null;
-  error: unknown = null;
-
-  override dispose(): void {
-    this._poll.dispose();
-    super.dispose();
-  }
 
   select(id: string): void {
     if (id !== this.selected) {
@@ -57,31 +44,22 @@ export class OthersModel extends PageModel {
     });
   }
 
-  protected override onShown(isShown: boolean): void {
-    void (isShown ? this._poll.start() : this._poll.stop());
-  }
-
   /** The newest again, before those that were there already. */
-  private async read(): Promise<void> {
-    await this.attempt(async () => {
-      if (this.displayName === null) {
-        const { runtimes } = await this.api.about();
-        const own = runtimes.find(({ name }) => name === this.runtime);
-        this.displayName = own?.display_name ?? this.runtime;
-      }
-      const page = await this.ask('');
-      const fresh = new Set(page.runs.map(({ id }) => id));
-      const older = this.runs?.filter(({ id }) => !fresh.has(id)) ?? [];
-      if (!this.runs) {
-        this.next = page.next;
-      }
-      this.runs = [...page.runs, ...older];
-      if (this.view === null || isLive(this.view.state)) {
-        await this.readView();
-      }
-    });
-    if (this.error !== null) {
-      throw this.error;
+  protected async load(): Promise<void> {
+    if (this.displayName === null) {
+      const { runtimes } = await this.api.about();
+      const own = runtimes.find(({ name }) => name === this.runtime);
+      this.displayName = own?.display_name ?? this.runtime;
+    }
+    const page = await this.ask('');
+    const fresh = new Set(page.runs.map(({ id }) => id));
+    const older = this.runs?.filter(({ id }) => !fresh.has(id)) ?? [];
+    if (!this.runs) {
+      this.next = page.next;
+    }
+    this.runs = [...page.runs, ...older];
+    if (this.view === null || isLive(this.view.state)) {
+      await this.readView();
     }
   }
 
@@ -99,16 +77,4 @@ export class OthersModel extends PageModel {
       this.view = view;
     }
   }
-
-  private async attempt(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-      this.error = null;
-    } catch (error) {
-      this.error = error;
-    }
-    this.touch();
-  }
-
-  private _poll: Poll;
 }
