@@ -197,14 +197,7 @@ async function subjectAt(
 ): Promise<ISubject> {
   const title = PathExt.basename(path);
   if (isParams(path)) {
-    const { document, report } = await context.api.importPipeline({ path });
-    if (report.length > 0) {
-      const notes = report.map(({ message }) =>
-        translated(message, context.trans)
-      );
-      Notification.info(notes.join(' '), { autoClose: 15_000 });
-    }
-    return { path, document, content: document, isInEditor: false, title };
+    return { path, title, ...(await converted(context, path)) };
   }
   if (!isPipeline(path)) {
     return { path, document: null, title };
@@ -215,8 +208,7 @@ async function subjectAt(
   }
   const text = await textAt(context.app.serviceManager.contents, path);
   if (isElyra(text)) {
-    const document = await converted(context.api, path);
-    return { path, document, content: document, isInEditor: false, title };
+    return { path, title, ...(await converted(context, path)) };
   }
   const content = pipelineIn(text);
   return { path, document: null, content, isInEditor: false, title };
@@ -230,14 +222,19 @@ async function textAt(contents: Contents.IManager, path: string) {
   return String(file?.content ?? '');
 }
 
-/** A pipeline of Elyra runs as what it is converted to; the file stays as it is. */
 export function isElyra(text: string): boolean {
   const content = objectIn(text);
   return content !== null && !('convect' in content) && 'pipelines' in content;
 }
 
-async function converted(api: IConvectApi, path: string): Promise<JSONObject> {
-  return (await api.importPipeline({ path })).document;
+/** A file of another program runs as what it is converted to, and stays as it is. */
+async function converted(
+  { api, trans }: ILaunchContext,
+  path: string
+): Promise<Pick<ISubject, 'document' | 'content' | 'notes'>> {
+  const { document, report } = await api.importPipeline({ path });
+  const notes = report.map(({ message }) => translated(message, trans));
+  return { document, content: document, notes };
 }
 
 /** The files that are open and have changed, and how to save them. */

@@ -156,7 +156,7 @@ test('a parameter file of DLC runs from the file browser', async ({
   const dialog = page.locator('.jp-Convect-runDialog');
   await dialog.getByText('One run on this machine').waitFor();
   await expect(
-    page.getByText('priority is not used: choose a class by')
+    dialog.getByText('priority is not used: choose a class by')
   ).toBeVisible();
   await pressRun(dialog);
   const run = frontPage(page);

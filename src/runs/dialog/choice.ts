@@ -65,6 +65,8 @@ export interface ISubject {
   /** The part of it that is run, and the run whose results the rest is taken from. */
   select?: ISelection;
   of?: string;
+  /** What could not be taken over from the file it was converted from. */
+  notes?: readonly string[];
   title: string;
 }
 

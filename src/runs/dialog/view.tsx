@@ -67,6 +67,11 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
           )}
         </label>
       )}
+      {form.subject.notes?.map(note => (
+        <div className="jp-Convect-message" data-severity="info" key={note}>
+          {note}
+        </div>
+      ))}
       {form.runtimes.length > 1 && (
         <Field label={trans.__('Where')} error={runtime?.problem ?? undefined}>
           <Select
