@@ -70,7 +70,7 @@ export async function upload(
   path: string,
   content: string
 ): Promise<void> {
-  await page.contents.uploadContent(content, 'text', path);
+  expect(await page.contents.uploadContent(content, 'text', path)).toBe(true);
 }
 
 export async function openFile(
@@ -176,15 +176,27 @@ export function frontPage(page: IJupyterLabPageFixture): Locator {
 
 /** JupyterLab has kept a layout in which there is a page of this name. */
 export async function savedLayout(page: Page, name: string): Promise<void> {
-  await page.waitForRequest(
-    request =>
+  // What was only asked for may be lost with the page that asked.
+  await page.waitForResponse(answer => {
+    const request = answer.request();
+    return (
       request.method() === 'PUT' &&
       request.url().includes('/api/workspaces') &&
-      !!(request.postDataJSON() as { data: Record<string, unknown> })?.data &&
       JSON.stringify(
-        (request.postDataJSON() as { data: Record<string, unknown> }).data[
+        (request.postDataJSON() as { data?: Record<string, unknown> })?.data?.[
           'layout-restorer:data'
         ] ?? ''
       ).includes(name)
+    );
+  });
+}
+
+/** Have the page speak Chinese. */
+export async function speakChinese(page: IJupyterLabPageFixture): Promise<void> {
+  await page.menu.clickMenuItem(
+    'Settings>Language>Chinese (Simplified, China) - 中文 (简体, 中国)'
   );
+  await page.getByRole('button', { name: 'Change and reload' }).click();
+  await page.locator('[lang^="zh"]').first().waitFor({ state: 'attached' });
+  await page.goto();
 }

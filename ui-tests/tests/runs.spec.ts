@@ -9,6 +9,7 @@ import {
   pressRun,
   runAsPipeline,
   showRuns,
+  speakChinese,
   test,
   upload
 } from './helpers';
@@ -250,12 +251,7 @@ test('a run is watched, stopped, run again and deleted', async ({
 test('Chinese is offered and spoken', async ({ page, tmpPath }) => {
   const path = `${tmpPath}/你好.ipynb`;
   await upload(page, path, notebook('print("你好")'));
-  await page.menu.clickMenuItem(
-    'Settings>Language>Chinese (Simplified, China) - 中文 (简体, 中国)'
-  );
-  await page.getByRole('button', { name: 'Change and reload' }).click();
-  await page.locator('[lang^="zh"]').first().waitFor({ state: 'attached' });
-  await page.goto();
+  await speakChinese(page);
   await openFile(page, path);
   await page
     .locator('.jp-NotebookPanel:visible')

@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import type { Locator } from '@playwright/test';
 import type axe from 'axe-core';
 
-import { expect, test } from './helpers';
+import { expect, speakChinese, test } from './helpers';
 import { TOURS } from './tour';
 
 declare global {
@@ -104,12 +104,7 @@ for (const [name, screens] of Object.entries(TOURS)) {
     tmpPath
   }) => {
     test.slow();
-    await page.menu.clickMenuItem(
-      'Settings>Language>Chinese (Simplified, China) - 中文 (简体, 中国)'
-    );
-    await page.getByRole('button', { name: 'Change and reload' }).click();
-    await page.locator('[lang^="zh"]').first().waitFor({ state: 'attached' });
-    await page.goto();
+    await speakChinese(page);
     const found = new Set<string>();
     const say = (english: string) => CHINESE[english][0];
     for await (const [where, screen] of screens({ page, folder: tmpPath, say })) {
