@@ -45,6 +45,12 @@ for module in (jupyter_core, pytest_tornasync, jupyter_server):
             globals()[fixture] = item
 
 
+def pytest_runtest_setup() -> None:
+    """Begin no test that there is no time for, where the time is limited."""
+    if time.time() > float(os.environ.get("CONVECT_TEST_UNTIL", "inf")):
+        pytest.skip("There is no time left for it.")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _not_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or writes the runs of whoever runs the tests, or waits for their end."""

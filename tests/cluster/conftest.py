@@ -19,13 +19,12 @@ import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from importlib import util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from loading import load
 
 from jupyterlab_convect import safe_files
 from jupyterlab_convect.runs.store import Store
@@ -41,17 +40,6 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "testbed")]
 
 import s3  # noqa: E402
 from support import PROJECT, RBAC, USER, Bed  # noqa: E402
-
-
-def load(name: str, path: Path) -> ModuleType:
-    spec = util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 suite = load("conformance_lab", HERE.parent / "conformance" / "conftest.py")
 

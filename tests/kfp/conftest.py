@@ -10,12 +10,11 @@ import os
 import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from importlib import util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from loading import load
 
 from jupyterlab_convect.pipeline.resolve import raise_first_error
 from jupyterlab_convect.runtimes.kfp.runtime import KfpRuntime
@@ -29,16 +28,6 @@ sys.path[:0] = [str(HERE.parent / "testbed"), str(HERE.parent / "conformance")]
 
 PATIENCE = 600.0
 AT_ONCE = 4
-
-
-def load(name: str, path: Path) -> ModuleType:
-    spec = util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 suite = load("conformance_lab", HERE.parent / "conformance" / "conftest.py")

@@ -5,11 +5,13 @@
 Usage: python run.py [--optional] [--training | --kfp] [--within SECONDS] [arguments of pytest]
 
 `--optional`: where there can be none, say so and succeed.
-`--within`: build it only as far as there is time left to test with it.
+`--within`: build it only as far as there is time left to test with it, and skip the tests that
+there is no time for.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -27,15 +29,16 @@ import training
 
 PROJECT = Path(__file__).resolve().parents[2]
 RESULTS = PROJECT / ".make" / "results"
-BUILD_TIME, KFP_TIME, TRAINING_TIME = 1320, 1200, 1400
-"""Seconds to build Kubeflow Pipelines or the training operators, and to test with each; on a busy
-machine tests may take up to twice as long."""
+BUILD_TIME, TEST_TIME = 1320, 300
+"""Seconds to build Kubeflow Pipelines or the training operators, and to test with them at least."""
+LAST_TEST = 900
+"""Seconds that the test may take which is begun last."""
 
 
 def main(arguments: list[str]) -> int:
     optional = "--optional" in arguments
     given = [word for word in arguments if word not in ("--optional", "--kfp", "--training")]
-    within = float(BUILD_TIME + max(KFP_TIME, TRAINING_TIME))
+    within: float | None = None
     if "--within" in given:
         at = given.index("--within")
         within = float(given[at + 1])
@@ -47,49 +50,67 @@ def main(arguments: list[str]) -> int:
     return _cluster(given, optional)
 
 
-def _kfp(given: list[str], optional: bool, within: float) -> int:
+def _kfp(given: list[str], optional: bool, within: float | None) -> int:
+    until = _until(within)
     missing = pipelines.what_is_missing() or _build(
-        "Kubeflow Pipelines", "pipelines_build.py", within - KFP_TIME
+        "Kubeflow Pipelines", "pipelines_build.py", until
     )
     if missing:
-        print(f"test-kfp: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
-        return 0 if optional else 1
-    ours = not cluster.is_up()
-    began = time.monotonic()
-    code = _test("kfp", given or ["tests/kfp"], timeout=2 * KFP_TIME, CONVECT_TEST_KFP="1")
-    if ours:
-        cluster.down()
-    left = cluster.leftovers() if ours else []
-    clean = f"; left behind: {', '.join(left)}" if left else "; nothing left behind" * ours
-    seconds = time.monotonic() - began
-    print(f"test-kfp: {_counts('kfp')} in {seconds:.0f} s{clean}", flush=True)
-    return code or int(bool(left))
+        return _do_without("kfp", missing, optional)
+    return _run("kfp", given, until, CONVECT_TEST_KFP="1")
 
 
-def _training(given: list[str], optional: bool, within: float) -> int:
+def _training(given: list[str], optional: bool, within: float | None) -> int:
+    until = _until(within)
     missing = cluster.what_is_missing()
     if missing is None and not training.is_built() and shutil.which("go") is None:
         missing = "The training operators are built with Go 1.26, which is not installed."
-    missing = missing or _build("The training operators", "training.py", within - TRAINING_TIME)
+    missing = missing or _build("The training operators", "training.py", until)
     if missing:
-        print(f"test-training: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
-        return 0 if optional else 1
-    ours = not cluster.is_up()
+        return _do_without("training", missing, optional)
+    return _run("training", given, until, CONVECT_TEST_TRAINING="1", CONVECT_TEST_CLUSTER="1")
+
+
+def _cluster(given: list[str], optional: bool) -> int:
+    foreign = bool(os.environ.get("KUBECONFIG"))
+    missing = None if foreign else cluster.what_is_missing()
+    if missing:
+        return _do_without("cluster", missing, optional)
+    if not foreign and shutil.which("go"):
+        kueue.build_program()
+        s3.build_program()
+    return _run("cluster", given, foreign=foreign, CONVECT_TEST_CLUSTER="1")
+
+
+def _do_without(name: str, missing: str, optional: bool) -> int:
+    print(f"test-{name}: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
+    return 0 if optional else 1
+
+
+def _run(
+    name: str, given: list[str], until: float = math.inf, *, foreign: bool = False, **variables: str
+) -> int:
+    """Test, take down the cluster if it was started for that, and say what is left of it."""
+    ours = not foreign and not cluster.is_up()
     began = time.monotonic()
-    variables = {"CONVECT_TEST_TRAINING": "1", "CONVECT_TEST_CLUSTER": "1"}
-    code = _test("training", given or ["tests/training"], timeout=1.5 * TRAINING_TIME, **variables)
+    code = _test(name, given or [f"tests/{name}"], until, **variables)
     if ours:
         cluster.down()
     left = cluster.leftovers() if ours else []
     clean = f"; left behind: {', '.join(left)}" if left else "; nothing left behind" * ours
     seconds = time.monotonic() - began
-    print(f"test-training: {_counts('training')} in {seconds:.0f} s{clean}", flush=True)
+    print(f"test-{name}: {_counts(name)} in {seconds:.0f} s{clean}", flush=True)
     return code or int(bool(left))
 
 
-def _build(what: str, programs: str, within: float) -> str | None:
-    """Why it could not be built within so many seconds, if it could not."""
-    seconds = min(within, BUILD_TIME)
+def _until(within: float | None) -> float:
+    """The time by which tests have to begin."""
+    return time.time() + within if within is not None else math.inf
+
+
+def _build(what: str, programs: str, until: float) -> str | None:
+    """Why it could not be built in time for its tests, if it could not."""
+    seconds = min(until - TEST_TIME - time.time(), BUILD_TIME)
     if seconds < 1:
         return "There is no time left for it."
     command = [sys.executable, str(Path(__file__).with_name(programs))]
@@ -100,32 +121,12 @@ def _build(what: str, programs: str, within: float) -> str | None:
     return f"{what} cannot be built here: see above." if done.returncode else None
 
 
-def _cluster(given: list[str], optional: bool) -> int:
-    foreign = bool(os.environ.get("KUBECONFIG"))
-    missing = None if foreign else cluster.what_is_missing()
-    if missing:
-        print(f"test-cluster: {'skipped' if optional else 'impossible'}. {missing}", flush=True)
-        return 0 if optional else 1
-    if not foreign and shutil.which("go"):
-        kueue.build_program()
-        s3.build_program()
-    ours = not foreign and not cluster.is_up()
-    began = time.monotonic()
-    code = _test("cluster", given or ["tests/cluster"], CONVECT_TEST_CLUSTER="1")
-    if ours:
-        cluster.down()
-    left = cluster.leftovers() if ours else []
-    seconds = time.monotonic() - began
-    clean = f"; left behind: {', '.join(left)}" if left else "; nothing left behind" * ours
-    print(f"test-cluster: {_counts('cluster')} in {seconds:.0f} s{clean}", flush=True)
-    return code or int(bool(left))
-
-
-def _test(name: str, tests: list[str], timeout: float | None = None, **variables: str) -> int:
+def _test(name: str, tests: list[str], until: float = math.inf, **variables: str) -> int:
     report = RESULTS / f"{name}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    environment = {**os.environ, **variables}
+    environment = {**os.environ, **variables, "CONVECT_TEST_UNTIL": str(until)}
+    timeout = until - time.time() + LAST_TEST if until < math.inf else None
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *tests]
     try:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from importlib import util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from loading import load
 
 HERE = Path(__file__).parent
 
@@ -23,17 +23,6 @@ if not os.environ.get("CONVECT_TEST_TRAINING"):
 sys.path[:0] = [str(HERE), *(str(HERE.parent / name) for name in ("testbed", "cluster"))]
 
 from operated import by_operator, clean_up  # noqa: E402
-
-
-def load(name: str, path: Path) -> ModuleType:
-    spec = util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 on_cluster = load("cluster_lab", HERE.parent / "cluster" / "conftest.py")
 sys.path.insert(0, str(HERE.parent / "conformance"))  # both have a suite of that name
