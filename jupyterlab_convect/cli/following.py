@@ -68,20 +68,32 @@ class Display(Protocol):
 
 
 class Lines:
-    """One line for each change, on standard error."""
+    """One line for each change, on standard error, and one for many that begin to wait."""
+
+    FEW = 3
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, int]] = {}
 
     def update(self, rows: list[Row]) -> None:
-        for row in rows:
-            if row.state == "waiting" or self._seen.get(row.name) == (row.state, row.attempt):
-                continue
-            self._seen[row.name] = (row.state, row.attempt)
-            tries = f" (attempt {row.attempt})" if row.attempt > 1 else ""
-            said = row.words.removeprefix(row.state.capitalize())  # “Skipped because …”
-            words = f": {said}" if said and said == row.words else said
-            output.note(f"{time.strftime('%H:%M:%S')} {row.name}: {row.state}{tries}{words}")
+        changed = [
+            row
+            for row in rows
+            if row.state != "waiting" and self._seen.get(row.name) != (row.state, row.attempt)
+        ]
+        self._seen.update({row.name: (row.state, row.attempt) for row in changed})
+        queued = [row for row in changed if row.state == "queued"]
+        for row in changed:
+            if row.state != "queued" or len(queued) <= self.FEW:
+                self._say(row.name, row)
+        if len(queued) > self.FEW:
+            self._say(f"{len(queued)} others", queued[0])
+
+    def _say(self, name: str, row: Row) -> None:
+        tries = f" (attempt {row.attempt})" if row.attempt > 1 else ""
+        said = row.words.removeprefix(row.state.capitalize())  # “Skipped because …”
+        words = f": {said}" if said and said == row.words else said
+        output.note(f"{time.strftime('%H:%M:%S')} {name}: {row.state}{tries}{words}")
 
     def close(self) -> None:
         """Nothing is left on the screen."""
