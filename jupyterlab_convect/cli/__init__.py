@@ -35,6 +35,7 @@ VERBS = {
     "training": ("training", "check training jobs in YAML"),
     "top": ("top", "show what is running and what is free"),
     "kfp": ("kfp", "look at a Kubeflow Pipelines server"),
+    "completion": ("completion", "have a shell complete what you type"),
 }
 """The module of each verb, and what it is for."""
 

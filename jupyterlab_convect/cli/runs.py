@@ -6,9 +6,10 @@ import argparse
 import asyncio
 import contextlib
 import itertools
+import math
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,6 +21,7 @@ from .artifacts import add_artifacts
 from .run import add_following, leave_to_host
 
 if TYPE_CHECKING:
+    from ..runs.index import Page, Query
     from ..runs.model import RunState
     from ..runs.store import Record, Store
     from ..runs.sweeps import Sweeps
@@ -124,7 +126,12 @@ def add(subparsers: Any) -> None:
 
 
 def _add_list(verbs: Any) -> None:
-    parser = verbs.add_parser("list", help="list runs, the newest first")
+    parser = verbs.add_parser(
+        "list", help="list runs, the newest first, and all runs of a sweep in one row"
+    )
+    parser.add_argument(
+        "--each", action="store_true", help="list each run of a sweep, as with a filter or --json"
+    )
     parser.add_argument("--state", action="append", default=[], help="in this state (repeatable)")
     parser.add_argument("--name", help="of this name, or a pattern with *")
     parser.add_argument("--runtime", help="on this runtime")
@@ -146,6 +153,10 @@ def _add_list(verbs: Any) -> None:
 
 
 def _store() -> Store:
+    return _workspace().store
+
+
+def _workspace() -> Workspace:
     """The runs, with none left without a driver."""
     from ..detached import take_up
 
@@ -154,7 +165,7 @@ def _store() -> Store:
         if count := take_up(workspace):
             whose = "a run" if count == 1 else f"{count} runs"
             output.note(f"The process driving {whose} was killed; another one has taken over.")
-    return workspace.store
+    return workspace
 
 
 def _add_shell(verbs: Any) -> None:
@@ -199,7 +210,12 @@ def _list(options: argparse.Namespace) -> int:
         limit=options.limit,
         offset=options.offset,
     )
-    page = _store().find(query)
+    workspace = _workspace()
+    of_whole = replace(query, since=None, until=None, limit=0, offset=0)
+    if not options.each and not options.json and of_whole == Query(limit=0):
+        page = _with_sweeps(workspace, query)
+    else:
+        page = workspace.store.find(query)
     if options.json:
         output.say_json(asdict(page))
         return 0
@@ -210,8 +226,8 @@ def _list(options: argparse.Namespace) -> int:
             run["state"],
             run["runtime"],
             _ago(run["created"]),
-            _pairs(run["parameters"]),
-            _pairs(run["metrics"]),
+            _progress(run) if "space" in run else _pairs(run["parameters"]),
+            _pairs(run.get("metrics", {})),
         ]
         for run in page.runs
     ]
@@ -222,6 +238,26 @@ def _list(options: argparse.Namespace) -> int:
         total = f"{page.total}" if page.exact else f"more than {page.total}"
         output.note(f"{len(rows)} of {total}; see more with --limit and --offset.")
     return 0
+
+
+def _with_sweeps(workspace: Workspace, query: Query) -> Page:
+    """The runs outside of sweeps and, at its place in time, each sweep."""
+    end = query.offset + query.limit
+    page = workspace.store.find(replace(query, sweep="none", limit=end, offset=0))
+    sweeps = [
+        sweep
+        for sweep in workspace.sweeps.all()
+        if (query.since or 0) <= sweep["created"] <= (query.until or math.inf)
+    ]
+    rows = sorted([*page.runs, *sweeps], key=lambda row: -row["created"])
+    return replace(page, runs=rows[query.offset : end], total=page.total + len(sweeps))
+
+
+def _progress(sweep: dict[str, Any]) -> str:
+    """`sweep over lr: 3 of 9 runs, 1 failed`."""
+    told = f"sweep over {', '.join(sweep['space'])}: {sweep['done']} of {sweep['total']} runs"
+    failed = sum(sweep["counts"].get(state, 0) for state in ("failed", "lost"))
+    return f"{told}, {failed} failed" if failed else told
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -150,6 +150,26 @@ def test_a_sweep_is_renamed(train: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "There is no run" in capsys.readouterr().err
 
 
+def test_a_sweep_is_one_row_of_the_list(train: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", train, "--sweep", "lr=0.1,0.2"]) == 0
+    assert main(["run", train]) == 0
+    capsys.readouterr()
+
+    def rows(*options: str) -> list[str]:
+        assert main(["runs", "list", *options]) == 0
+        return [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+
+    run, sweep = rows()
+    assert main(["runs", "list"]) == 0
+    assert "sweep over lr: 2 of 2 runs" in capsys.readouterr().out
+    assert rows("--limit", "1") == [run]
+    assert rows("--limit", "1", "--offset", "1") == [sweep]
+    assert rows("--until", "1h") == []
+    assert len(rows("--each")) == 3
+    assert len(rows("--state", "succeeded")) == 3
+    assert len(rows("--sweep", sweep)) == 2
+
+
 def test_a_sweep_with_a_failed_run_is_no_success(work: Path, write_notebook: Write) -> None:
     write_notebook(work / "half.ipynb", ("parameters", "n = 0"), "assert n != 2")
     assert main(["run", "half.ipynb", "--sweep", "n=1,2"]) == 1
