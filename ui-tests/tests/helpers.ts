@@ -70,7 +70,7 @@ export async function upload(
   path: string,
   content: string
 ): Promise<void> {
-  expect(await page.contents.uploadContent(content, 'text', path)).toBe(true);
+  await page.contents.uploadContent(content, 'text', path);
 }
 
 export async function openFile(
