@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ import pytest
 
 from jupyterlab_convect import planning
 from jupyterlab_convect.errors import ConvectError
+from jupyterlab_convect.pipeline.file_facts import FileFacts
 from jupyterlab_convect.pipeline.problems import Problem
 from jupyterlab_convect.runs.attempt_files import files_of
-from jupyterlab_convect.runs.model import Request
+from jupyterlab_convect.runs.model import Request, SweepSources
 from jupyterlab_convect.settings import Settings
 from jupyterlab_convect.workspace import Workspace
 
@@ -111,3 +115,27 @@ async def test_options_are_those_of_the_runtime_or_refused(
     await workspace.engine.wait(run.id, 120)
     found = files_of(workspace.store, workspace.store.read(run.id), "a", 1)
     assert found.attempt.options == {"queue": 1}
+
+
+def test_the_sources_of_sweeps_make_room_for_each_other_one_after_the_other(
+    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+
+    class Shared(dict[str, Any]):
+        def __delitem__(self, name: str) -> None:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.5)  # in vain, if the other one is kept out meanwhile
+            super().__delitem__(name)
+
+    monkeypatch.setattr(planning, "KEPT_SOURCES", 1)
+    sources = SweepSources(FileFacts({}, {}, {}))
+    planner = planning.Planner(workspace.store, lambda _: sources)
+    planner._of_sweeps = Shared(earlier=None)
+
+    def use(sweep: str) -> None:
+        planner.use_sources(Request(root=str(project), path="a.ipynb", sweep=sweep), sources)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(use, ["one", "another"]))
+    assert len(planner._of_sweeps) == 1
