@@ -22,6 +22,8 @@ from .routes import all_routes
 from .runs.change_feed import OtherProcesses
 from .runs.model import ENDED, Run, State
 from .services.endpoints import CallRate
+from .services.on_demand import OnDemandServices
+from .services.store import ServiceStore
 from .settings import Settings
 from .workspace import Workspace
 
@@ -32,6 +34,7 @@ PRUNE_PAUSE = 3600.0
 CATALOG_PAUSE = 60.0
 SCHEDULES_PAUSE = 1.0
 NOTIFY_PAUSE = 2.0
+OFFER_PAUSE = 3600.0
 STOP_PATIENCE = 10.0
 """Seconds that a stopping server waits until the runs are released."""
 
@@ -57,6 +60,7 @@ class Convect(ExtensionApp, Settings):
         self.engine_thread = LoopThread("convect-engine")
         """Where the engine and the runtimes live: nothing of them runs on the server's loop."""
         self.call_rate = CallRate()
+        self._on_demand: OnDemandServices | None = None
         assert self.serverapp.event_logger is not None
         for schema in SCHEMAS:
             self.serverapp.event_logger.register_event_schema(schema)
@@ -84,6 +88,7 @@ class Convect(ExtensionApp, Settings):
             self.engine_thread.begin(self._forever("Sending notifications", self._notify)),
             self.engine_thread.begin(self._forever("Deleting old runs", self._prune)),
             self.engine_thread.begin(self._forever("Refreshing catalogs", self._refresh_catalogs)),
+            self.engine_thread.begin(self._forever("Offering services", self._offer_services)),
         ]
 
     async def stop_extension(self) -> None:
@@ -91,6 +96,8 @@ class Convect(ExtensionApp, Settings):
             return
         for work in self._lasting:
             work.cancel()
+        if self._on_demand is not None:
+            self._on_demand.end()
         try:
             await asyncio.wait_for(self.engine_thread.run(self.workspace.close()), STOP_PATIENCE)
         except asyncio.TimeoutError:
@@ -183,6 +190,14 @@ class Convect(ExtensionApp, Settings):
         if self._here:
             times[self.name] = datetime.now(timezone.utc)
         await asyncio.sleep(ACTIVITY_PAUSE)
+
+    async def _offer_services(self) -> None:
+        """Have kernels, terminals and steps find what is started when they first ask for it."""
+        if self._on_demand is None:
+            offered = OnDemandServices(ServiceStore(self.workspace.store))
+            await run_in("starting", offered.begin)
+            self._on_demand = offered
+        await asyncio.sleep(OFFER_PAUSE)
 
     async def _prune(self) -> None:
         await asyncio.to_thread(self.workspace.prune)

@@ -17,9 +17,10 @@ from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
-Pool = Literal["reading", "starting", "watching", "catalogs", "refreshing"]
+Pool = Literal["reading", "starting", "watching", "catalogs", "refreshing", "dask"]
 """What the threads of a pool are for: answers to requests, starting and stopping steps,
-asking how steps are, answers about catalogs, and fetching components from far away."""
+asking how steps are, answers about catalogs, fetching components from far away, and asking a
+Dask gateway."""
 
 SIZES: dict[Pool, int] = {
     "reading": 8,
@@ -27,6 +28,7 @@ SIZES: dict[Pool, int] = {
     "watching": 4,
     "catalogs": 4,
     "refreshing": 8,
+    "dask": 8,
 }
 
 

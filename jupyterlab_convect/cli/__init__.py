@@ -30,6 +30,7 @@ VERBS = {
     "notify": ("notify", "get messages about runs, by mail or in a chat"),
     "serve": ("serve", "make a notebook, script or pipeline callable"),
     "services": ("services", "list, start and stop what stays up: apps, TensorBoard, …"),
+    "dask": ("dask", "make, scale, test and stop Dask clusters"),
     "pipeline": ("pipeline", "make, check, describe, import and export pipelines"),
     "component": ("component", "import, list and show components"),
     "training": ("training", "check training jobs in YAML"),

@@ -25,6 +25,7 @@ from .run_handles import RunHandle, RunList, SweepHandle
 from .session import current_session
 
 if TYPE_CHECKING:
+    from .dask_cluster_handle import DaskClusterHandle
     from .endpoint_handle import EndpointHandle
     from .schedule_handle import ScheduleHandle
     from .service_handle import ServiceHandle
@@ -34,10 +35,12 @@ __all__ = [
     "RunFailed",
     "RunHandle",
     "SweepHandle",
+    "dask_clusters",
     "endpoints",
     "import_schedules",
     "make_callable",
     "metric",
+    "new_dask_cluster",
     "notifications",
     "notify",
     "output",
@@ -232,6 +235,25 @@ def services() -> list[ServiceHandle]:
     session = current_session()
     found = ServiceStore(session.workspace.store).all()
     return [ServiceHandle(session, record.service.id) for record in found]
+
+
+def new_dask_cluster(workers: int = 1, **options: Json) -> DaskClusterHandle:
+    """Make a Dask cluster; `options` are those of the gateway. It outlives this process.
+
+    Without a gateway in Dask's configuration it is made on this machine.
+    """
+    from .dask_cluster_handle import DaskClusterHandle, clusters_of
+
+    session = current_session()
+    return DaskClusterHandle(session, clusters_of(session).new(options, workers)["id"])
+
+
+def dask_clusters() -> list[DaskClusterHandle]:
+    """All Dask clusters of this user, wherever they were made."""
+    from .dask_cluster_handle import DaskClusterHandle, clusters_of
+
+    session = current_session()
+    return [DaskClusterHandle(session, each["id"]) for each in clusters_of(session).all()]
 
 
 def make_callable(

@@ -10,7 +10,7 @@ import contextlib
 import re
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlsplit
 
 from jupyter_server.auth.decorator import authorized, ws_authenticated
 from jupyter_server.base.handlers import JupyterHandler
@@ -54,6 +54,9 @@ _OF_JUPYTER = re.compile(r"(username-|jupyterhub-|_xsrf=)")
 
 
 class ProxyHandler(JupyterHandler, WebSocketHandler):
+    place = "services"
+    """What comes before the id in the address."""
+    _key = ""
     _upstream: WebSocketClientConnection
 
     def check_xsrf_cookie(self) -> None:
@@ -181,7 +184,7 @@ class ProxyHandler(JupyterHandler, WebSocketHandler):
 
     def _parts(self, service_id: str) -> tuple[str, str]:
         """The address as far as the service, and the rest of it, as it was sent."""
-        before, mark, rest = self.request.path.partition(f"/services/{service_id}/proxy/")
+        before, mark, rest = self.request.path.partition(f"/{self.place}/{service_id}/proxy/")
         return before + mark, rest
 
     def _url(self, address: str, service_id: str) -> str:
@@ -202,7 +205,8 @@ class ProxyHandler(JupyterHandler, WebSocketHandler):
         headers["X-Forwarded-Prefix"] = self._parts(service_id)[0].rstrip("/")
         headers["X-Forwarded-Host"] = self.request.host
         headers["X-Forwarded-Proto"] = self.request.protocol
-        headers[KEY_HEADER] = self._key
+        if self._key:
+            headers[KEY_HEADER] = self._key
         return headers
 
 
@@ -246,6 +250,9 @@ class _Answer:
 
     def _here(self, location: str) -> str:
         location = location.removeprefix(self._address)
+        inside = urlsplit(self._address).path
+        if inside and location.startswith(f"{inside}/"):
+            location = location.removeprefix(inside)
         is_own = location.startswith("/") and not location.startswith("//")
         return self._prefix + location[1:] if is_own else location
 

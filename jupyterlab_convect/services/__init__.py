@@ -1,1 +1,1 @@
-"""What stays up and has an address: so far, endpoints."""
+"""What stays up and has an address: a contract, and a file per kind."""

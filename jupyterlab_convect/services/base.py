@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -23,6 +23,7 @@ UP: tuple[ServiceState, ...] = ("starting", "ready")
 
 KINDS = {
     "app": "apps:App",
+    "dask": "dask_gateways:OwnDaskGateway",
     "endpoint": "workers:EndpointWorker",
     "tensorboard": "tensorboards:TensorBoard",
 }
@@ -72,6 +73,15 @@ class ServiceCommand:
     """What it reads from its standard input, as JSON."""
 
 
+@dataclass(frozen=True, slots=True)
+class OnDemand:
+    """A service that is started when somebody connects to it for the first time."""
+
+    options: dict[str, Json]
+    variables: Callable[[str], Mapping[str, str]]
+    """By which programs of this user find it, given where it is waited for."""
+
+
 class ServiceKind(ABC):
     idle: ClassVar[float] = 3600.0
     """`Service.idle` of services for which nobody chooses it."""
@@ -80,7 +90,8 @@ class ServiceKind(ABC):
     politely: ClassVar[float] = 5.0
     """Seconds that it has to stop by itself."""
     ready_path: ClassVar[str] = "/"
-    """What it answers with less than 500 as soon as it is ready."""
+    """What it answers with less than `ready_below` as soon as it is ready."""
+    ready_below: ClassVar[int] = 500
 
     @abstractmethod
     def prepare(
@@ -105,6 +116,10 @@ class ServiceKind(ABC):
         """What removes what it has made elsewhere, if it makes anything: a command that reads
         what the service has written into `host.LEFT`."""
         return ()
+
+    def on_demand(self, store: Store) -> OnDemand | None:
+        """How programs find a service of this kind without starting it, if they can."""
+        return None
 
     def is_busy(self, service: Service, address: str) -> bool:
         """Whether it is in use although nobody asks it anything through JupyterLab."""

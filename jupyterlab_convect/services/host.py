@@ -89,7 +89,7 @@ class ServiceHost:
             is_idle = self._is_idle(kind)
             reason = f"Nobody used it for {duration_text(self.service.idle)}."
             return ("stopped", reason) if is_idle else None
-        if _answers(port, kind.ready_path):
+        if _answers(port, kind.ready_path, kind.ready_below):
             touch(self._folder)
             self.status = replace(self.status, state="ready", address=f"http://127.0.0.1:{port}")
         elif time.monotonic() - self._began > (patience := kind.patience_for(self.service)):
@@ -175,11 +175,11 @@ def _free_port() -> int:
         return port
 
 
-def _answers(port: int, path: str) -> bool:
+def _answers(port: int, path: str, below: int) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", path)
-        return connection.getresponse().status < 500
+        return connection.getresponse().status < below
     except (OSError, http.client.HTTPException):
         return False
     finally:

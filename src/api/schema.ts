@@ -460,6 +460,96 @@ export type Components = {
             /** @description Where it is on this server, with a slash at the end. */
             path: string;
         };
+        DaskClusterBody: {
+            /** @description Options of the gateway. */
+            options?: JSONObject | null;
+            workers?: number | null;
+        };
+        /** @description Either `workers`, or `minimum` and `maximum`. */
+        DaskScaleBody: {
+            workers?: number;
+            minimum?: number;
+            maximum?: number;
+        };
+        DaskTestBody: {
+            /** @description Versions by package, and that of `python`, of a kernel that is to use it. */
+            kernel?: {
+                [key: string]: string | null;
+            } | null;
+        };
+        DaskOption: {
+            field: string;
+            label: string;
+            /** @description The value if none is chosen. */
+            default: JSONValue;
+            spec: {
+                /** @enum {string} */
+                type: "int" | "float" | "string" | "bool" | "select" | "mapping";
+                min?: number | null;
+                max?: number | null;
+                options?: string[];
+            };
+        };
+        DaskOverview: {
+            gateway: {
+                /** @description Whether it makes clusters on this machine. */
+                is_own: boolean;
+                /** @description That of Dask's configuration. */
+                address: string | null;
+                /** @enum {string} */
+                state: "starting" | "ready" | "stopped" | "failed" | "lost";
+                reason: string | null;
+                /** @description The service that it is. */
+                service: string | null;
+            };
+            clusters: Components["schemas"]["DaskCluster"][];
+        };
+        DaskCluster: {
+            id: string;
+            /** @description What `Gateway().connect` takes. */
+            name: string;
+            /** @enum {string} */
+            state: "pending" | "running" | "stopping" | "stopped" | "failed";
+            started: number;
+            options: JSONObject;
+            /** @description What is wrong with it. */
+            reason: string | null;
+            /** @description Whether its scheduler tells the numbers. */
+            is_known: boolean;
+            workers: number;
+            /** @description How many workers this server has told it to have, if it has. */
+            wanted: number | null;
+            threads: number;
+            /** @description Bytes that the workers use. */
+            memory: number;
+            memory_limit: number;
+            /** @description Percent of one CPU that the workers use together, if it is known. */
+            cpu: number | null;
+            /** @description Programs that are connected. */
+            clients: number;
+            /** @description Tasks that are computed. */
+            processing: number;
+            /** @description Tasks that wait. */
+            waiting: number;
+            /** @description Results that are kept. */
+            in_memory: number;
+            /** @description Tasks that failed. */
+            erred: number;
+            each_worker: {
+                name: string;
+                host: string;
+                state: string;
+                threads: number;
+                cpu: number | null;
+                memory: number;
+                memory_limit: number;
+                processing: number;
+            }[];
+            /** @description Seconds for which this server has seen it do nothing. */
+            idle: number | null;
+            /** @description Whether nobody uses it and it does nothing. */
+            orphan: boolean;
+        };
         CallView: {
             id: string;
             state: Components["schemas"]["State"];
@@ -1390,6 +1480,7 @@ export type Components = {
         attempt: number;
         sweep: string;
         endpoint: string;
+        daskCluster: string;
         service: string;
         /** @description Seconds to wait for the end, up to 60. */
         wait: number;
@@ -1801,6 +1892,42 @@ export interface IOperations {
     serviceLog(service: Components["parameters"]["service"]): Promise<{
     text: string;
 }>;
+    /** The Dask gateway, and the clusters of this user on it; starts nothing */
+    dask(): Promise<Components["schemas"]["DaskOverview"]>;
+    /** What one can choose for a new cluster; starts the gateway if it is one's own */
+    daskOptions(): Promise<{
+    options: Components["schemas"]["DaskOption"][];
+}>;
+    /** Make a Dask cluster */
+    newDaskCluster(body: Components["schemas"]["DaskClusterBody"]): Promise<Components["schemas"]["DaskCluster"]>;
+    /** Stop all Dask clusters of this user */
+    stopDaskClusters(): Promise<{
+    stopped: number;
+}>;
+    /** One Dask cluster */
+    daskCluster(cluster: Components["parameters"]["daskCluster"]): Promise<Components["schemas"]["DaskCluster"]>;
+    /** Stop a Dask cluster */
+    stopDaskCluster(cluster: Components["parameters"]["daskCluster"]): Promise<void>;
+    /** Have a number of workers, or let the work decide between two numbers */
+    scaleDaskCluster(cluster: Components["parameters"]["daskCluster"], body: Components["schemas"]["DaskScaleBody"]): Promise<{
+    /** @description What the gateway says if it allows fewer workers. */
+    message: string | null;
+}>;
+    /** Compute something on every worker, and compare what is installed there */
+    testDaskCluster(cluster: Components["parameters"]["daskCluster"], body: Components["schemas"]["DaskTestBody"]): Promise<{
+    /** @description How many have computed it. */
+    workers: number;
+    seconds: number;
+    /** @description Sentences about versions that do not fit. */
+    differences: string[];
+}>;
+    /** The panes of a cluster's dashboard */
+    daskPlots(cluster: Components["parameters"]["daskCluster"]): Promise<{
+    plots: {
+        title: string;
+        path: string;
+    }[];
+}>;
     /** The catalogs of components */
     catalogs(): Promise<Components["schemas"]["Catalogs"]>;
     /** Add a catalog, which is then read in the background */
@@ -1927,6 +2054,15 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     stopService: 'POST services/{service}/stop',
     restartService: 'POST services/{service}/start',
     serviceLog: 'GET services/{service}/log',
+    dask: 'GET dask',
+    daskOptions: 'POST dask/options',
+    newDaskCluster: 'POST dask/clusters',
+    stopDaskClusters: 'DELETE dask/clusters',
+    daskCluster: 'GET dask/clusters/{cluster}',
+    stopDaskCluster: 'DELETE dask/clusters/{cluster}',
+    scaleDaskCluster: 'POST dask/clusters/{cluster}/scale',
+    testDaskCluster: 'POST dask/clusters/{cluster}/test',
+    daskPlots: 'GET dask/clusters/{cluster}/plots',
     catalogs: 'GET catalogs',
     addCatalog: 'POST catalogs',
     catalog: 'GET catalogs/{catalog}',

@@ -60,7 +60,7 @@ function Service(props: {
           {isStopping ? trans.__('Stopping') : stateOf(state, trans)}
         </span>
         <div className="jp-Convect-actions" role="toolbar" aria-label={name}>
-          {isUsable && kind !== 'endpoint' && (
+          {isUsable && !['dask', 'endpoint'].includes(kind) && (
             <Action label={trans.__('Open')} onClick={open} />
           )}
           <Action
@@ -146,6 +146,8 @@ function kindOf(kind: string, trans: TranslationBundle): string {
   switch (kind) {
     case 'app':
       return trans.__('App');
+    case 'dask':
+      return 'Dask';
     case 'endpoint':
       return trans.__('Function of an endpoint');
     case 'tensorboard':
