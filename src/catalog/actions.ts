@@ -13,7 +13,7 @@ import { askApproval, askWithdrawal } from './approval';
 import { CatalogCommands } from './ids';
 import { dropOf } from './drag';
 import { CatalogForm } from './form';
-import { CatalogDialog } from './formdialog';
+import { askCatalog } from './formdialog';
 import type { CatalogModel } from './model';
 import type { ICatalog, IComponent, IDefinition } from './types';
 import { chooseUpdates } from './updates';
@@ -43,7 +43,7 @@ export class CatalogActions {
       }
       form.set({ path, name: PathExt.basename(path, PathExt.extname(path)) });
     }
-    const catalog = await this.ask(form);
+    const catalog = await askCatalog(form);
     if (catalog) {
       await this.app.commands.execute(CatalogCommands.show);
       await this.follow(catalog);
@@ -63,7 +63,7 @@ export class CatalogActions {
       catalog,
       this.model.schemaOf(catalog.kind)
     );
-    const changed = await this.ask(form);
+    const changed = await askCatalog(form);
     if (changed) {
       await this.follow(changed);
     }
@@ -141,15 +141,6 @@ export class CatalogActions {
     if (isSure) {
       await this.model.approve(component, !approved);
     }
-  }
-
-  /** Ask for a catalog's configuration; the answer is null when nobody wants it. */
-  private async ask(form: CatalogForm): Promise<ICatalog | null> {
-    const dialog = new CatalogDialog(form);
-    const catalog = await dialog.ask();
-    dialog.dispose();
-    form.dispose();
-    return catalog;
   }
 
   /** Wait until a catalog has been read, and tell what came of it. */

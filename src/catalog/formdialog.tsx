@@ -1,17 +1,9 @@
-import { Dialog } from '@jupyterlab/apputils';
-import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
+import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
-import {
-  Failure,
-  Field,
-  FormDialog,
-  TextField,
-  TranslationProvider,
-  useModel,
-  useTrans
-} from '../ui';
+import { Failure, Field, TextField, useModel, useTrans } from '../ui';
+import { askWith } from '../ui/asking';
 import { formatDuration } from '../ui/format';
 import { lazy } from '../ui/lazy';
 import { newCatalogLabel } from './commands';
@@ -24,69 +16,16 @@ const SchemaForm = lazy(() => import('../ui/schemaform'));
 
 type Options = IFormValues['options'];
 
-const ACCEPT = 1;
-
-/** Asks how a catalog is to be. It stays open until the server has taken it. */
-export class CatalogDialog extends FormDialog<unknown> {
-  constructor(private readonly form: CatalogForm) {
-    const { trans, kind, catalog } = form;
-    super({
-      title: catalog
-        ? trans.__('Configure %1', catalog.name)
-        : newCatalogLabel(kind, trans),
-      body: new FormBody(form),
-      buttons: [
-        Dialog.cancelButton({ label: trans.__('Cancel') }),
-        Dialog.okButton({
-          label: catalog ? trans.__('Save') : trans.__('Import')
-        })
-      ],
-      defaultButton: ACCEPT,
-      focusNodeSelector: 'input'
-    });
-    this.addClass('jp-Convect-dialog');
-  }
-
-  /** The catalog as the server has taken it; null when nobody wants it. */
-  async ask(): Promise<ICatalog | null> {
-    await this.launch();
-    return this._answer;
-  }
-
-  override resolve(index?: number): void {
-    if (index === undefined || index === ACCEPT) {
-      void this.submit();
-    } else {
-      super.resolve(index);
-    }
-  }
-
-  private async submit(): Promise<void> {
-    const catalog = await this.form.submit();
-    if (catalog) {
-      this._answer = catalog;
-      super.resolve(ACCEPT);
-    } else {
-      this.node.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
-    }
-  }
-
-  private _answer: ICatalog | null = null;
-}
-
-class FormBody extends ReactWidget {
-  constructor(private readonly form: CatalogForm) {
-    super();
-    this.addClass('jp-Convect-dialogBody');
-  }
-
-  protected override render(): JSX.Element {
-    return (
-      <TranslationProvider value={this.form.trans}>
-        <CatalogFormView form={this.form} />
-      </TranslationProvider>
-    );
-  }
+/** Ask how a catalog is to be, until the server has taken it; null when nobody wants it. */
+export function askCatalog(form: CatalogForm): Promise<ICatalog | null> {
+  const { trans, kind, catalog } = form;
+  const words = catalog
+    ? {
+        title: trans.__('Configure %1', catalog.name),
+        accept: trans.__('Save')
+      }
+    : { title: newCatalogLabel(kind, trans), accept: trans.__('Import') };
+  return askWith(form, words, () => <CatalogFormView form={form} />);
 }
 
 function CatalogFormView(props: { form: CatalogForm }): JSX.Element {

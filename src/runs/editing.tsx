@@ -26,10 +26,8 @@ export async function askWords(
     buttons: [
       Dialog.cancelButton({ label: trans.__('Cancel') }),
       Dialog.okButton({ label: trans.__('Save') })
-    ],
-    focusNodeSelector: 'input'
+    ]
   });
-  dialog.addClass('jp-Convect-dialog');
   const answer = await dialog.launch();
   return answer.button.accept ? answer.value : null;
 }

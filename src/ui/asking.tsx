@@ -45,10 +45,8 @@ class AskingDialog<T> extends FormDialog<unknown> {
         Dialog.cancelButton({ label: form.trans.__('Cancel') }),
         Dialog.okButton({ label: words.accept })
       ],
-      defaultButton: ACCEPT,
-      focusNodeSelector: 'input'
+      defaultButton: ACCEPT
     });
-    this.addClass('jp-Convect-dialog');
   }
 
   answer: T | null = null;

@@ -108,12 +108,16 @@ test('two people edit one pipeline at once', async ({ browser }) => {
     await expect.poll(onDisk).toContain('"rate": 0.75');
     await expect.poll(whole).toMatch(/^\{\n {2}"convect": 1,\n/);
 
-    // A change made outside reaches both, and what they do next is on top of it.
-    const outside = (await whole()).replace('0.75', '0.5').replace('"rate"', '"total": 7, "rate"');
-    fs.writeFileSync(file, outside);
-    for (const page of [one, two]) {
-      await expect(field(page, 'parameters.rate').locator('input')).toHaveValue('0.5');
-    }
+    // A change made outside reaches both, and what they do next is on top of it. The server may
+    // be about to save what they did before: it writes over what it has not seen yet.
+    await expect(async () => {
+      const outside = (await whole()).replace('0.75', '0.5').replace('"rate"', '"total": 7, "rate"');
+      fs.writeFileSync(file, outside);
+      for (const page of [one, two]) {
+        const rate = field(page, 'parameters.rate').locator('input');
+        await expect(rate).toHaveValue('0.5', { timeout: 20000 });
+      }
+    }).toPass({ timeout: 240000 });
     await field(two, 'name').locator('input').fill('Learn');
     await expect(nameOf(one, 'train')).toHaveText('Learn');
     await expect.poll(onDisk).toContain('"name": "Learn"');
@@ -127,8 +131,11 @@ test('two people edit one pipeline at once', async ({ browser }) => {
 
     // Also when somebody is editing at that very moment.
     await field(one, 'name').locator('input').fill('Mine');
-    fs.writeFileSync(file, (await whole()).replace('"total": 7', '"total": 8'));
-    await expect(field(two, 'parameters.total').locator('input')).toHaveValue('8');
+    await expect(async () => {
+      fs.writeFileSync(file, (await whole()).replace('"total": 7', '"total": 8'));
+      const total = field(two, 'parameters.total').locator('input');
+      await expect(total).toHaveValue('8', { timeout: 20000 });
+    }).toPass({ timeout: 240000 });
     await expect.poll(onDisk).toContain('"total": 8');
   } finally {
     await Promise.all(browser.contexts().map(context => context.close()));

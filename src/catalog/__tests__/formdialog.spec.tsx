@@ -3,7 +3,7 @@ import { act } from 'react-dom/test-utils';
 
 import { until } from '../../__tests__/until';
 import { CatalogForm } from '../form';
-import { CatalogDialog } from '../formdialog';
+import { askCatalog } from '../formdialog';
 
 describe('the dialog of a catalog', () => {
   it('stays unfolded under the cursor when a field of it is cleared', async () => {
@@ -13,16 +13,16 @@ describe('the dialog of a catalog', () => {
       () => Promise.reject(new Error('not sent'))
     );
     form.set({ replacements: 'https://a.example = https://b.example' });
-    const dialog = new CatalogDialog(form);
-    const answer = dialog.ask();
-    const part = () => dialog.node.querySelector('details');
+    const answer = askCatalog(form);
+    const part = () => document.querySelector('details');
     await until(() => part() !== null);
     expect(part()?.open).toBe(true);
     await act(async () => form.set({ replacements: '' }));
     expect(part()?.open).toBe(true);
-    dialog.reject();
+    document
+      .querySelector<HTMLElement>('.jp-Dialog-footer .jp-mod-reject')
+      ?.click();
     expect(await answer).toBeNull();
-    dialog.dispose();
-    form.dispose();
+    expect(form.isDisposed).toBe(true);
   });
 });

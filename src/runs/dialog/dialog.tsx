@@ -45,12 +45,10 @@ export class RunDialog extends FormDialog<unknown> {
       title: trans.__('Run %1', subject.title),
       body: new FormBody(form),
       buttons,
-      defaultButton: buttons.length - 1,
-      focusNodeSelector: 'input, select'
+      defaultButton: buttons.length - 1
     });
     this._keep = buttons.indexOf(keep);
     this._run = buttons.length - 1;
-    this.addClass('jp-Convect-dialog');
     this.addClass('jp-Convect-runDialog');
     form.changed.connect(this.onChanged, this);
     this.onChanged();

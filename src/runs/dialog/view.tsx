@@ -49,7 +49,7 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
   const trans = useTrans();
   const { choice, runtime, outcome } = form;
   const place = React.useRef<HTMLDivElement>(null);
-  React.useEffect(() => {
+  React.useLayoutEffect(() => {
     place.current?.querySelector<HTMLElement>('input, select')?.focus();
   }, []);
   return (
