@@ -1,3 +1,4 @@
+import { PathExt } from '@jupyterlab/coreutils';
 import type { CommandRegistry } from '@lumino/commands';
 import type { IDisposable } from '@lumino/disposable';
 import * as React from 'react';
@@ -33,8 +34,14 @@ export class RunPage extends Page<RunModel> {
   private readonly planViews: IPlanViewFactory | null;
   private readonly shown: IDisposable;
 
+  /** Scripts of one name are told apart by how they end. */
   protected get name(): string | null {
-    return this.model.name;
+    const { name, view } = this.model;
+    const file = PathExt.basename(view?.path ?? '');
+    const isScript = !['.ipynb', '.pipeline'].includes(PathExt.extname(file));
+    return isScript && name === PathExt.basename(file, PathExt.extname(file))
+      ? file
+      : name;
   }
 
   protected override get caption(): string {
