@@ -26,7 +26,16 @@ from .schedule_options import (
     trigger_of,
     zone_for,
 )
-from .schedule_words import due_text, outcome_of, reason_of, say_hook, say_keeper, say_next, when
+from .schedule_words import (
+    due_text,
+    outcome_of,
+    reason_of,
+    say_hook,
+    say_keeper,
+    say_next,
+    say_values,
+    when,
+)
 
 if TYPE_CHECKING:
     from ..runs.model import Request, Run
@@ -57,6 +66,9 @@ def add(subparsers: Any) -> None:
     add_request(editing)
     editing.add_argument(
         "--latest", action="store_true", help="always run the current files, not pinned ones"
+    )
+    editing.add_argument(
+        "--no-sweep", action="store_true", help="make a single run each time, not a sweep"
     )
     add_json(editing)
     editing.set_defaults(handler=_edit)
@@ -204,7 +216,9 @@ def _edit(options: argparse.Namespace) -> int:
     if (request := edited(options, known.request)) != known.request:
         changes["request"] = request
     sweep = sweep_of(options, Path(known.request.root), known.request.path or "")
-    if sweep is not None:
+    if sweep is not None and options.no_sweep:
+        raise ConvectError("--sweep and --no-sweep exclude each other.")
+    if sweep is not None or options.no_sweep:
         changes["sweep"] = sweep
     if options.pinned and options.latest:
         raise ConvectError("--pinned and --latest exclude each other.")
@@ -258,6 +272,7 @@ def _show(options: argparse.Namespace) -> int:
         output.say_json({**view, "lines": lines})
         return 0
     output.say(f"{view['name']}  {view['path'] or ''}  {due_text(view)}")
+    say_values(view)
     if view["paused"] is not None:
         output.say(f"paused since {when(view['paused'], view['clock'])}")
     if view["changed"]:

@@ -61,6 +61,18 @@ def reason_of(line: dict[str, Any], clock: dict[str, Any]) -> str:
     return f"{cause}: {line['reason']}" if line["reason"] else cause
 
 
+def say_values(view: dict[str, Any]) -> None:
+    """What each due time gives to parameters, and what it goes over."""
+    from ..json_text import dumps
+
+    given = view["request"].get("parameters") or {}
+    space = (view["sweep"] or {}).get("space") or {}
+    for title, values in (("parameters", given), ("sweep over", space)):
+        if values:
+            pairs = (f"{name} = {dumps(value)}" for name, value in values.items())
+            output.say(f"{title}: {', '.join(pairs)}")
+
+
 def say_next(view: dict[str, Any]) -> None:
     if view["next"]:
         times = ", ".join(when(due, view["clock"]) for due in view["next"])

@@ -22,7 +22,7 @@ from ..json_text import loads
 from ..pipeline.plan import Json
 from ..pools import LoopThread, run_in
 from ..runs.attempt_files import executed_notebook
-from ..runs.model import ENDED, GOOD
+from ..runs.model import ENDED, GOOD, Run
 from ..runs.store import Record
 from ..services.calls import (
     LONGEST_WAIT,
@@ -113,8 +113,8 @@ class CallHandler(RequestHandler):
             raise missing
         return record
 
-    async def wait_for(self, endpoint: Endpoint, record: Record) -> Record:
-        """How it stands when it has ended, or after the time that the caller wants to wait."""
+    def patience(self) -> float:
+        """How many seconds the caller wants to wait for the end."""
         given = self.get_query_argument("wait", "0")
         try:
             seconds = float(given)
@@ -122,11 +122,16 @@ class CallHandler(RequestHandler):
             seconds = math.nan
         if not seconds >= 0:
             raise ConvectError(f"`wait` must be a number of seconds, not {given[:80]!r}.")
-        if seconds and record.state.state not in ENDED:
-            wait = self.host.workspace.engine.wait(record.run.id, min(seconds, LONGEST_WAIT))
-            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-                await self.drive(wait)
-        return await self.call(endpoint, record.run.id)
+        return min(seconds, LONGEST_WAIT)
+
+    async def wait_for(self, record: Record, seconds: float) -> Record:
+        """How it stands when it has ended, or after so many seconds. On the engine's loop."""
+        if record.state.state in ENDED or not seconds:
+            return record
+        workspace = self.host.workspace
+        with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+            return Record(record.run, await workspace.engine.wait(record.run.id, seconds))
+        return workspace.store.read(record.run.id)
 
     async def tell(self, record: Record, status: int) -> None:
         self.set_status(status)
@@ -189,18 +194,21 @@ class CallsHandler(CallHandler):
     async def post(self, endpoint_id: str) -> None:
         endpoint = await self.endpoint(endpoint_id)
         self.admit(endpoint)
-        workspace = self.host.workspace
-        await self.aside(refuse_too_many, workspace.store, endpoint)
-        found = await self.aside(what_it_takes, endpoint)
-        request = request_of_call(endpoint, found, self._body())
-        run = await self.aside(workspace.make, request)
-        state = await self.drive(workspace.submit(run))
+        seconds = self.patience()
+        run = await self.aside(self._make, endpoint, self._body())
         self.set_header("Location", f"{self.request.path.rstrip('/')}/runs/{run.id}")
-        record = await self.wait_for(endpoint, Record(run, state))
-        state = record.state
-        await self.tell(
-            record, 202 if state.state not in ENDED else 200 if state.state in GOOD else 500
-        )
+        record = await self.drive(self._submit(run, seconds))
+        state = record.state.state
+        await self.tell(record, 202 if state not in ENDED else 200 if state in GOOD else 500)
+
+    def _make(self, endpoint: Endpoint, body: Json) -> Run:
+        workspace = self.host.workspace
+        refuse_too_many(workspace.store, endpoint)
+        return workspace.make(request_of_call(endpoint, what_it_takes(endpoint), body))
+
+    async def _submit(self, run: Run, seconds: float) -> Record:
+        state = await self.host.workspace.submit(run)
+        return await self.wait_for(Record(run, state), seconds)
 
     def _body(self) -> Json:
         if len(self.request.body) > LARGEST_CALL:
@@ -228,7 +236,8 @@ class OneCallHandler(CallHandler):
     async def get(self, endpoint_id: str, run_id: str) -> None:
         endpoint = await self.endpoint(endpoint_id)
         record = await self.call(endpoint, run_id)
-        await self.tell(await self.wait_for(endpoint, record), 200)
+        seconds = self.patience()
+        await self.tell(await self.drive(self.wait_for(record, seconds)), 200)
 
 
 class StopCallHandler(CallHandler):

@@ -28,7 +28,9 @@ class ScheduleHandler(PolledHandler):
         """The fields of a checked body as `Scheduling` takes them."""
         from ..schedules.scheduling import clock_of, trigger_of
 
-        given: dict[str, Any] = {key: item for key, item in body.items() if item is not None}
+        given: dict[str, Any] = {
+            key: item for key, item in body.items() if item is not None or key == "sweep"
+        }
         if "request" in given:
             given["request"] = await self.aside(self._request, given["request"])
         if "clock" in given:

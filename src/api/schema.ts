@@ -699,6 +699,7 @@ export type Components = {
             kept_by?: Components["schemas"]["KeptBy"];
             paused?: boolean;
         };
+        /** @description What each due time makes a sweep of; null when it makes a run. */
         ScheduledSweep: {
             space: Components["schemas"]["Space"];
             mode?: Components["schemas"]["SweepMode"];
@@ -706,7 +707,7 @@ export type Components = {
             seed?: number;
             concurrency?: number | null;
             select?: string | null;
-        };
+        } | null;
         /**
          * @description What becomes of a due time while as many runs as may go on: it is skipped, it waits, or the oldest of the runs is stopped for it.
          * @enum {string}

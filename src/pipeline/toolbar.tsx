@@ -15,6 +15,7 @@ import { formatAgo, formatParameters, momentOf } from '../ui/format';
 import { TranslationProvider, useClock, useTrans } from '../ui/hooks';
 import { StateIcon } from '../ui/stateicon';
 import { stateLabel } from '../ui/states';
+import { FILE_COMMANDS, menuButton } from '../ui/toolbarmenu';
 import { EditorCommands, FACTORY } from './ids';
 import type { Session } from './session';
 import { useStore } from './store';
@@ -36,6 +37,14 @@ export function addToolbarItems(
         id: EditorCommands.run,
         label: trans.__('Run pipeline')
       })
+  );
+  toolbars.addFactory<PipelineWidget>(FACTORY, 'run-menu', widget =>
+    menuButton({
+      commands,
+      ids: FILE_COMMANDS,
+      label: trans.__('Schedule it, or make it callable'),
+      args: () => ({ path: widget.context.path })
+    })
   );
   toolbars.addFactory<PipelineWidget>(FACTORY, 'shown-run', widget =>
     ReactWidget.create(<ShownRun session={widget.content.session} />)

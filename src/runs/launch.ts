@@ -24,6 +24,7 @@ import { runsMeant } from './context';
 import { preferencesOf, preferenceWords } from './preferences';
 import { loaded } from '../ui/lazy';
 import { nameSettings } from '../ui/settings';
+import { FILE_COMMANDS, menuButton } from '../ui/toolbarmenu';
 
 const launching = () => import('./launching');
 
@@ -150,6 +151,14 @@ export const launch: JupyterFrontEndPlugin<void> = {
       );
       return button;
     });
+    toolbars?.addFactory<NotebookPanel>('Notebook', 'convect-menu', panel =>
+      menuButton({
+        commands,
+        ids: FILE_COMMANDS,
+        label: trans.__('Schedule it, or make it callable'),
+        args: () => ({ path: panel.context.path })
+      })
+    );
     palette?.addItem({ command: CommandIDs.runAsPipeline, category: CATEGORY });
   }
 };

@@ -7,7 +7,6 @@ import {
   CheckBox,
   Failure,
   Field,
-  formatValue,
   runtimeLabel,
   Section,
   Select,
@@ -15,6 +14,8 @@ import {
   useModel,
   useTrans
 } from '../ui';
+import { Parameter } from '../settings/parameters';
+import { SweepFields } from '../settings/sweepchoice';
 import { askWith } from '../ui/asking';
 import type { IScheduleValues, ScheduleForm } from './form';
 import { isClock } from './form';
@@ -279,42 +280,38 @@ function NextTimes({ form }: { form: ScheduleForm }): JSX.Element {
 
 function Parameters({ form }: { form: ScheduleForm }): JSX.Element | null {
   const trans = useTrans();
-  if (form.parameters.length === 0) {
+  const { parameters, references } = form;
+  if (parameters.length === 0) {
     return null;
   }
   return (
-    <fieldset className="jp-Convect-group">
-      <legend>{trans.__('Parameters')}</legend>
-      {form.parameters.map(({ name, default: usual }) => (
-        <TextField
-          key={name}
-          label={name}
-          value={form.values.parameters[name] ?? ''}
-          example={usual === undefined ? '' : formatValue(usual)}
-          suggestions={valuesOfKind(form.values.kind)}
-          onChange={text => form.setParameter(name, text)}
-        />
-      ))}
-      <p className="jp-Convect-help">
-        {trans.__(
-          'A parameter can have the value %1.',
-          valuesOfKind(form.values.kind).slice(0, 2).join(', ')
-        )}
-      </p>
-    </fieldset>
+    <>
+      <fieldset className="jp-Convect-group">
+        <legend>{trans.__('Parameters')}</legend>
+        {parameters.map(parameter => (
+          <Parameter key={parameter.name} form={form} parameter={parameter} />
+        ))}
+        <p className="jp-Convect-help">
+          {trans.__(
+            'A parameter can have the value %1.',
+            references.slice(0, 2).join(', ')
+          )}
+        </p>
+      </fieldset>
+      {form.isSweep && (
+        <>
+          <SweepFields form={form} metrics={form.metrics} />
+          <p className="jp-Convect-summary" role="status">
+            {trans._n(
+              'A sweep of %1 run each time',
+              'A sweep of %1 runs each time',
+              form.size
+            )}
+          </p>
+        </>
+      )}
+    </>
   );
-}
-
-/** What parameters can refer to. */
-function valuesOfKind(kind: IScheduleValues['kind']): string[] {
-  const own = {
-    cron: [],
-    every: [],
-    file: ['${{ schedule.file }}'],
-    run: ['${{ schedule.run }}', '${{ schedule.state }}'],
-    call: ['${{ schedule.body.ref }}']
-  }[kind];
-  return [...own, '${{ schedule.date }}', '${{ schedule.due }}'];
 }
 
 function Rules({ form }: { form: ScheduleForm }): JSX.Element {

@@ -1,8 +1,29 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
-import type { IConvectApi, IDiscovery, IRequest, IRuntime } from '../api';
+import type {
+  IConvectApi,
+  IMetrics,
+  IParameter,
+  IRequest,
+  IRuntime,
+  Space
+} from '../api';
 import { isAway, sentenceOf } from '../api';
+import type { IParameterForm } from '../settings/parameters';
+import { axisText, textOf } from '../settings/parametervalues';
+import type {
+  IEntries,
+  IEntry,
+  IGiven,
+  ISweepChoice,
+  ISweepGiven
+} from '../settings/sweepchoice';
+import {
+  countOfRuns,
+  EMPTY_SWEEP,
+  readEntries,
+  sweepOf
+} from '../settings/sweepchoice';
 import { Observable } from '../ui/observable';
 import type {
   IClock,
@@ -12,7 +33,7 @@ import type {
   ITrigger,
   IUpcoming
 } from './types';
-import { requestOf, triggerOf } from './types';
+import { requestOf, sweepIn, triggerOf } from './types';
 import { durationText, parseDuration } from './words';
 
 const PAUSE = 300;
@@ -38,7 +59,8 @@ export interface IScheduleValues {
   jitter: string;
   runtime: string;
   keptBy: ISchedule['kept_by'];
-  parameters: Record<string, string>;
+  parameters: IEntries;
+  sweep: ISweepChoice;
   overlap: NonNullable<IScheduleBody['overlap']>;
   concurrency: string;
   missed: NonNullable<IScheduleBody['missed']>;
@@ -49,7 +71,7 @@ export interface IScheduleValues {
 type Complaints = Partial<Record<keyof IScheduleValues, string>>;
 
 /** A new schedule of a file, or one that is edited. */
-export class ScheduleForm extends Observable {
+export class ScheduleForm extends Observable implements IParameterForm {
   constructor(
     private readonly api: IConvectApi,
     readonly path: string | null,
@@ -69,8 +91,68 @@ export class ScheduleForm extends Observable {
     return this._values;
   }
 
-  get parameters(): NonNullable<IDiscovery['parameters']> {
-    return this._parameters;
+  /** Those of the file, and those that the schedule gives though the file does not name them. */
+  get parameters(): readonly IParameter[] {
+    const known = new Set(this._parameters.map(({ name }) => name));
+    const others = Object.keys(this._values.parameters);
+    return [
+      ...this._parameters,
+      ...others.filter(name => !known.has(name)).map(unknownParameter)
+    ];
+  }
+
+  get entries(): IEntries {
+    return this._values.parameters;
+  }
+
+  setEntry({ name }: IParameter, entry: IEntry | null): void {
+    const parameters = { ...this._values.parameters };
+    if (entry) {
+      parameters[name] = entry;
+    } else {
+      delete parameters[name];
+    }
+    this.set({ parameters });
+  }
+
+  get sweepChoice(): ISweepChoice {
+    return this._values.sweep;
+  }
+
+  setSweepChoice(change: Partial<ISweepChoice>): void {
+    this.set({ sweep: { ...this._values.sweep, ...change } });
+  }
+
+  /** What it reports, as far as that is known. */
+  get metrics(): IMetrics | null {
+    return this._metrics;
+  }
+
+  /** What the values of parameters can refer to. */
+  get references(): string[] {
+    const own = {
+      cron: [],
+      every: [],
+      file: ['${{ schedule.file }}'],
+      run: ['${{ schedule.run }}', '${{ schedule.state }}'],
+      call: ['${{ schedule.body.ref }}']
+    }[this._values.kind];
+    return [...own, '${{ schedule.date }}', '${{ schedule.due }}'];
+  }
+
+  /** How many runs each due time makes. */
+  get size(): number {
+    const { sweep } = this.given;
+    return sweep ? countOfRuns(sweep) : 1;
+  }
+
+  get isSweep(): boolean {
+    return this.given.sweep !== null;
+  }
+
+  /** What is wrong with the parameters, and with how their values are gone through. */
+  get errors(): Readonly<Record<string, string>> {
+    return this.given.errors;
   }
 
   get runtimes(): readonly IRuntime[] {
@@ -169,17 +251,10 @@ export class ScheduleForm extends Observable {
     this.touch();
   }
 
-  setParameter(name: string, text: string): void {
-    const parameters = { ...this._values.parameters, [name]: text };
-    if (text === '') {
-      delete parameters[name];
-    }
-    this.set({ parameters });
-  }
-
   /** The schedule as the server has taken it; null when it has not, with `failure`. */
   async submit(): Promise<ISchedule | null> {
-    if (this._isBusy || Object.keys(this.complaints).length > 0) {
+    const wrong = { ...this.complaints, ...this.errors };
+    if (this._isBusy || Object.keys(wrong).length > 0) {
       this.touch();
       return null;
     }
@@ -205,13 +280,14 @@ export class ScheduleForm extends Observable {
   }
 
   private body(): IScheduleBody {
-    const { values, edited } = this;
+    const { values, edited, given } = this;
     const known = edited && requestOf(edited);
     const request: IRequest = {
       ...(known ?? { path: this.path }),
       runtime: values.runtime,
-      parameters: this.typed()
+      parameters: given.values
     };
+    const swept = edited && sweepIn(edited);
     const body: IScheduleBody = {
       request,
       clock: this.clock(),
@@ -222,7 +298,8 @@ export class ScheduleForm extends Observable {
       deadline: parseDuration(values.deadline) ?? 0,
       // While the runtimes are not known, who keeps the clock stays as it was.
       ...(this._runtimes.length > 0 ? { kept_by: this.keptBy } : {}),
-      ...(values.name ? { name: values.name } : {})
+      ...(values.name ? { name: values.name } : {}),
+      ...(given.sweep || swept ? { sweep: given.sweep } : {})
     };
     // To pin anew is asked for elsewhere.
     const isPinned = edited?.pinned ?? false;
@@ -273,26 +350,36 @@ export class ScheduleForm extends Observable {
     }
   }
 
-  /** Of the type that the file declares; what refers to the due time is a text until then. */
-  private typed(): JSONObject {
-    const types = new Map(
-      this._parameters.map(({ name, type }) => [name, type])
+  /** What the fields of parameters amount to. */
+  private get given(): Omit<IGiven, 'space'> & {
+    sweep: (ISweepGiven & { seed?: number }) | null;
+  } {
+    const { parameters, sweep } = this._values;
+    const { space, ...given } = readEntries(
+      this.parameters,
+      parameters,
+      sweep,
+      this.trans,
+      true
     );
-    return Object.fromEntries(
-      Object.entries(this._values.parameters).map(([name, text]) => [
-        name,
-        valueOf(text, types.get(name) ?? null)
-      ])
-    );
+    const { errors } = given;
+    const chosen = sweepOf({ space, errors }, sweep, this.trans, this._metrics);
+    const seed = this.edited && sweepIn(this.edited)?.seed;
+    return {
+      ...given,
+      sweep: chosen && seed ? { ...chosen, seed } : chosen
+    };
   }
 
   private async look(): Promise<void> {
     const path = (this.edited && requestOf(this.edited).path) ?? this.path;
-    const [found, runtimes, listed] = await Promise.all([
+    const [found, runtimes, listed, checked] = await Promise.all([
       path ? this.api.discover({ path }).catch(() => null) : null,
       this.api.runtimes().catch(() => null),
-      this.api.listSchedules().catch(() => null)
+      this.api.listSchedules().catch(() => null),
+      path ? this.api.check('local', { path }).catch(() => null) : null
     ]);
+    this._metrics = checked?.metrics ?? null;
     this._parameters = found?.parameters ?? [];
     this._runtimes = runtimes?.runtimes ?? [];
     this._keeper = listed?.keeper ?? null;
@@ -334,7 +421,8 @@ export class ScheduleForm extends Observable {
   private _failure: string | null = null;
   private _isBusy = false;
   private _keeper: IKeeper | null = null;
-  private _parameters: NonNullable<IDiscovery['parameters']> = [];
+  private _metrics: IMetrics | null = null;
+  private _parameters: readonly IParameter[] = [];
   private _runtimes: IRuntime[] = [];
   private _timer = 0;
   private _upcoming: IUpcoming | null = null;
@@ -370,6 +458,7 @@ function initial(): IScheduleValues {
     runtime: 'local',
     keptBy: 'here',
     parameters: {},
+    sweep: EMPTY_SWEEP,
     overlap: 'skip',
     concurrency: '1',
     missed: 'last',
@@ -412,17 +501,54 @@ function valuesOf(view: ISchedule): IScheduleValues {
     jitter: clock.jitter ? durationText(clock.jitter) : '',
     runtime: request.runtime ?? 'local',
     keptBy: view.kept_by,
-    parameters: Object.fromEntries(
-      Object.entries(request.parameters ?? {}).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? value : JSON.stringify(value)
-      ])
-    ),
+    ...sweptValues(view),
     overlap: view.overlap,
     concurrency: String(view.concurrency),
     missed: view.missed,
     deadline: durationText(view.deadline),
     pinned: view.pinned
+  };
+}
+
+/** What it gives to parameters, and how it goes through those that have several values. */
+function sweptValues(
+  view: ISchedule
+): Pick<IScheduleValues, 'parameters' | 'sweep'> {
+  const swept = sweepIn(view);
+  const { space = {}, select } = swept ?? {};
+  const [goal, metric = ''] = (select ?? '').split(/:(.*)/s);
+  const entries = [
+    ...Object.entries(requestOf(view).parameters ?? {}).map(
+      ([name, value]) => [name, textOf(value), false] as const
+    ),
+    ...Object.entries(space as Space).map(
+      ([name, axis]) => [name, axisText(axis), true] as const
+    )
+  ];
+  return {
+    parameters: Object.fromEntries(
+      entries.map(([name, text, several]) => [name, { text, several }])
+    ),
+    sweep: {
+      mode: swept?.mode ?? EMPTY_SWEEP.mode,
+      samples: String(swept?.samples ?? EMPTY_SWEEP.samples),
+      concurrency: String(swept?.concurrency ?? ''),
+      goal: goal as ISweepChoice['goal'],
+      metric
+    }
+  };
+}
+
+/** One that the file does not name, or that nobody could read. */
+function unknownParameter(name: string): IParameter {
+  return {
+    name,
+    type: null,
+    default: null,
+    source: null,
+    help: null,
+    choices: [],
+    required: false
   };
 }
 
@@ -437,15 +563,4 @@ function momentText(seconds: number): string {
   const date = new Date(seconds * 1000);
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
-}
-
-export function valueOf(text: string, type: string | null): JSONValue {
-  if (type === 'string' || text.includes('${{')) {
-    return text;
-  }
-  try {
-    return JSON.parse(text) as JSONValue;
-  } catch {
-    return text;
-  }
 }

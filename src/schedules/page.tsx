@@ -3,8 +3,9 @@ import * as React from 'react';
 
 import '../../style/schedules.css';
 
-import type { ISourceChange } from '../api';
+import type { ISourceChange, Space } from '../api';
 import { CommandIDs } from '../commands';
+import { axisText, textOf } from '../settings/parametervalues';
 import type { Execute, IPageOptions } from '../ui';
 import {
   Action,
@@ -23,7 +24,7 @@ import { ScheduleCommands } from './ids';
 import { Ledger } from './ledger';
 import type { ScheduleModel } from './model';
 import type { IHook, ISchedule } from './types';
-import { requestOf, triggerOf } from './types';
+import { requestOf, sweepIn, triggerOf } from './types';
 import {
   clusterSentence,
   dueLabel,
@@ -238,7 +239,15 @@ function Facts({ view }: { view: ISchedule }): JSX.Element {
     last: trans.__('The last'),
     all: trans.__('All of them')
   }[view.missed];
-  const parameters = Object.entries(requestOf(view).parameters ?? {});
+  const swept = sweepIn(view);
+  const parameters = [
+    ...Object.entries(requestOf(view).parameters ?? {}).map(
+      ([name, value]) => [name, textOf(value)] as const
+    ),
+    ...Object.entries((swept?.space ?? {}) as Space).map(
+      ([name, axis]) => [name, axisText(axis)] as const
+    )
+  ];
   return (
     <div className="jp-Convect-scheduleFacts">
       {(view.next.length > 0 || !view.trigger) && (
@@ -288,15 +297,17 @@ function Facts({ view }: { view: ISchedule }): JSX.Element {
       </section>
       {parameters.length > 0 && (
         <section>
-          <h3>{trans.__('Parameters')}</h3>
+          <h3>
+            {swept
+              ? trans.__('Parameters of the sweep')
+              : trans.__('Parameters')}
+          </h3>
           <dl>
-            {parameters.map(([name, value]) => (
+            {parameters.map(([name, text]) => (
               <React.Fragment key={name}>
                 <dt>{name}</dt>
                 <dd>
-                  <code>
-                    {typeof value === 'string' ? value : JSON.stringify(value)}
-                  </code>
+                  <code>{text}</code>
                 </dd>
               </React.Fragment>
             ))}

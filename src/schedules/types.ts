@@ -43,3 +43,8 @@ export function triggerOf(schedule: IScheduleSummary): ITrigger {
 export function requestOf(schedule: ISchedule): IRequest {
   return schedule.request as unknown as IRequest;
 }
+
+/** The sweep that each due time makes; null when it makes a run. */
+export function sweepIn(schedule: ISchedule): Schemas['ScheduledSweep'] {
+  return schedule.sweep as Schemas['ScheduledSweep'];
+}

@@ -45,6 +45,18 @@ def test_a_schedule_is_made_shown_edited_and_removed(train: str, convect: Convec
     assert "There are no schedules yet" in convect("schedule", "list")[2]
 
 
+def test_a_sweep_is_scheduled_told_and_taken_back(train: str, convect: Convect):
+    command = ("schedule", "add", train, "--cron", "@daily", "--zone", "UTC", "--name", "tuning")
+    assert convect(*command, "--sweep", "n=1,2", "-p", "day=${{ schedule.date }}")[0] == 0
+    code, out, _ = convect("schedule", "show", "tuning")
+    assert 'parameters: day = "${{ schedule.date }}"' in out
+    assert "sweep over: n = [1,2]" in out
+    code, _, err = convect("schedule", "edit", "tuning", "--sweep", "n=3,4", "--no-sweep")
+    assert (code, "exclude each other" in err) == (2, True)
+    assert convect("schedule", "edit", "tuning", "--no-sweep")[0] == 0
+    assert "sweep over" not in convect("schedule", "show", "tuning")[1]
+
+
 def test_it_is_run_now_as_at_a_due_time_and_for_earlier_ones(train: str, convect: Convect):
     command = ("schedule", "add", train, "--cron", "0 2 * * *", "--zone", "UTC")
     assert convect(*command, "--name", "s", "-p", "day=${{ schedule.date }}")[0] == 0

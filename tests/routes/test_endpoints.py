@@ -55,6 +55,11 @@ async def test_an_endpoint_is_made_called_and_deleted(api: Any, call: Any, train
     assert (status, done["state"], done["outputs"]) == (200, "succeeded", {"twice": 8}), done
     _, run = await api("GET", f"runs/{done['id']}")
     assert run["labels"] == {"endpoint": "train"}
+    for wait in ("soon", "-1", "nan"):
+        status, refused = await call("POST", f"call/train?wait={wait}", token, {"depth": 4})
+        assert (status, "must be a number of seconds" in refused["message"]) == (400, True)
+    # What is refused runs nothing.
+    assert (await api("GET", "runs"))[1]["total"] == 1
     status, failed = await call("POST", "call/train?wait=60", token, {"depth": 9})
     assert status == 500
     assert "too deep" in failed["reason"]

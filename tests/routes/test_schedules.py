@@ -87,6 +87,19 @@ async def test_it_is_edited_run_now_and_removed(api: Any, train: str) -> None:
     assert (await api("GET", f"sweeps/{started['sweep']}"))[0] == 200
 
 
+async def test_a_sweep_at_each_due_time_becomes_a_run_again(api: Any, train: str) -> None:
+    sweep = {"space": {"day": ["a", "${{ schedule.date }}"]}, "concurrency": 1}
+    body = {"request": {"path": train}, "clock": {"cron": "@daily"}, "sweep": sweep}
+    _, made = await api("POST", "schedules", body)
+    assert (made["is_sweep"], made["sweep"]) == (True, sweep)
+    status, edited = await api("PATCH", f"schedules/{made['id']}", {"name": "x"})
+    assert (status, edited["sweep"]) == (200, sweep)
+    status, edited = await api("PATCH", f"schedules/{made['id']}", {"sweep": None})
+    assert (status, edited["is_sweep"]) == (200, False)
+    _, started = await api("POST", f"schedules/{made['id']}/run", {})
+    assert started["sweep"] is None
+
+
 async def test_the_next_times_of_a_clock_are_told_before_anything_is_saved(api: Any) -> None:
     clock = {"cron": "30 2 * * *", "zone": "America/New_York"}
     status, found = await api("POST", "schedules/next", clock)

@@ -231,3 +231,71 @@ test('how a pinned notebook has changed since is shown, and it is pinned anew', 
   await expect(schedule.getByText('Changed since')).toHaveCount(0);
   await expect(schedule.getByLabel('After')).toHaveCount(0);
 });
+
+test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', async ({
+  page,
+  tmpPath
+}) => {
+  const file = `${tmpPath}/tune.ipynb`;
+  const cells = [
+    { source: 'n: int = 1\nnote = "first\\nsecond"', tags: ['parameters'] },
+    { source: 'seen = [n, note]', tags: ['outputs'] }
+  ];
+  await upload(page, file, notebook(...cells));
+  await openFile(page, file);
+  const button = page
+    .locator('.jp-NotebookPanel:visible')
+    .getByRole('button', { name: 'Schedule it, or make it callable' });
+  await button.focus();
+  await page.keyboard.press('Enter');
+  const menu = page.getByRole('menu').filter({ hasText: 'Make Callable…' });
+  await expect(menu).toContainText('Show Schedules');
+  await expect(button).toHaveAttribute('aria-expanded', 'true');
+  await page.keyboard.press('Escape');
+  await expect(menu).toHaveCount(0);
+  await expect(button).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(menu).toBeVisible();
+  await page.keyboard.press('Enter');
+
+  const dialog = page.locator('.jp-Convect-dialog');
+  await expect(dialog).toContainText('Schedule tune.ipynb');
+  // A text of several lines keeps them.
+  const note = dialog.getByLabel('note', { exact: true });
+  await expect(note).toHaveValue('first\nsecond');
+  await note.press('Control+End');
+  await note.pressSequentially('!');
+  const n = dialog.getByLabel('n', { exact: true });
+  await n.press('Control+A');
+  await n.pressSequentially('two');
+  await expect(dialog).toContainText('Give a whole number.');
+  await n.press('Control+A');
+  await n.pressSequentially('1..3');
+  await expect(dialog).toContainText('A sweep of 3 runs each time');
+  await dialog.getByLabel('At once').pressSequentially('2');
+  await dialog.getByLabel('Name').fill('tuning');
+  await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+
+  const schedule = frontPage(page);
+  await expect(schedule.locator('h2')).toHaveText('tuning');
+  await expect(schedule).toContainText('1..3 step 1');
+  await schedule.getByRole('button', { name: 'Run now' }).click();
+  const sweep = frontPage(page);
+  await expect(sweep.locator('tbody tr')).toHaveCount(3);
+  await expect(
+    sweep.locator('tbody tr').filter({ hasText: 'second!' })
+  ).toHaveCount(3);
+
+  await execute(page, 'convect:show-schedules', {});
+  await frontPage(page).getByRole('button', { name: 'tuning' }).click();
+  await schedule.getByRole('button', { name: 'Edit…' }).click();
+  await expect(n).toHaveValue('1..3 step 1');
+  await dialog.getByRole('button', { name: 'Back to the default of n' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await expect(schedule).not.toContainText('1..3');
+  await expect(
+    schedule.getByRole('button', { name: 'Backfill…' })
+  ).toBeEnabled();
+});

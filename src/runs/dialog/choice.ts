@@ -1,25 +1,25 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { JSONObject, JSONValue } from '@lumino/coreutils';
+import type { JSONObject } from '@lumino/coreutils';
 
 import type {
-  Axis,
   IMetrics,
   IParameter,
   IRequest,
   ISelection,
   ISweepRequest
 } from '../../api';
+import { textOf } from '../../settings/parametervalues';
+import type { IEntry, ISweepChoice } from '../../settings/sweepchoice';
+import {
+  countOfRuns,
+  EMPTY_SWEEP,
+  readEntries,
+  sweepOf
+} from '../../settings/sweepchoice';
 import { compact, isObject } from '../../ui/json';
-import { parseAxis, parseValue, sizeOf, textOf } from './values';
-
-/** One parameter as it stands in the form; null stands for the default. */
-export interface IEntry {
-  text: string | null;
-  several: boolean;
-}
 
 /** All that the form asks: this is what is remembered for a file. */
-export interface IChoice {
+export interface IChoice extends ISweepChoice {
   runtime: string;
   name: string;
   parameters: Record<string, IEntry>;
@@ -29,12 +29,6 @@ export interface IChoice {
   labels: Record<string, string>;
   /** Results of earlier runs may be taken over. */
   useCache: boolean;
-  mode: 'grid' | 'random';
-  samples: string;
-  concurrency: string;
-  /** Empty: by itself, where that is plain. */
-  goal: '' | 'none' | 'max' | 'min';
-  metric: string;
 }
 
 export const EMPTY_CHOICE: IChoice = {
@@ -45,11 +39,7 @@ export const EMPTY_CHOICE: IChoice = {
   settings: {},
   labels: {},
   useCache: true,
-  mode: 'grid',
-  samples: '10',
-  concurrency: '',
-  goal: '',
-  metric: ''
+  ...EMPTY_SWEEP
 };
 
 /** What is run: a file, a pipeline made up of several, or a file as it is in the editor. */
@@ -88,29 +78,8 @@ export function outcomeOf(
   trans: TranslationBundle,
   metrics: IMetrics | null = null
 ): IOutcome {
-  const errors: Record<string, string> = {};
-  const values: JSONObject = {};
-  const space: Record<string, Axis> = {};
-  for (const parameter of parameters) {
-    const { name, type } = parameter;
-    const entry = choice.parameters[name];
-    if (!entry || entry.text === null) {
-      if (parameter.required) {
-        errors[`parameter ${name}`] = trans.__('It has no default: give one.');
-      }
-      continue;
-    }
-    const parsed = entry.several
-      ? parseAxis(type, entry.text, choice.mode, trans)
-      : parseValue(type, entry.text, trans);
-    if ('error' in parsed) {
-      errors[`parameter ${name}`] = parsed.error;
-    } else if (entry.several) {
-      space[name] = parsed.value as Axis;
-    } else {
-      values[name] = parsed.value as JSONValue;
-    }
-  }
+  const given = readEntries(parameters, choice.parameters, choice, trans);
+  const { values, errors } = given;
   // A name that is being typed is none yet.
   const settings: JSONObject = { ...choice.settings };
   for (const key of ['env', 'metrics']) {
@@ -132,54 +101,15 @@ export function outcomeOf(
     select: subject.select,
     of: subject.of
   });
-  if (!filled(space)) {
-    return { request, sweep: null, size: 1, errors };
-  }
-  const samples = whole(choice.samples, 'samples', 1, errors, trans);
-  const concurrency = whole(
-    choice.concurrency,
-    'concurrency',
-    1,
-    errors,
-    trans
-  );
-  const random = choice.mode === 'random';
-  const select = selectOf(choice, metrics, errors, trans);
-  return {
-    request,
-    sweep: {
-      request,
-      space,
-      mode: choice.mode,
-      ...(random && samples !== null ? { samples } : {}),
-      ...(concurrency !== null ? { concurrency } : {}),
-      ...(select ? { select } : {})
-    },
-    size: random ? (samples ?? 1) : sizeOf(Object.values(space)),
-    errors
-  };
-}
-
-/** Which run is to be marked as the best; null leaves that to the server. */
-function selectOf(
-  { goal, metric }: IChoice,
-  metrics: IMetrics | null,
-  errors: Record<string, string>,
-  trans: TranslationBundle
-): string | null {
-  const name = metric.trim();
-  if (goal === '' || goal === 'none') {
-    return goal || null;
-  }
-  if (!name) {
-    errors.metric = trans.__('Name the metric.');
-  } else if (metrics?.complete && !metrics.names.includes(name)) {
-    errors.metric =
-      metrics.names.length > 0
-        ? trans.__('It reports no %1, but %2.', name, metrics.names.join(', '))
-        : trans.__('It reports no metric.');
-  }
-  return `${goal}:${name}`;
+  const sweep = sweepOf(given, choice, trans, metrics);
+  return sweep
+    ? {
+        request,
+        sweep: { request, ...sweep },
+        size: countOfRuns(sweep),
+        errors
+      }
+    : { request, sweep: null, size: 1, errors };
 }
 
 /** The choice that asks for what an earlier run was asked: a clone starts from here. */
@@ -199,24 +129,6 @@ export function choiceOf(request: IRequest): IChoice {
     labels: request.labels ?? {},
     useCache: request.use_cache ?? true
   };
-}
-
-function whole(
-  text: string,
-  field: string,
-  least: number,
-  errors: Record<string, string>,
-  trans: TranslationBundle
-): number | null {
-  if (!text.trim()) {
-    return null;
-  }
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < least) {
-    errors[field] = trans.__('Give a whole number of at least %1.', least);
-    return null;
-  }
-  return value;
 }
 
 function named<T extends object>(pairs: T): T {

@@ -12,15 +12,16 @@ import type {
   IRuntime
 } from '../../api';
 import { isAway, sentenceOf } from '../../api';
+import type { IParameterForm } from '../../settings/parameters';
+import type { IEntry, ISweepChoice } from '../../settings/sweepchoice';
 import { Coalesced } from '../../ui/coalesce';
 import { compact, isObject, withValue } from '../../ui/json';
 import { Observable } from '../../ui/observable';
-import type { IChoice, IEntry, IOutcome, ISubject } from './choice';
+import type { IChoice, IOutcome, ISubject } from './choice';
 import { EMPTY_CHOICE, outcomeOf } from './choice';
 import { declaredIn, isPipeline, pipelineOf } from './document';
 import type { IFree } from './free';
 import { freeOf } from './free';
-import { looksLikeSeveral, textOf } from './values';
 
 /** How often to look what is free, in milliseconds. */
 const LOOK = 10000;
@@ -53,7 +54,7 @@ export interface IFormOptions {
 export type Begun = { kind: 'run' | 'sweep'; id: string; name: string };
 
 /** The form behind "Run as pipeline": what may be chosen, what is, and whether it fits. */
-export class RunForm extends Observable {
+export class RunForm extends Observable implements IParameterForm {
   constructor(
     readonly api: IConvectApi,
     subject: ISubject,
@@ -275,36 +276,30 @@ export class RunForm extends Observable {
     this.set({ parameters });
   }
 
-  /** What stands in the field of a parameter. */
-  entry(parameter: IParameter): IEntry {
-    const entry = this._choice.parameters[parameter.name];
-    const text = entry?.text ?? textOf(parameter.default);
-    return { text, several: entry?.several ?? false };
+  get entries(): IChoice['parameters'] {
+    return this._choice.parameters;
   }
 
-  setEntry(parameter: IParameter, change: Partial<IEntry>): void {
-    const { name, type } = parameter;
-    const entry = { ...this.entry(parameter), ...change };
-    if (change.text !== undefined && looksLikeSeveral(type, entry.text ?? '')) {
-      entry.several = true;
-    }
-    const unchanged =
-      !entry.several && entry.text === textOf(parameter.default);
-    if (unchanged && !parameter.required) {
-      entry.text = null;
-    }
-    this.set({ parameters: { ...this._choice.parameters, [name]: entry } });
-  }
-
-  isChanged(parameter: IParameter): boolean {
-    const entry = this._choice.parameters[parameter.name];
-    return entry !== undefined && entry.text !== null;
-  }
-
-  reset(parameter: IParameter): void {
+  setEntry({ name }: IParameter, entry: IEntry | null): void {
     const parameters = { ...this._choice.parameters };
-    delete parameters[parameter.name];
+    if (entry) {
+      parameters[name] = entry;
+    } else {
+      delete parameters[name];
+    }
     this.set({ parameters });
+  }
+
+  get sweepChoice(): ISweepChoice {
+    return this._choice;
+  }
+
+  setSweepChoice(change: Partial<ISweepChoice>): void {
+    this.set(change);
+  }
+
+  get errors(): IOutcome['errors'] {
+    return this.outcome.errors;
   }
 
   /** Begin what is chosen; null, with `failure`, when it could not be. */

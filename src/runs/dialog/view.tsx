@@ -1,5 +1,4 @@
 import { PathExt } from '@jupyterlab/coreutils';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { caretUpIcon } from '@jupyterlab/ui-components';
 import type { JSONValue } from '@lumino/coreutils';
 import * as React from 'react';
@@ -8,23 +7,21 @@ import type { IProblem } from '../../api';
 import { Approval } from '../../catalog/approval';
 import type { IFormContext } from '../../settings';
 import { Form, FormProvider, PairList } from '../../settings';
+import { SweepFields } from '../../settings/sweepchoice';
 import {
   CheckBox,
   Failure,
   Field,
-  goalLabel,
   IconButton,
   isObject,
   runtimeLabel,
   Section,
   Select,
   TextField,
-  TextInput,
   translated,
   useModel,
   useTrans
 } from '../../ui';
-import type { IChoice } from './choice';
 import { Connection } from './connection';
 import { unapproved } from './document';
 import type { RunForm } from './form';
@@ -93,7 +90,7 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
       )}
       <Files form={form} />
       <Parameters form={form} />
-      {outcome.sweep && <SweepChoice form={form} />}
+      {outcome.sweep && <SweepFields form={form} metrics={form.metrics} />}
       <Settings form={form} />
       <More form={form} />
       <div className="jp-Convect-verdict">
@@ -106,90 +103,6 @@ function Fields({ form }: { form: RunForm }): JSX.Element {
         </p>
       </div>
     </div>
-  );
-}
-
-function FormText(props: {
-  form: RunForm;
-  name: 'name' | 'samples' | 'concurrency';
-  label: string;
-  example?: string;
-}): JSX.Element {
-  const { form, name, ...field } = props;
-  return (
-    <TextField
-      {...field}
-      value={form.choice[name]}
-      error={form.outcome.errors[name]}
-      onChange={value => form.set({ [name]: value })}
-    />
-  );
-}
-
-/** By what the best run will be told when nobody says. */
-function bestHint(form: RunForm, trans: TranslationBundle): string | null {
-  const { metrics } = form;
-  return (
-    metrics &&
-    (metrics.best
-      ? goalLabel(metrics.best, trans)
-      : trans.__('The metrics do not say which run is best. Choose one.'))
-  );
-}
-
-function SweepChoice({ form }: { form: RunForm }): JSX.Element {
-  const trans = useTrans();
-  const { choice, outcome } = form;
-  return (
-    <fieldset className="jp-Convect-group">
-      <legend>{trans.__('Sweep')}</legend>
-      <Field label={trans.__('Points')}>
-        <Select
-          value={choice.mode}
-          options={[
-            { value: 'grid', label: trans.__('All combinations') },
-            { value: 'random', label: trans.__('Random samples') }
-          ]}
-          onChange={mode => form.set({ mode: mode as IChoice['mode'] })}
-        />
-      </Field>
-      {choice.mode === 'random' && (
-        <FormText form={form} name="samples" label={trans.__('Samples')} />
-      )}
-      <Field
-        label={trans.__('Best')}
-        error={outcome.errors.metric}
-        hint={choice.goal === '' ? bestHint(form, trans) : null}
-      >
-        <span className="jp-Convect-inline">
-          <Select
-            value={choice.goal}
-            options={[
-              { value: '', label: trans.__('chosen automatically') },
-              { value: 'none', label: trans.__('not marked') },
-              { value: 'max', label: trans.__('the highest') },
-              { value: 'min', label: trans.__('the lowest') }
-            ]}
-            onChange={goal => form.set({ goal: goal as IChoice['goal'] })}
-          />
-          {(choice.goal === 'max' || choice.goal === 'min') && (
-            <TextInput
-              label={trans.__('Metric')}
-              placeholder={trans.__('Metric')}
-              list={form.metrics?.names}
-              value={choice.metric}
-              onChange={metric => form.set({ metric })}
-            />
-          )}
-        </span>
-      </Field>
-      <FormText
-        form={form}
-        name="concurrency"
-        label={trans.__('At once')}
-        example={trans.__('as many as fit')}
-      />
-    </fieldset>
   );
 }
 
@@ -273,11 +186,11 @@ function More({ form }: { form: RunForm }): JSX.Element {
       count={count}
       onToggle={setOpen}
     >
-      <FormText
-        form={form}
-        name="name"
+      <TextField
         label={trans.__('Name')}
         example={form.subject.title}
+        value={name}
+        onChange={next => form.set({ name: next })}
       />
       <Field label={trans.__('Labels')} isGroup>
         <PairList

@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { Axis, ParameterType } from '../../api';
 import { sentenceOf } from '../../api';
 import { useKept, useTrans } from '../../ui';
-import { parseAxis, sizeOf } from '../dialog/values';
+import { parseAxis, sizeOf } from '../../settings/parametervalues';
 import type { SweepModel } from './model';
 
 /** Changed files that are named. */

@@ -2,9 +2,10 @@ import { nullTranslator } from '@jupyterlab/translation';
 
 import { until } from '../../__tests__/until';
 import type { IConvectApi } from '../../api';
+import { changedEntry } from '../../settings/sweepchoice';
 import { cellsOf } from '../calendar';
 import type { IScheduleValues } from '../form';
-import { ScheduleForm, secondsAt, valueOf } from '../form';
+import { ScheduleForm, secondsAt } from '../form';
 import type { ISchedule, IScheduleBody, ITrigger } from '../types';
 import { clockLabel, durationText, parseDuration, timeIn } from '../words';
 
@@ -42,16 +43,6 @@ it('shows times as the clocks of the zone show them', () => {
   expect(clockLabel(trans, { every: 21600 })).toBe('every 6h');
 });
 
-it('gives parameters the type that they are declared with', () => {
-  expect(valueOf('3', 'integer')).toBe(3);
-  expect(valueOf('3', 'string')).toBe('3');
-  expect(valueOf('true', null)).toBe(true);
-  expect(valueOf('${{ schedule.date }}', 'integer')).toBe(
-    '${{ schedule.date }}'
-  );
-  expect(secondsAt('x')).toBeNull();
-});
-
 it('puts the days of a calendar into weeks', () => {
   const cells = cellsOf([
     { day: '2026-10-23', counts: { ran: 1 } },
@@ -70,12 +61,20 @@ describe('the form', () => {
   const server = (sent: IScheduleBody[] = []) =>
     ({
       discover: async () => ({
-        parameters: [{ name: 'n', type: 'integer', default: 1 }]
+        parameters: [
+          { name: 'n', type: 'integer', default: 1, choices: [] },
+          { name: 'text', type: 'string', default: '', choices: [] }
+        ]
       }),
+      check: async () => ({ problems: [], metrics: null }),
       runtimes: async () => ({ runtimes: [] }),
       listSchedules: async () => ({ schedules: [], keeper: null }),
       nextTimes: async () => ({ next: [1, 2, 3, 4, 5], shifts: [] }),
       addSchedule: async (body: IScheduleBody) => {
+        sent.push(body);
+        return { id: 's' } as ISchedule;
+      },
+      updateSchedule: async (_: string, body: IScheduleBody) => {
         sent.push(body);
         return { id: 's' } as ISchedule;
       }
@@ -88,7 +87,7 @@ describe('the form', () => {
     await until(() => form.upcoming !== null);
     expect(form.upcoming?.next).toHaveLength(5);
     form.set({ kind: 'every', every: '6h', zone: 'UTC', missed: 'all' });
-    form.setParameter('n', '3');
+    form.setEntry(form.parameters[0], { text: '3', several: false });
     expect((await form.submit())?.id).toBe('s');
     expect(sent[0]).toMatchObject({
       request: { path: 'a.ipynb', parameters: { n: 3 } },
@@ -97,6 +96,72 @@ describe('the form', () => {
       deadline: 86400
     });
     form.dispose();
+  });
+
+  const typed = (form: ScheduleForm, texts: Record<string, string>) => {
+    for (const parameter of form.parameters) {
+      const text = texts[parameter.name];
+      if (text !== undefined) {
+        const change = { text };
+        form.setEntry(parameter, changedEntry(form.entries, parameter, change));
+      }
+    }
+  };
+
+  it('gives parameters the type that they are declared with, and refuses others', async () => {
+    const sent: IScheduleBody[] = [];
+    const form = new ScheduleForm(server(sent), 'a.ipynb', trans);
+    await form.ready;
+    typed(form, { n: 'three' });
+    expect(await form.submit()).toBeNull();
+    expect(form.errors).toEqual({ 'parameter n': 'Give a whole number.' });
+    typed(form, { n: '${{ schedule.body.n }}', text: 'line 1\nline 2' });
+    await form.submit();
+    expect(sent[0].request.parameters).toEqual({
+      n: '${{ schedule.body.n }}',
+      text: 'line 1\nline 2'
+    });
+    expect(secondsAt('x')).toBeNull();
+    form.dispose();
+  });
+
+  it('makes a sweep of several values, and keeps it when it is edited', async () => {
+    const sent: IScheduleBody[] = [];
+    const form = new ScheduleForm(server(sent), 'a.ipynb', trans);
+    await form.ready;
+    typed(form, { n: '1..3', text: '${{ schedule.date }}' });
+    expect([form.isSweep, form.size]).toEqual([true, 3]);
+    form.setSweepChoice({ goal: 'max', metric: 'auc', concurrency: '2' });
+    await form.submit();
+    const sweep = {
+      space: { n: { from: 1, to: 3, step: 1 } },
+      mode: 'grid',
+      concurrency: 2,
+      select: 'max:auc'
+    };
+    expect(sent[0].sweep).toEqual(sweep);
+    expect(sent[0].request.parameters).toEqual({
+      text: '${{ schedule.date }}'
+    });
+    form.dispose();
+
+    const seeded = { ...sweep, seed: 7 };
+    const known = {
+      ...{ id: 's', name: 'nightly', clock: { cron: '@daily' }, trigger: null },
+      ...{ overlap: 'skip', concurrency: 1, missed: 'last', deadline: 60 },
+      ...{ kept_by: 'here', pinned: false, sweep: seeded },
+      request: { path: 'a.ipynb', parameters: { gone: 1 } }
+    } as unknown as ISchedule;
+    const edited = new ScheduleForm(server(sent), 'a.ipynb', trans, known);
+    await edited.ready;
+    expect(edited.entries.n).toEqual({ text: '1..3 step 1', several: true });
+    await edited.submit();
+    expect(sent[1].sweep).toEqual(seeded);
+    expect(sent[1].request.parameters).toEqual({ gone: 1 });
+    edited.setEntry(edited.parameters[0], null);
+    await edited.submit();
+    expect(sent[2].sweep).toBeNull();
+    edited.dispose();
   });
 
   it.each([

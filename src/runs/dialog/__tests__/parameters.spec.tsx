@@ -4,6 +4,7 @@ import * as React from 'react';
 import { createRoot } from 'react-dom/client';
 
 import type { IConvectApi } from '../../../api';
+import { changedEntry } from '../../../settings/sweepchoice';
 import { useModel } from '../../../ui';
 import { RunForm } from '../form';
 import { Parameters } from '../parameters';
@@ -37,8 +38,9 @@ describe('the field of a parameter', () => {
     const root = createRoot(place);
     await act(async () => root.render(<Form form={form} />));
     const before = place.querySelector('input');
-    act(() => form.setEntry(form.parameters[0], { text: '1,' }));
-    expect(form.entry(form.parameters[0]).several).toBe(true);
+    const [n] = form.parameters;
+    act(() => form.setEntry(n, changedEntry(form.entries, n, { text: '1,' })));
+    expect(form.entries.n.several).toBe(true);
     expect(place.querySelector('input')).toBe(before);
     expect(before?.value).toBe('1,');
     act(() => root.unmount());

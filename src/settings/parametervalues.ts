@@ -1,7 +1,7 @@
 import type { JSONValue } from '@lumino/coreutils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { Axis, ParameterType } from '../../api';
+import type { Axis, ParameterType } from '../api';
 
 export type Parsed<T> = { value: T } | { error: string };
 
@@ -180,6 +180,30 @@ export function countOf(axis: Axis): number | null {
 /** How many runs a grid over these axes makes. */
 export function sizeOf(axes: readonly Axis[]): number {
   return axes.reduce((size, axis) => size * (countOf(axis) ?? 1), 1);
+}
+
+/** An axis as a person would type it. */
+export function axisText(axis: Axis): string {
+  if (Array.isArray(axis)) {
+    const plain = axis.map(textOf).join(', ');
+    return axis.every(isPlain) && !rangeIn(plain)
+      ? plain
+      : JSON.stringify(axis);
+  }
+  return 'from' in axis
+    ? `${axis.from}..${axis.to} step ${axis.step ?? 1}`
+    : `${axis.min}..${axis.max}${axis.log ? ' log' : ''}`;
+}
+
+/** Whether a list is read as it was when the item is written as it is. */
+function isPlain(item: JSONValue): boolean {
+  if (typeof item !== 'string') {
+    return typeof item === 'number' || typeof item === 'boolean';
+  }
+  // No separator in it, and nothing that would be read as a number, true or null.
+  return (
+    /^[^\s,，[]+$/.test(item) && !/^([-+.\d"{]|true$|false$|null$)/.test(item)
+  );
 }
 
 /** A value as a person would type it. */

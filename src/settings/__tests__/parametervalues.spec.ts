@@ -1,12 +1,13 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import {
+  axisText,
   countOf,
   looksLikeSeveral,
   parseAxis,
   parseValue,
   sizeOf
-} from '../values';
+} from '../parametervalues';
 
 const trans = nullTranslator.load('');
 
@@ -105,5 +106,28 @@ describe('the ranges of the command line', () => {
     });
     expect(looksLikeSeveral('number', '0:1:0.1')).toBe(true);
     expect(looksLikeSeveral('string', '0:1:0.1')).toBe(false);
+  });
+});
+
+describe('an axis as it is typed', () => {
+  it.each([
+    [[1, 2.5]],
+    [['a', 'b']],
+    [['a, b', 'c']],
+    [['1', '2']],
+    [['1..3']],
+    [['', 'true', 'x y']],
+    [[[1], { a: 2 }, null]],
+    [[true, false]],
+    [{ from: 1, to: 9, step: 2 }]
+  ])('%j is read as it was', axis => {
+    const read = parseAxis(null, axisText(axis), 'grid', trans);
+    expect(read).toEqual({ value: axis });
+  });
+
+  it('keeps what is drawn at random', () => {
+    const axis = { min: 0.001, max: 1, log: true, type: 'number' as const };
+    const read = parseAxis('number', axisText(axis), 'random', trans);
+    expect(read).toEqual({ value: axis });
   });
 });
