@@ -16,6 +16,8 @@ from .problems import Path
 RUN_FIELDS = ("id", "name")
 DEEPEST = 30
 """Levels of parentheses, `!` and `first` in one expression."""
+MOST_OPERATORS = 100
+"""Operators in one expression."""
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _EXPRESSION = re.compile(rf"\$\{{\{{((?:[^{{}}'\"]|{_QUOTED})*|[^{{}}]*)\}}\}}")
@@ -128,6 +130,7 @@ class _Parser:
         self._source = source.strip()
         self._position = 0
         self._depth = 0
+        self._operators = 0
         self._kind, self._symbol = self._next()
 
     def whole(self) -> Expression:
@@ -139,6 +142,12 @@ class _Parser:
     def _operation(self, lowest: int) -> Expression:
         left = self._operand()
         while self._order() >= lowest:
+            self._operators += 1
+            if self._operators > MOST_OPERATORS:
+                raise _unreadable(
+                    f"An expression has more than {MOST_OPERATORS} operators.",
+                    "Split it over several nodes.",
+                )
             operator = self._take()
             order = _ORDER[operator]
             right = self._operation(order + 1)

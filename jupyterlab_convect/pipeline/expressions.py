@@ -220,6 +220,10 @@ def _equal(left: Json, right: Json) -> bool:
     """Values of different types differ; 1 and 1.0 are the same number, true is none."""
     if _is_number(left) or _is_number(right):
         return _is_number(left) and _is_number(right) and left == right
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     return type(left) is type(right) and bool(left == right)
 
 

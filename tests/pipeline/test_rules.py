@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from jupyterlab_convect.pipeline.validate import validate
 
 RUN = {"kind": "command", "command": ["true"]}
 VALUES = {"a.x": 3, "a.text": "t", "a.flag": True, "a.list": [1, "t"], "a.My value": 1.0}
+VALUES |= {"a.flags": [True], "a.numbers": [math.nan], "a.long": 10**40 + 1}
 
 
 def each(items: Any, name: str = "n", **more: Any) -> dict[str, Any]:
@@ -64,6 +66,11 @@ def look_up(reference: Any) -> Any:
         ("first(nodes.gone.outputs.x, nodes.a.outputs.x)", 3),
         ("first(nodes.gone.outputs.x > 1, null)", None),
         ("false && nodes.gone.outputs.x == 1", False),
+        ("nodes.a.outputs.list == [1.0, 't']", True),
+        ("nodes.a.outputs.flags == [1]", False),
+        ("nodes.a.outputs.numbers == nodes.a.outputs.numbers", False),
+        ("nodes.a.outputs.long > 1e39", True),
+        (" && ".join(["true"] * 100), True),
     ],
 )
 def test_expressions_are_evaluated_and_written_back(text: str, value: Any) -> None:
@@ -111,6 +118,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"a": {**RUN, "when": "yes"}}, "not-an-expression", "“when” must be one expression"),
     ({"a": {**RUN, "when": "${{ 3 }}"}}, "not-a-condition", "is of type integer"),
     ({"a": {**RUN, "when": "${{ size(x) }}"}}, "bad-expression", "no function “size”"),
+    (
+        {"a": {**RUN, "when": f"${{{{ {' || '.join(['true'] * 5000)} }}}}"}},
+        "bad-expression",
+        "An expression has more than 100 operators.",
+    ),
     (
         {"a": RUN, "b": {**RUN, "when": "${{ nodes.c.outputs.x }}"}},
         "unknown-node",

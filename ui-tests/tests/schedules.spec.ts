@@ -18,6 +18,7 @@ const SOURCE = notebook(
 );
 
 const SCHEDULES = '/jupyterlab-convect/api/v1/schedules';
+const RUNS = '/jupyterlab-convect/api/v1/runs';
 
 test.afterEach(async ({ page }) => {
   const { schedules } = await (await page.request.get(SCHEDULES)).json();
@@ -250,6 +251,7 @@ test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', a
   await page.keyboard.press('Enter');
   const menu = page.getByRole('menu').filter({ hasText: 'Make Callable…' });
   await expect(menu).toContainText('Show Schedules');
+  if (process.env.LOOK) { await page.screenshot({ path: process.env.LOOK + '-menu.png' }); }
   await expect(button).toHaveAttribute('aria-expanded', 'true');
   await page.keyboard.press('Escape');
   await expect(menu).toHaveCount(0);
@@ -274,6 +276,7 @@ test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', a
   await expect(dialog).toContainText('A sweep of 3 runs each time');
   await dialog.getByLabel('At once').pressSequentially('2');
   await dialog.getByLabel('Name').fill('tuning');
+  if (process.env.LOOK) { await n.scrollIntoViewIfNeeded(); await page.screenshot({ path: process.env.LOOK + '-form.png' }); }
   await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
 
@@ -281,11 +284,14 @@ test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', a
   await expect(schedule.locator('h2')).toHaveText('tuning');
   await expect(schedule).toContainText('1..3 step 1');
   await schedule.getByRole('button', { name: 'Run now' }).click();
-  const sweep = frontPage(page);
-  await expect(sweep.locator('tbody tr')).toHaveCount(3);
-  await expect(
-    sweep.locator('tbody tr').filter({ hasText: 'second!' })
-  ).toHaveCount(3);
+  await expect(frontPage(page)).toContainText('3 of 3 runs have ended');
+  const answer = await page.request.get(`${RUNS}?text=tune`);
+  const { runs } = (await answer.json()) as {
+    runs: { parameters: object; state: string }[];
+  };
+  expect(runs.map(({ parameters, state }) => ({ ...parameters, state }))).toEqual(
+    [3, 2, 1].map(n => ({ n, note: 'first\nsecond!', state: 'succeeded' }))
+  );
 
   await execute(page, 'convect:show-schedules', {});
   await frontPage(page).getByRole('button', { name: 'tuning' }).click();
