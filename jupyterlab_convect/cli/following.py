@@ -20,7 +20,7 @@ from ..runs import views
 from ..runs.attempt_files import files_of, read_log
 from ..runs.best import parse_select
 from ..runs.engine import Engine
-from ..runs.model import GOOD, Request, StepState
+from ..runs.model import GOOD, GroupState, Request, RunState, StepState
 from ..runs.replicas import fold, log_of
 from ..runs.store import Record, Store
 from ..text import elapsed_text, some_of
@@ -201,7 +201,9 @@ async def watch(engine: Engine, end: asyncio.Future[Any], update: Callable[[], N
 
 
 def step_rows(record: Record) -> list[Row]:
-    return [
+    """The steps, and the groups and loops that ended before they had any."""
+    groups = [Row(group.id, group.state, group.reason or "") for group in not_begun(record.state)]
+    return groups + [
         Row(
             name=step.id,
             state=step.state,
@@ -211,6 +213,17 @@ def step_rows(record: Record) -> list[Row]:
             attempt=max(1, len(step.attempts)),
         )
         for step in views.shown_steps(record.state)
+    ]
+
+
+def not_begun(state: RunState) -> list[GroupState]:
+    """The groups and loops that were skipped, or failed, as a whole."""
+    return [
+        group
+        for group in views.shown_groups(state)
+        if group.started is None
+        and group.state in ("skipped", "failed")
+        and not state.graph.is_iteration(group.node, group.item)
     ]
 
 
@@ -371,6 +384,9 @@ def _tell_end(workspace: Workspace, record: Record) -> None:
     if (state.files or {}).get("kept"):
         output.note(f"See `convect runs files {run.id}`.")
     failed = [step for step in state.steps.values() if step.state not in (*GOOD, "skipped")]
+    for group in not_begun(state):
+        if group.state == "failed":
+            output.note(f"{group.id}: failed: {group.reason}")
     for step in failed[:MOST_TOLD]:
         _tell_failure(workspace, record, step.id)
     if len(failed) > MOST_TOLD:

@@ -69,13 +69,19 @@ def test_definitions_that_it_made_are_taken_over(
     write_notebook(work / "报告" / "weekly.ipynb", "1")
     definitions = [
         {
-            **{"name": "nightly", "input_uri": "train.ipynb", "schedule": "30 2 * * *"},
-            **{"timezone": "Europe/Berlin", "parameters": {"n": "3", "day": "7"}},
+            "name": "nightly",
+            "input_uri": "train.ipynb",
+            "schedule": "30 2 * * *",
+            "timezone": "Europe/Berlin",
+            "parameters": {"n": "3", "day": "7"},
             "tags": ["team"],
         },
         {
-            **{"name": "每周", "input_uri": "报告/weekly.ipynb", "schedule": "0 9 * * 1"},
-            **{"active": False, "package_input_folder": True},
+            "name": "每周",
+            "input_uri": "报告/weekly.ipynb",
+            "schedule": "0 9 * * 1",
+            "active": False,
+            "package_input_folder": True,
         },
         {"name": "once", "input_uri": "train.ipynb"},
     ]

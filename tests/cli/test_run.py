@@ -468,3 +468,27 @@ def test_a_parameter_file_that_is_wrong(work: Path, capsys: pytest.CaptureFixtur
     assert main(["run", "a.ipynb", "--params_file", "job.params"]) == 2
     assert main(["run", "--params_file", "job.params", "--sweep", "a=1,2"]) == 2
     assert "--sweep cannot be combined with --params_file." in capsys.readouterr().err
+
+
+def test_loops_that_never_began_say_why(work: Path, convect: Callable[..., tuple[int, str, str]]):
+    nodes = {
+        "give": {"kind": "script", "path": "give.py"},
+        "skipped": {
+            "kind": "command",
+            "command": ["true"],
+            "when": "${{ nodes.give.outputs.n > 1 }}",
+            "for_each": {"name": "i", "in": [1, 2]},
+        },
+        "failed": {
+            "kind": "command",
+            "command": ["true"],
+            "for_each": {"name": "i", "in": "${{ nodes.give.outputs.n }}"},
+        },
+    }
+    (work / "give.py").write_text("from jupyterlab_convect import output\noutput('n', 0)\n")
+    (work / "p.pipeline").write_text(json.dumps({"convect": 1, "nodes": nodes}))
+    code, _, err = convect("run", "p.pipeline")
+    assert code == 1
+    assert "skipped: skipped: n > 1 was false, n was 0." in err
+    lines = [line for line in err.splitlines() if line.startswith("failed: failed: ")]
+    assert lines == ["failed: failed: It runs for each item of a list, but it got a number."], err

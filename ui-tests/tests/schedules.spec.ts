@@ -251,7 +251,6 @@ test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', a
   await page.keyboard.press('Enter');
   const menu = page.getByRole('menu').filter({ hasText: 'Make Callable…' });
   await expect(menu).toContainText('Show Schedules');
-  if (process.env.LOOK) { await page.screenshot({ path: process.env.LOOK + '-menu.png' }); }
   await expect(button).toHaveAttribute('aria-expanded', 'true');
   await page.keyboard.press('Escape');
   await expect(menu).toHaveCount(0);
@@ -276,7 +275,6 @@ test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', a
   await expect(dialog).toContainText('A sweep of 3 runs each time');
   await dialog.getByLabel('At once').pressSequentially('2');
   await dialog.getByLabel('Name').fill('tuning');
-  if (process.env.LOOK) { await n.scrollIntoViewIfNeeded(); await page.screenshot({ path: process.env.LOOK + '-form.png' }); }
   await dialog.getByRole('button', { name: 'Schedule', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
 
@@ -297,7 +295,7 @@ test('a sweep is scheduled from the toolbar of its notebook, by the keyboard', a
   await frontPage(page).getByRole('button', { name: 'tuning' }).click();
   await schedule.getByRole('button', { name: 'Edit…' }).click();
   await expect(n).toHaveValue('1..3 step 1');
-  await dialog.getByRole('button', { name: 'Back to the default of n' }).click();
+  await dialog.getByRole('button', { name: 'Back to the default of n', exact: true }).click();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await expect(schedule).not.toContainText('1..3');
