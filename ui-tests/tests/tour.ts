@@ -174,6 +174,11 @@ async function* schedules({ page, folder, say }: ITour): Screens {
     .getByLabel(say('Make up for what was missed'))
     .selectOption('all');
   yield ['a schedule with its times', content];
+  const several = dialog.locator('.jp-Convect-several').first();
+  await several.click();
+  await dialog.locator('.jp-Convect-summary').waitFor();
+  yield ['a schedule of a sweep', content];
+  await several.click();
   await press(dialog, say('Schedule'));
   await closed(dialog);
   await front.locator('.jp-Convect-scheduleFacts').first().waitFor();
