@@ -43,6 +43,15 @@ export interface IListProps {
   reveals?: number;
 }
 
+/** How many rows are in sight, without those that are drawn above and below. */
+export function pageOf({
+  range
+}: {
+  range: { startIndex: number; endIndex: number } | null;
+}): number {
+  return range ? range.endIndex - range.startIndex : 1;
+}
+
 /** The row that a key goes to, of so many of which `page` are in sight; null for other keys. */
 export function rowFor(
   key: string,
@@ -86,7 +95,7 @@ export function List(props: IListProps): JSX.Element {
   useSteadyScroll(scroller, props, first);
 
   const onKeyDown = (event: React.KeyboardEvent) => {
-    const next = rowFor(event.key, cursor, last - first - 2 * OVERSCAN, count);
+    const next = rowFor(event.key, cursor, pageOf(virtualizer), count);
     if (next !== null) {
       props.onMove(next, event.shiftKey);
       virtualizer.scrollToIndex(next);

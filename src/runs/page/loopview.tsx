@@ -9,6 +9,7 @@ import {
   isBad,
   isLive,
   isObject,
+  pageOf,
   rowFor,
   StateIcon,
   stateLabel,
@@ -153,7 +154,7 @@ function LoopTable(props: {
     }
   });
   const onKeyDown = (event: React.KeyboardEvent) => {
-    const next = rowFor(event.key, cursor, last - first - 2 * OVERSCAN, count);
+    const next = rowFor(event.key, cursor, pageOf(virtualizer), count);
     const item = model.at(cursor);
     if (next !== null) {
       setCursor(next);

@@ -8,6 +8,7 @@ import {
   isBad,
   isLive,
   reasonOf,
+  pageOf,
   rowFor,
   StateIcon,
   useKept,
@@ -39,13 +40,8 @@ export function SweepTable(props: {
     overscan: 12
   });
   const onKeyDown = (event: React.KeyboardEvent) => {
-    const inSight = virtualizer.getVirtualItems().length;
-    const next = rowFor(
-      event.key,
-      cursor,
-      Math.floor(inSight / 2),
-      rows.length
-    );
+    const page = pageOf(virtualizer);
+    const next = rowFor(event.key, cursor, page, rows.length);
     if (next !== null) {
       setCursor(next);
       model.hover(rows[next]?.id ?? null);
