@@ -33,8 +33,9 @@ const LAST_BYTES = 4096;
 
 /**
  * Tells the end of everything that ends while this page is open, wherever it was started
- * and however short it was. The runs of a sweep are told together, when the sweep ends; of the
- * calls of an endpoint only those that did not succeed are told.
+ * and however short it was. The runs of a sweep are told together, when the sweep ends; of what
+ * nobody at this page has started, the runs of schedules and the calls of endpoints, only those
+ * that did not succeed are told.
  */
 export class Endings {
   constructor(private readonly runs: IRunStore) {
@@ -52,7 +53,7 @@ export class Endings {
         this._told.delete(id);
       } else if (
         !after.sweep &&
-        (!after.labels.endpoint || isBad(after.state)) &&
+        (!isByItself(after) || isBad(after.state)) &&
         this.isNews(after, before)
       ) {
         this._told.add(after.id);
@@ -140,4 +141,9 @@ export class Endings {
   private _ended = new Signal<this, Ending>(this);
   private _live = new Set<string>();
   private _told = new Set<string>();
+}
+
+/** Whether a schedule or a caller has started it. */
+function isByItself({ labels }: IRunSummary): boolean {
+  return !!(labels.endpoint || labels.schedule);
 }

@@ -245,6 +245,10 @@ export class ScheduleForm extends Observable implements IParameterForm {
       // What a trigger brings is not to be lost.
       change = { overlap: isNow ? 'skip' : 'queue', ...change };
     }
+    if (change.kind && change.kind !== this._values.kind) {
+      // Times of another clock are not the next ones.
+      this._upcoming = this._clockError = null;
+    }
     this._values = { ...this._values, ...change };
     this._failure = null;
     this.check();

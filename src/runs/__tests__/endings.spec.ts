@@ -48,17 +48,20 @@ describe('Endings', () => {
     server.store.dispose();
   });
 
-  it('tells of the calls of an endpoint only those that failed', async () => {
-    const server = new FakeServer();
-    const told = listen(server);
-    const call = { ...soon(), labels: { endpoint: 'score' } };
-    server.change('good', 'succeeded', call);
-    server.change('bad', 'failed', call);
-    server.change('run', 'succeeded', soon());
-    await until(() => told.length > 1);
-    expect(told.map(({ id }) => id).sort()).toEqual(['bad', 'run']);
-    server.store.dispose();
-  });
+  it.each(['endpoint', 'schedule'])(
+    'tells of runs with the label %s only those that failed',
+    async label => {
+      const server = new FakeServer();
+      const told = listen(server);
+      const run = { ...soon(), labels: { [label]: 'score' } };
+      server.change('good', 'succeeded', run);
+      server.change('bad', 'failed', run);
+      server.change('run', 'succeeded', soon());
+      await until(() => told.length > 1);
+      expect(told.map(({ id }) => id).sort()).toEqual(['bad', 'run']);
+      server.store.dispose();
+    }
+  );
 
   it('finds out by asking when an event was missed', async () => {
     const server = new FakeServer();

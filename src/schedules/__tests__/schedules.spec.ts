@@ -86,6 +86,11 @@ describe('the form', () => {
     await form.ready;
     await until(() => form.upcoming !== null);
     expect(form.upcoming?.next).toHaveLength(5);
+    // Times of one clock are never shown beside another one.
+    form.set({ kind: 'every' });
+    expect(form.upcoming).toBeNull();
+    form.set({ kind: 'cron' });
+    await until(() => form.upcoming !== null);
     form.set({ kind: 'every', every: '6h', zone: 'UTC', missed: 'all' });
     form.setEntry(form.parameters[0], { text: '3', several: false });
     expect((await form.submit())?.id).toBe('s');
