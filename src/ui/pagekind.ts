@@ -69,19 +69,31 @@ export class PageKind<T extends Widget> {
 }
 
 /**
- * Where a page goes that is opened beside what is looked at: behind another one of
- * ours that is in sight, else to the right, where there is room for both.
+ * Where a page goes that is opened beside what is looked at: to another one of ours that is in
+ * sight, or could be beside it, else to the right, where there is room for both.
  */
 export function beside(
   shell: JupyterFrontEnd.IShell,
   pages: readonly Widget[]
 ): DocumentRegistry.IOpenOptions {
-  const visible = pages.find(page => page.isVisible);
   const current = shell.currentWidget;
-  if (visible) {
-    return { mode: 'tab-after', ref: visible.id };
+  const other =
+    pages.find(page => page.isVisible) ??
+    pages.find(page => current && areApart(page, current));
+  if (other) {
+    return { mode: 'tab-after', ref: other.id };
   }
   return current && window.innerWidth >= WIDE
     ? { mode: 'split-right', ref: current.id }
     : {};
+}
+
+/** Whether two tabs are in different rows of tabs. */
+function areApart(one: Widget, other: Widget): boolean {
+  const [bar, otherBar] = [one, other].map(({ id }) =>
+    document
+      .querySelector(`.lm-DockPanel-tabBar [data-id="${CSS.escape(id)}"]`)
+      ?.closest('.lm-DockPanel-tabBar')
+  );
+  return !!bar && !!otherBar && bar !== otherBar;
 }
