@@ -73,6 +73,9 @@ export type IRunView = Schemas['RunView'];
 export type ISweepRequest = Schemas['SweepBody'];
 export type IEndpoint = Schemas['EndpointView'];
 export type IService = Schemas['ServiceView'];
+export type IDaskCluster = Schemas['DaskCluster'];
+export type IDaskOption = Schemas['DaskOption'];
+export type IDaskOverview = Schemas['DaskOverview'];
 export type ISweepView = Schemas['SweepView'];
 
 /** Which files a run that is repeated executes: as they are now, or as they were. */

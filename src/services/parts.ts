@@ -3,10 +3,13 @@ import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { IService } from '../api';
 import { sentenceOf } from '../api';
+import type { Widget } from '@lumino/widgets';
+
 import { CommandIDs } from '../commands';
 import type { IPartsContext } from '../lazycommands';
 import { fileMeant } from '../ui/filemeant';
 import type { PageKind } from '../ui/pagekind';
+import { DaskModel, DaskPage, plotPage } from './dask';
 import { makeCallable } from './dialog';
 import { ServiceModel, ServicePage } from './opened';
 import { EndpointsModel, EndpointsPage } from './page';
@@ -18,9 +21,17 @@ export class Parts {
     this._services = context.pages.service as PageKind<ServicePage>;
   }
 
-  async page(id: string, kind: string): Promise<EndpointsPage | ServicePage> {
+  async page(id: string, kind: string): Promise<Widget> {
     const { api, app, trans } = this.context;
     const options = { commands: app.commands, trans };
+    if (kind === 'daskplot') {
+      return plotPage(api, id, options);
+    }
+    if (kind === 'dask') {
+      const openPlot = async (plot: string) =>
+        this.context.pages.daskplot.open(plot);
+      return new DaskPage(new DaskModel(api, app, openPlot), options);
+    }
     return kind === 'service'
       ? new ServicePage(new ServiceModel(api, await api.service(id)), options)
       : new EndpointsPage(new EndpointsModel(api), options);
@@ -33,6 +44,10 @@ export class Parts {
     const { api, app, browser, documents, trans } = this.context;
     if (command === CommandIDs.openTensorBoard) {
       return this.openTensorBoard(args);
+    }
+    if (command === 'convect:show-dask') {
+      await this.context.pages.dask.open('all');
+      return;
     }
     if (command === 'convect:make-callable') {
       const path = fileMeant(app, browser, documents, args.path);
