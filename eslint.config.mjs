@@ -15,6 +15,7 @@ const FEATURES = [
   'runs',
   'schedules',
   'services',
+  'cluster',
   'training'
 ];
 const FORBIDDEN = {
@@ -107,6 +108,7 @@ export default defineConfig([
             './endings',
             './model',
             './panel',
+            './status',
             './store'
           ]
         }

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Dict, Enum, Float, Int, List, TraitError, Unicode, default
+from traitlets import Dict, Enum, Float, Int, List, TraitError, Unicode, Union, default
 from traitlets.config import Config, Configurable
 
 from .errors import ConvectError
@@ -70,6 +70,25 @@ class Settings(Configurable):
         "port": 587, "security": "starttls" (or "tls", "none"), "user": "me", "password":
         "mail/password", "sender": "me@example.org"}. The password is the name and the key of a
         secret, in the keyring or in a variable CONVECT_SECRET_<name>_<key> of the server."""
+    ).tag(config=True)
+
+    profiles = List(
+        Dict(),
+        help="""Sizes to choose from: {"name": "Small GPU", "image": "ghcr.io/team/ds:2026.1",
+        "cpu": 4, "memory": "16Gi", "gpu": {"count": 1, "type": "T4"}, "notes": "For tests.",
+        "namespaces": ["team-a"]}. All but the name can be left out.""",
+    ).tag(config=True)
+
+    images = List(
+        Union([Unicode(), Dict()]),
+        help="""Container images to choose from: names, or
+        {"image": "registry.example.org/ds:2026.1", "notes": "Python 3.12, PyTorch 2.9"}.""",
+    ).tag(config=True)
+
+    registries = List(
+        Unicode(),
+        help="""Where images may come from, as in `ghcr.io`, `ghcr.io/team` or `*.example.org`;
+        empty allows every registry.""",
     ).tag(config=True)
 
     keep_days = Float(0, min=0, help="Delete ended runs after so many days; 0 keeps them.").tag(

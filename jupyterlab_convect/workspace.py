@@ -22,6 +22,7 @@ from .pipeline.files import FileCache
 from .pipeline.metrics import Reported, reported_by
 from .pipeline.plan import Json, Plan
 from .pipeline.problems import Problem
+from .pipeline.profiles import Offering, check_images, read_offering, settings_of
 from .pipeline.resolve import raise_first_error
 from .planning import Planner, Tell, examine, plan_of
 from .runs.best import settle
@@ -33,7 +34,7 @@ from .runs.reuse import preview_reuse
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
 from .runs.versions import Version
-from .runtimes.base import Feature
+from .runtimes.base import Feature, Runtime
 from .runtimes.registry import Runtimes, check_options
 from .safe_files import PRIVATE, SHARED, make_runs_folder
 from .settings import Settings
@@ -99,6 +100,12 @@ class Workspace:
         return CatalogStore(store_folder(runs), Policy(hosts=tuple(self.settings.catalog_hosts)))
 
     @functools.cached_property
+    def offering(self) -> Offering:
+        """The profiles, images and registries that an administrator has configured."""
+        settings = self.settings
+        return read_offering(settings.profiles, settings.images, settings.registries)
+
+    @functools.cached_property
     def planner(self) -> Planner:
         return Planner(self.store, lambda sweep_id: self.sweeps.sources(sweep_id))
 
@@ -146,6 +153,7 @@ class Workspace:
         """Raise what keeps its runtime from running it, if anything does."""
         runtime = self.runtimes[run.runtime]
         raise_first_error(check_options(runtime, run.request.options))
+        raise_first_error(self._image_problems(runtime, run.plan))
         raise_first_error(await runtime.check(run.plan))
 
     async def create_sweep(
@@ -214,6 +222,7 @@ class Workspace:
             plan = await asyncio.to_thread(plan_of, examined, request, files)
             found = await asyncio.to_thread(self._unapproved, request, plan)
             found = found or check_options(runtime, request.options) or await runtime.check(plan)
+            found = [*self._image_problems(runtime, plan), *found]
             odd = await asyncio.to_thread(self._remarks, request, plan)
             reported = await asyncio.to_thread(reported_by, plan, files)
         except Missing:
@@ -222,6 +231,29 @@ class Workspace:
             refused = Problem("error", error.code, error.sentence, hint=error.hint)
             return CheckedRequest([refused, *examined.problems], plan)
         return CheckedRequest([*found, *examined.problems, *odd], plan, reported)
+
+    def profile_settings(
+        self, name: str | None, runtime: str, settings: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        """The settings of a run by this profile, where there is one; what is set goes first."""
+        if name is None:
+            return dict(settings)
+        profile = self.offering.profile(name)
+        place = self.runtimes[runtime].place()
+        if not profile.is_for(place):
+            raise Refused(
+                f"The profile {name} is not offered in namespace {place}.",
+                code="not-offered",
+                hint=f"Namespaces: {', '.join(profile.namespaces)}.",
+            )
+        given = settings_of(profile)
+        both = ("resources",) if "resources" in given and "resources" in settings else ()
+        return {**given, **settings, **{key: {**given[key], **settings[key]} for key in both}}
+
+    def _image_problems(self, runtime: Runtime, plan: Plan) -> list[Problem]:
+        if Feature.IMAGE not in runtime.features:
+            return []
+        return list(check_images(plan, self.offering.registries))
 
     def place_of_worker(self, request: Request) -> Json:
         """Where the function of a notebook is kept loaded: None is this machine, else the runtime

@@ -25,6 +25,7 @@ export namespace CommandIDs {
   export const followLink = 'convect:follow-link';
   export const openExecuted = 'convect:open-executed-notebook';
   export const openTensorBoard = 'convect:open-tensorboard';
+  export const showCluster = 'convect:show-cluster';
   export const compareWithSource = 'convect:compare-with-source';
 }
 

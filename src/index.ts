@@ -1,5 +1,6 @@
 import { apiPlugins } from './api/plugin';
 import { catalogPlugins } from './catalog/plugin';
+import { clusterPlugins } from './cluster/plugin';
 import { pipelinePlugins } from './pipeline/plugin';
 import { runsPlugins } from './runs';
 import { schedulesPlugins } from './schedules/plugin';
@@ -16,5 +17,6 @@ export default [
   ...catalogPlugins,
   ...servicesPlugins,
   ...schedulesPlugins,
-  ...trainingPlugins
+  ...trainingPlugins,
+  ...clusterPlugins
 ];

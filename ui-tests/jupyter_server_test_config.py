@@ -20,6 +20,11 @@ c.Convect.catalog_hosts = ["127.0.0.1"]
 # A server that is not there; tests choose it by its name. Pictures show what everybody has.
 if not os.environ.get("CONVECT_SCREENSHOT"):
     c.Convect.named_runtimes = {"team": {"kind": "kfp", "endpoint": "http://127.0.0.1:9"}}
+    c.Convect.profiles = [
+        {"name": "Tiny", "cpu": "100m", "memory": "64Mi", "notes": "For tests."},
+        {"name": "Huge", "cpu": 4096},
+    ]
+    c.Convect.images = [{"image": "ghcr.io/team/base:1", "notes": "Python 3.12"}]
 os.environ["CONVECT_CONTAINER_ENGINE"] = ""
 # A Kubeflow Pipelines, where there is one.
 c.KfpRuntime.endpoint = os.environ.get("CONVECT_UI_KFP", "")

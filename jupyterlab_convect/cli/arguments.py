@@ -64,6 +64,7 @@ def open_workspace() -> Workspace:
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what its pods get, instead of what the file says")
+    group.add_argument("--profile", metavar="NAME", help="image and resources by this profile")
     group.add_argument("--image", help="the container image")
     group.add_argument("--cpu", metavar="CORES", help="as in 2 or 500m")
     group.add_argument("--memory", metavar="BYTES", help="as in 2Gi")

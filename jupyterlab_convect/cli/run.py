@@ -47,6 +47,9 @@ def add(subparsers: Any) -> None:
         parser, "a parameter, read as its declared type; without one JSON, or else a string"
     )
     parser.add_argument("--runtime", help="where to run (local)")
+    parser.add_argument(
+        "--profile", metavar="NAME", help="image and resources by this profile: `convect profiles`"
+    )
     parser.add_argument("--name", help="what to call the run")
     parser.add_argument(
         "--label", action="append", default=[], metavar="NAME=VALUE", help="a label to find it by"
@@ -136,6 +139,11 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {"distributed": how} if how else {}
 
 
+def _with_profile(options: argparse.Namespace, workspace: Workspace) -> dict[str, Any]:
+    runtime = options.runtime or workspace.settings.default_runtime
+    return workspace.profile_settings(options.profile, runtime, _settings(options))
+
+
 def add_following(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--follow", action="store_true", help="also print what the steps print")
@@ -220,7 +228,7 @@ def _request(options: argparse.Namespace, workspace: Workspace) -> Request:
         name=options.name,
         parameters=typed_parameters(options.parameter, types),
         labels=dict(map(split, options.label)),
-        settings=_settings(options),
+        settings=_with_profile(options, workspace),
         select=select,
         use_cache=not options.no_cache,
         of=of,
@@ -253,7 +261,7 @@ def _request_of_params(options: argparse.Namespace, workspace: Workspace) -> Req
         runtime=options.runtime or workspace.settings.default_runtime,
         name=options.name or job.name,
         labels=dict(map(split, options.label)),
-        settings=_settings(options),
+        settings=_with_profile(options, workspace),
         use_cache=not options.no_cache,
     )
 

@@ -75,12 +75,13 @@ def _endpoint(options: argparse.Namespace, workspace: Workspace) -> Endpoint:
     from ..services.endpoints import endpoint_of, this_process
 
     root, path = locate(options.path, options.root)
+    runtime = options.runtime or workspace.settings.default_runtime
     request = Request(
         path=path,
         root=str(root),
-        runtime=options.runtime or workspace.settings.default_runtime,
+        runtime=runtime,
         parameters=typed_parameters(options.parameter, known_types(root, path)),
-        settings=resource_settings(options),
+        settings=workspace.profile_settings(options.profile, runtime, resource_settings(options)),
     )
     return endpoint_of(
         request,

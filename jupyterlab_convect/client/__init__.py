@@ -35,6 +35,7 @@ __all__ = [
     "RunFailed",
     "RunHandle",
     "SweepHandle",
+    "capacity",
     "dask_clusters",
     "endpoints",
     "import_schedules",
@@ -44,6 +45,7 @@ __all__ = [
     "notifications",
     "notify",
     "output",
+    "profiles",
     "run",
     "runs",
     "schedule",
@@ -70,6 +72,7 @@ def run(
     name: str | None = None,
     labels: Mapping[str, str] | None = None,
     settings: Mapping[str, Json] | None = None,
+    profile: str | None = None,
     options: Mapping[str, Json] | None = None,
     use_cache: bool = True,
     root: str | Path | None = None,
@@ -79,13 +82,18 @@ def run(
 ) -> RunHandle:
     """Run a notebook, a script or a pipeline, given by its path or as a document.
 
-    `settings` are those of a pipeline's `defaults` (image, resources, env, …), `options`
-    the runtime's own. With `wait`, return when it has ended; interrupting stops the run.
-    With `check`, raise RunFailed unless it succeeded. `root` is the folder that no path
-    leaves: by default the working folder, or the file's own when it lies elsewhere.
+    `settings` are those of a pipeline's `defaults` (image, resources, env, …), `profile` is the
+    name of one of `profiles`, `options` are the runtime's own. With `wait`, return when it has
+    ended; interrupting stops the run. With `check`, raise RunFailed unless it succeeded. `root`
+    is the folder that no path leaves: by default the working folder, or the file's own when it
+    lies elsewhere.
     """
-    request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
     session = current_session()
+    if profile is not None:
+        workspace = session.workspace
+        where = runtime or workspace.settings.default_runtime
+        settings = workspace.profile_settings(profile, where, settings or {})
+    request = _request(what, parameters, runtime, name, labels, settings, options, use_cache, root)
     handle = session.submit(request)
     if wait:
         _wait(handle, timeout)
@@ -354,6 +362,31 @@ def notify(
 def notifications() -> list[dict[str, Json]]:
     """All notifications, the newest first, each with what was sent last."""
     return current_session().workspace.notifier.views()
+
+
+def capacity(runtime: str = "local") -> dict[str, Json]:
+    """What a runtime has, what of it is free, who holds the rest, and what could start now: the
+    `Overview` of the REST API. What this account must not see is None, and listed in `hidden`."""
+    from ..overviews import overview_of
+    from ..runtimes.capacity import as_json
+
+    session = current_session()
+    found: dict[str, Json] = as_json(session.do(overview_of(session.workspace, runtime)))
+    return found
+
+
+def profiles(runtime: str | None = None) -> list[dict[str, Json]]:
+    """The profiles that an administrator offers, each with a name, notes and the `settings` that
+    `run` takes; with a runtime, those for its namespace."""
+    from ..pipeline.profiles import settings_of
+
+    workspace = current_session().workspace
+    place = workspace.runtimes[runtime].place() if runtime else None
+    return [
+        {"name": each.name, "notes": each.notes, "settings": settings_of(each)}
+        for each in workspace.offering.profiles
+        if each.is_for(place)
+    ]
 
 
 def runs(

@@ -12,11 +12,11 @@ from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
 from .. import __version__
-from ..errors import ConvectError, Missing
+from ..errors import ConvectError
 from ..pipeline.metrics import suggest
 from ..pipeline.plan import Json, to_json
 from ..workspace import Workspace
-from .base import Handler, PolledHandler, StoreHandler
+from .base import Handler, StoreHandler
 from .requests import openapi_document, request_of
 
 RESOURCE = "jupyterlab-convect:about"
@@ -157,17 +157,6 @@ def _describe(workspace: Workspace, name: str) -> dict[str, Json]:
     }
 
 
-class TopHandler(PolledHandler):
-    @authenticated
-    @authorized("read", resource=RUNTIMES)
-    async def get(self, name: str) -> None:
-        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
-        found = await self.drive(runtime.top())
-        if found is None:
-            raise Missing(f"The runtime {name} cannot report its capacity.")
-        self.answer(found)
-
-
 routes = [
     ("about", AboutHandler),
     ("openapi", OpenApiHandler),
@@ -176,5 +165,4 @@ routes = [
     ("runtimes/([^/]+)/connection", ConnectionHandler),
     ("runtimes/([^/]+)/runs", OthersRunsHandler),
     ("runtimes/([^/]+)/runs/([^/]+)", OthersRunHandler),
-    ("runtimes/([^/]+)/top", TopHandler),
 ]

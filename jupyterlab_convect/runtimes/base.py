@@ -18,8 +18,10 @@ from ..background import Health
 from ..errors import Refused
 from ..pipeline.plan import Json, Plan, Step
 from ..pipeline.problems import Problem
+from ..pipeline.profiles import Profile
 from ..runs.model import Progress, State
 from ..safe_files import read_regular, write_whole
+from .capacity import Overview
 
 GRAPH = "graph.json"
 """The file of a run that says where its graph was handed to."""
@@ -226,12 +228,13 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
     async def check(self, plan: Plan) -> list[Problem]:
         """Would it run here? Every property is honoured or refused aloud."""
 
-    async def top(self) -> dict[str, Json] | None:
-        """What there is, what of it is free, and who holds the rest; None when it cannot tell.
+    async def capacity(self, profiles: Sequence[Profile] = ()) -> Overview | None:
+        """What there is, what of it is free, who holds the rest, and what of the profiles could
+        start now; None when it cannot tell. What must not be known is said to be hidden."""
+        return None
 
-        `{namespace, nodes, gpus, quotas, queues, holders, unknown}`: see `Overview` in the OpenAPI
-        document. What we are not allowed to know is null, and listed in `unknown`.
-        """
+    def place(self) -> str | None:
+        """The namespace where it runs steps, where there are any. Reads configuration only."""
         return None
 
     async def test_connection(self) -> list[ConnectionStep]:

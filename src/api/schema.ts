@@ -179,54 +179,162 @@ export type Components = {
         };
         Overview: {
             namespace: string | null;
-            nodes: {
-                name: string;
-                ready: boolean;
-                /** @description Of its GPUs. */
-                type: string | null;
-                resources: {
-                    /** @description `cpu`, `memory` (bytes), or a device. */
-                    name: string;
-                    total: number;
-                    free: number | null;
-                }[];
-            }[] | null;
+            nodes: Components["schemas"]["NodeOverview"][] | null;
             /** @description By type. A step has to fit on one node. */
-            gpus: {
-                resource: string;
-                type: string | null;
-                total: number;
-                free: number | null;
-                largest_free: number | null;
-                largest_node: string;
-            }[] | null;
+            gpus: Components["schemas"]["GpuOverview"][] | null;
+            /** @description Of the namespace. */
             quotas: {
                 name: string;
                 resource: string;
                 used: number;
                 total: number;
             }[] | null;
-            queues: {
+            queues: Components["schemas"]["QueueOverview"][] | null;
+            holders: Components["schemas"]["Holder"][];
+            /** @description What could start now, for each profile. */
+            offers: Components["schemas"]["Offer"][];
+            /** @description What this account must not see, and the rule that would let it. */
+            hidden: {
+                /** @enum {string} */
+                part: "nodes" | "pods" | "own-pods" | "quotas" | "queues" | "limits" | "workloads";
+                sentence: string;
+                /** @description A rule of a Role, as YAML. */
+                rule: string;
+                /** @enum {string} */
+                scope: "cluster" | "namespace";
+            }[];
+            notes: string[];
+            /** @description All pods are being read for the first time; what is free is not known yet. */
+            reading: boolean;
+        };
+        NodeOverview: {
+            name: string;
+            ready: boolean;
+            /** @description Of its GPUs. */
+            type: string | null;
+            /** @description Why pods do not start on it, or which do. */
+            closed: string | null;
+            resources: {
+                /** @description `cpu`, `memory` (bytes), or a device. */
                 name: string;
-                waiting: number;
-                admitted: number;
-                /** @description Why it lets nobody in. */
-                closed: string | null;
+                total: number;
+                /** @description Not held by anybody. */
+                free: number | null;
+                /** @description In use, as it was measured. */
+                used: number | null;
+            }[];
+        };
+        GpuOverview: {
+            resource: string;
+            type: string | null;
+            total: number;
+            free: number | null;
+            largest_free: number | null;
+            largest_node: string;
+            /** @description How one GPU becomes several things to ask for; null when it does not. */
+            sharing: {
+                /** @enum {string} */
+                kind: "time-slicing" | "mps" | "mig" | "hami" | "vcuda" | "memory";
+                /** @description How many GPUs there are. */
+                cards: number | null;
+                sentence: string;
+            } | null;
+            /** @description How busy they are on average, from 0 to 1. */
+            use: number | null;
+        };
+        /** @description An estimate in seconds, from so many admissions; null with too few. */
+        WaitRange: {
+            shortest: number;
+            longest: number;
+            samples: number;
+        } | null;
+        QueueOverview: {
+            name: string;
+            waiting: number;
+            admitted: number;
+            /** @description Why it lets nobody in. */
+            closed: string | null;
+            /** @description The ClusterQueue that it draws from. */
+            group: string | null;
+            cohort: string | null;
+            /** @description What the group shares. */
+            limits: {
+                flavor: string;
+                resource: string;
+                used: number;
+                total: number;
+                /** @description What is admitted through this queue. */
+                mine: number;
+                /** @description How much more can be borrowed; null is as much as there is. */
+                borrowing: number | null;
             }[] | null;
-            holders: {
-                namespace: string;
-                pod: string;
-                node: string;
+            /** @description Those that wait in it. */
+            workloads: {
+                name: string;
                 /** @description The run, when it is one of ours. */
                 run: string | null;
-                step: string | null;
-                resources: {
-                    name: string;
-                    amount: number;
-                }[];
+                /** @description From 1. */
+                position: number;
+                reason: string | null;
+                wait: Components["schemas"]["WaitRange"];
+            }[] | null;
+            wait: Components["schemas"]["WaitRange"];
+        };
+        Holder: {
+            /** @enum {string} */
+            kind: "run" | "service" | "kernel" | "server" | "dask" | "training" | "pipeline" | "other";
+            name: string;
+            namespace: string;
+            node: string | null;
+            resources: {
+                name: string;
+                amount: number;
             }[];
-            /** @description What we may not know. */
-            unknown: string[];
+            owner: string | null;
+            /** @description It can be given back. */
+            mine: boolean;
+            run: string | null;
+            step: string | null;
+            /** @description Of the service or the kernel. */
+            id: string | null;
+            /** @description How many pods are told as one. */
+            count: number;
+            /** @description Seconds since it was used. */
+            idle: number | null;
+            /** @description From 0 to 1. */
+            gpu_use: number | null;
+        };
+        Offer: {
+            profile: string | null;
+            title: string;
+            /** @description Of a run, for the largest request; empty when nothing would start. */
+            settings: JSONObject;
+            /** @description Null where that is not known. */
+            now: boolean | null;
+            /** @description How many times what the profile asks for. */
+            count: number;
+            node: string | null;
+            sentence: string | null;
+            notes: string;
+        };
+        GiveBackBody: {
+            /** @enum {string} */
+            kind: "run" | "service" | "kernel";
+            id: string;
+        };
+        Offering: {
+            profiles: {
+                name: string;
+                notes: string;
+                namespaces: string[];
+                /** @description Image and resources. */
+                settings: JSONObject;
+            }[];
+            images: {
+                image: string;
+                notes: string;
+            }[];
+            registries: string[];
         };
         /** @enum {string} */
         State: "waiting" | "queued" | "starting" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "cached" | "lost";
@@ -1526,6 +1634,13 @@ export interface IOperations {
 }): Promise<Components["schemas"]["OthersRunView"]>;
     /** What there is, what of it is free, and who holds the rest */
     top(name: string): Promise<Components["schemas"]["Overview"]>;
+    /** Profiles, images and registries that an administrator has configured */
+    profiles(query?: {
+    /** @description Only what is offered in the namespace of this runtime. */
+    runtime?: string;
+}): Promise<Components["schemas"]["Offering"]>;
+    /** Stop a run, a service or a kernel of this user that holds something */
+    giveBack(body: Components["schemas"]["GiveBackBody"]): Promise<void>;
     /** What a notebook or script is and takes */
     discover(query: {
     path: string;
@@ -1981,6 +2096,8 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     othersRuns: 'GET runtimes/{name}/runs',
     othersRun: 'GET runtimes/{name}/runs/{id}',
     top: 'GET runtimes/{name}/top',
+    profiles: 'GET profiles',
+    giveBack: 'POST give-back',
     discover: 'GET discover',
     discoverChanged: 'POST discover',
     validate: 'POST pipelines/validate',

@@ -7,7 +7,8 @@ import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-import type { IConvectApi, IDiscovery } from '../api';
+import type { IConvectApi, IDiscovery, IOffering } from '../api';
+import { offeringOf } from '../settings/offering';
 import type { IRunStore } from '../tokens';
 import { isBad } from '../ui/states';
 import { boxesOf } from './boxes';
@@ -129,6 +130,7 @@ export class Session implements IDisposable {
     this.context.fileChanged.connect(this.followRights, this);
     void this.context.ready.then(() => this.followRights());
     this.onChange(this.doc, { contentChange: true });
+    void offeringOf(this.api).then(offering => (this.offering = offering));
   }
 
   /** Marks the elements of this editor among those of others. */
@@ -164,6 +166,8 @@ export class Session implements IDisposable {
   get images(): readonly string[] {
     return this._images();
   }
+  /** What an administrator offers, once that is known. */
+  offering: IOffering | null = null;
 
   /** The node on which the context menu was opened last. */
   pointed: string | null = null;

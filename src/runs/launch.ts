@@ -15,6 +15,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { duplicateIcon } from '@jupyterlab/ui-components';
+import type { JSONObject } from '@lumino/coreutils';
 
 import type { ISelection } from '../api';
 import { CATEGORY, CommandIDs, several, takes } from '../commands';
@@ -73,7 +74,11 @@ export const launch: JupyterFrontEndPlugin<void> = {
     };
 
     /** The files that are meant: named, selected in the file browser, or the current notebook. */
-    const meant = (args: { paths?: unknown; path?: unknown }): string[] => {
+    const meant = (args: {
+      paths?: unknown;
+      path?: unknown;
+      runtime?: unknown;
+    }): string[] => {
       if (Array.isArray(args.paths)) {
         return args.paths.map(String);
       }
@@ -87,6 +92,9 @@ export const launch: JupyterFrontEndPlugin<void> = {
         return [...browser.selectedItems()].map(({ path }) => path);
       }
       const current = notebooks?.currentWidget;
+      if (!current && args.runtime && browser) {
+        return [...browser.selectedItems()].map(({ path }) => path);
+      }
       return current ? [current.context.path] : [];
     };
 
@@ -103,7 +111,12 @@ export const launch: JupyterFrontEndPlugin<void> = {
           description: trans.__('Which part of the pipeline')
         },
         node: trans.__('The node that the part is about'),
-        of: trans.__('The run that the rest is taken from')
+        of: trans.__('The run that the rest is taken from'),
+        runtime: trans.__('Where to run it'),
+        settings: {
+          type: 'object',
+          description: trans.__('Image and resources to begin with')
+        }
       }),
       execute: async args => {
         const files = meant(args);
@@ -113,7 +126,14 @@ export const launch: JupyterFrontEndPlugin<void> = {
           const select = { mode, node } as ISelection;
           return launchPart(context, files[0], { select, of });
         }
-        return launchFiles(context, files);
+        const preset =
+          typeof args.runtime === 'string'
+            ? {
+                runtime: args.runtime,
+                settings: (args.settings ?? {}) as JSONObject
+              }
+            : undefined;
+        return launchFiles(context, files, preset);
       }
     });
 

@@ -48,10 +48,17 @@ export interface IPart {
   of?: string;
 }
 
+/** What somebody has chosen already: it goes before what is remembered. */
+export interface IPreset {
+  runtime: string;
+  settings: JSONObject;
+}
+
 /** Ask how to run files, one or several as one pipeline; what has begun, if anything. */
 export async function launchFiles(
   context: ILaunchContext,
-  files: readonly string[]
+  files: readonly string[],
+  preset?: IPreset
 ): Promise<Begun | null> {
   const { app, trans } = context;
   const { contents } = app.serviceManager;
@@ -69,7 +76,7 @@ export async function launchFiles(
   }
   if (runnable.length === 1) {
     return report(async () =>
-      ask(context, await subjectAt(context, runnable[0]))
+      ask(context, await subjectAt(context, runnable[0]), { preset })
     );
   }
   if (runnable.some(isAlone)) {
@@ -81,7 +88,7 @@ export async function launchFiles(
   }
   const title = trans._n('%1 file', '%1 files', runnable.length);
   const subject = { path: null, document: pipelineOf([], true), title };
-  return ask(context, subject, { files: runnable });
+  return ask(context, subject, { files: runnable, preset });
 }
 
 /** Ask again what a run was asked, and begin what is made of it. */
@@ -137,19 +144,21 @@ async function ask(
   options: {
     choice?: IChoice;
     files?: readonly string[];
+    preset?: IPreset;
     /** Begin at once when nothing is left to ask. */
     isQuick?: boolean;
   } = {}
 ): Promise<Begun | null> {
   const { api, app, state, trans } = context;
-  const { choice, files, isQuick } = options;
+  const { choice, files, isQuick, preset } = options;
   const key = subject.path && `${MEMORY}:${subject.path}`;
   const remembered = key && !choice && (await state?.fetch(key));
   const changed = files ?? filesOf(subject);
   // It is disposed of below, whatever happens.
   // eslint-disable-next-line jupyter/require-disposable-ownership
   const form = new RunForm(api, subject, trans, {
-    choice: choice ?? ((remembered || null) as IChoice | null),
+    choice:
+      choice ?? withPreset((remembered || null) as IChoice | null, preset),
     isRemembered: !choice,
     defaults: choice ? undefined : await context.preferences(),
     files,
@@ -188,6 +197,24 @@ async function ask(
   } finally {
     form.dispose();
   }
+}
+
+/** What is remembered with what is chosen already. */
+export function withPreset(
+  remembered: Partial<IChoice> | null,
+  preset: IPreset | undefined
+): Partial<IChoice> | null {
+  if (!preset) {
+    return remembered;
+  }
+  const { runtime, settings } = preset;
+  const options = remembered?.runtime === runtime ? remembered.options : {};
+  return {
+    ...remembered,
+    runtime,
+    options,
+    settings: { ...remembered?.settings, ...settings }
+  };
 }
 
 /** A file as it is run: a pipeline as it is in its editor, if it has changed there. */

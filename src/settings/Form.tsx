@@ -8,6 +8,7 @@ import type { IFormContext } from './context';
 import { FormContext, problemsAt, useForm, words } from './context';
 import { groupsOf } from './fields';
 import { SettingField } from './Field';
+import { ProfileField } from './profiles';
 
 /** What the fields below share. */
 export function FormProvider(props: {
@@ -50,6 +51,9 @@ export function Form(props: {
   const { trans, openSections, isFolded, problems } = useForm();
   const [, redraw] = React.useReducer((turn: number) => turn + 1, 0);
   const groups = groupsOf(props.definition, isShown);
+  const hasImage = groups.some(({ fields }) =>
+    fields.some(({ name }) => name === 'image')
+  );
   return (
     <>
       {groups.map(({ name, title, fields }) => {
@@ -74,6 +78,9 @@ export function Form(props: {
             }}
           >
             {name === 'general' && props.head}
+            {fields.some(field => field.name === 'resources') && (
+              <ProfileField path={path} value={value} hasImage={hasImage} />
+            )}
             {fields.map(field => (
               <SettingField
                 key={field.name}

@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
-import type { IProblem } from '../api';
+import type { IOffering, IProblem } from '../api';
 import type { ISettingProps } from './Row';
 
 /** How a person chooses files. */
@@ -29,6 +29,8 @@ export interface IFormContext {
   isFolded?: boolean;
   /** To choose from. */
   images: readonly string[];
+  /** What an administrator offers, once that is known. */
+  offering?: IOffering | null;
   kernels: readonly string[];
   gpuTypes?: readonly string[];
   /** Names of environment variables that the file reads. */

@@ -3,5 +3,7 @@ export * from './Field';
 export * from './fields';
 export * from './Form';
 export * from './formschema';
+export * from './offering';
+export * from './profiles';
 export * from './Row';
 export * from './lists';

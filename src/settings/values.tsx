@@ -139,13 +139,20 @@ export function FolderInput(props: IInputProps): JSX.Element {
 }
 
 export function ImageInput(props: IInputProps): JSX.Element {
+  const { images, offering } = useForm();
+  const offered = offering?.images ?? [];
+  const value = writeValue(props.value);
+  const notes = offered.find(({ image }) => image === value)?.notes;
   return (
-    <TextInput
-      value={writeValue(props.value)}
-      placeholder={props.placeholder}
-      list={useForm().images}
-      onChange={text => props.set(text || undefined)}
-    />
+    <>
+      <TextInput
+        value={value}
+        placeholder={props.placeholder}
+        list={[...new Set([...offered.map(({ image }) => image), ...images])]}
+        onChange={text => props.set(text || undefined)}
+      />
+      {notes && <span className="jp-Convect-hint">{notes}</span>}
+    </>
   );
 }
 

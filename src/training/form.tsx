@@ -1,8 +1,9 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
 import type { ITrainingField, ITrainingJob } from '../api';
-import { Field, Select, TextInput, useDraft, useTrans } from '../ui';
+import { Field, isObject, Select, TextInput, useDraft, useTrans } from '../ui';
 import { argumentsText, valueOf } from './values';
 import type { TrainingModel } from './model';
 
@@ -19,6 +20,7 @@ export function TrainingForm(props: {
       aria-label={trans.__('Training job')}
       onSubmit={event => event.preventDefault()}
     >
+      <Profiles job={job} model={model} />
       {job.fields.map(field => (
         <FormField
           key={[field.name, ...field.roles].join()}
@@ -33,6 +35,70 @@ export function TrainingForm(props: {
   );
 }
 
+/** Fields of the form that a profile fills in, by the names that profiles have for them. */
+const FILLED = {
+  image: (settings: JSONObject) => settings.image,
+  cpu: ({ resources }: JSONObject) => isObject(resources) && resources.cpu,
+  memory: ({ resources }: JSONObject) =>
+    isObject(resources) && resources.memory,
+  gpu: ({ resources }: JSONObject) => {
+    const gpu = isObject(resources) && resources.gpu;
+    return isObject(gpu) ? gpu.count : gpu;
+  }
+};
+
+/** A size to choose instead of numbers, which it writes into all roles of the job. */
+function Profiles(props: {
+  job: ITrainingJob;
+  model: TrainingModel;
+}): JSX.Element | null {
+  const { job, model } = props;
+  const trans = useTrans();
+  const profiles = model.offering?.profiles ?? [];
+  if (profiles.length === 0) {
+    return null;
+  }
+  return (
+    <Field
+      label={trans.__('Profile')}
+      hint={trans.__('Fills in image, CPU, memory and GPUs.')}
+    >
+      <Select
+        value=""
+        options={[
+          { value: '', label: trans.__('none') },
+          ...profiles.map(({ name }) => ({ value: name, label: name }))
+        ]}
+        onChange={name => {
+          const chosen = profiles.find(profile => profile.name === name);
+          if (chosen) {
+            void fillIn(job, model, chosen.settings);
+          }
+        }}
+      />
+    </Field>
+  );
+}
+
+/** One after the other: each change is made to the text of the one before. */
+async function fillIn(
+  job: ITrainingJob,
+  model: TrainingModel,
+  settings: JSONObject
+): Promise<void> {
+  for (const [name, valueIn] of Object.entries(FILLED)) {
+    const value = valueIn(settings);
+    for (const field of job.fields.filter(each => each.name === name)) {
+      if (value !== undefined && value !== false) {
+        await model.change(
+          field,
+          field.kind === 'whole' ? Number(value) : String(value)
+        );
+      }
+    }
+  }
+}
+
 function FormField(props: {
   field: ITrainingField;
   /** Other roles have another value. */
@@ -41,6 +107,7 @@ function FormField(props: {
 }): JSX.Element {
   const { field, hasRoles, model } = props;
   const trans = useTrans();
+  const images = model.offering?.images.map(({ image }) => image);
   const [error, setError] = React.useState<string | null>(null);
   const known = String(field.value ?? '');
   // What was written counts until the text was looked at again: an answer
@@ -89,7 +156,12 @@ function FormField(props: {
             );
           default:
             return (
-              <TextInput isLazy value={written ?? known} onChange={write} />
+              <TextInput
+                isLazy
+                value={written ?? known}
+                list={field.name === 'image' ? images : undefined}
+                onChange={write}
+              />
             );
         }
       }}

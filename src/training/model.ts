@@ -2,9 +2,10 @@ import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import type { ISharedFile } from '@jupyter/ydoc';
 import type { JSONValue } from '@lumino/coreutils';
 
-import type { ITrainingCheck, ITrainingField } from '../api';
+import type { IOffering, ITrainingCheck, ITrainingField } from '../api';
 import { sentenceOf } from '../api';
 import type { IConvectApi } from '../tokens';
+import { offeringOf } from '../settings/offering';
 import { Coalesced, Observable } from '../ui';
 
 const PAUSE = 400;
@@ -19,8 +20,14 @@ export class TrainingModel extends Observable {
     this._checks = new Coalesced(() => this.check(), PAUSE);
     context.model.contentChanged.connect(this.onChange, this);
     this._checks.request();
+    void offeringOf(api).then(offering => {
+      this.offering = offering;
+      this.touch();
+    });
   }
 
+  /** What an administrator offers, once that is known. */
+  offering: IOffering | null = null;
   /** Null until the server has looked at it. */
   found: ITrainingCheck | null = null;
   /** Why the last thing that was asked for was not done. */

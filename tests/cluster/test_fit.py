@@ -15,6 +15,7 @@ from waiting import PATIENCE, eventually
 
 from jupyterlab_convect.pipeline.plan import Kubernetes
 from jupyterlab_convect.pipeline.resolve import plan_for_file
+from jupyterlab_convect.runtimes.capacity import as_json
 
 
 async def problems(lab: Any, **settings: Any) -> dict[str, tuple[str, str]]:
@@ -119,23 +120,67 @@ async def test_top(bed: Any, make_lab: Any) -> None:
     run = await lab.start("a.py", settings={"resources": {"gpu": 1}})
 
     async def held() -> Any:
-        top = await lab.runtime.top()
-        return top if run.id in (top["holders"] or [{}])[0].get("run", "") else None
+        top = as_json(await lab.runtime.capacity())
+        return top if any(each["run"] == run.id for each in top["holders"]) else None
 
     top = await eventually(held, "its GPU is held")
     gpu = next(item for item in top["gpus"] if item["resource"] == "nvidia.com/gpu")
     assert gpu["free"] == gpu["total"] - 1
-    assert top["unknown"] == []
+    assert top["hidden"] == []
+    offer = next(item for item in top["offers"] if item["title"] == gpu["type"])
+    assert (offer["now"], offer["settings"]["resources"]["gpu"]["count"]) == (True, gpu["free"])
+    # The scheduler finds a node for as much as is offered, and for no more.
+    wanted = {**offer["settings"]["resources"]["gpu"]}
+    assert await scheduled(bed, lab, resources={"gpu": wanted})
+    more = {**wanted, "count": wanted["count"] + 1}
+    assert not await scheduled(bed, lab, resources={"gpu": more})
     await lab.engine.stop(run.id)
     await lab.engine.wait(run.id, PATIENCE)
 
 
 async def test_top_without_rights_shows_our_own(lab: Any) -> None:
-    top = await lab.runtime.top()
+    top = as_json(await lab.runtime.capacity())
     assert top["nodes"] is None
     assert top["gpus"] is None
     assert top["quotas"] == []
-    assert len(top["unknown"]) == 2
+    assert [each["part"] for each in top["hidden"]] == ["nodes", "pods"]
+    assert all(each["now"] is None for each in top["offers"])
+
+
+async def test_top_with_no_rights_at_all_says_what_would_show_it(bed: Any, make_lab: Any) -> None:
+    bed.create("ServiceAccount", "stranger")
+    lab = make_lab(config_file=bed._kubeconfig("stranger"))
+    top = as_json(await lab.runtime.capacity())
+    assert (top["nodes"], top["quotas"], top["holders"]) == (None, None, [])
+    parts = [each["part"] for each in top["hidden"]]
+    assert parts[:4] == ["nodes", "pods", "own-pods", "quotas"]
+    assert all(each["rule"].startswith("- apiGroups") for each in top["hidden"])
+
+
+async def test_a_change_is_seen_by_the_next_look(bed: Any, make_lab: Any) -> None:
+    lab = make_lab("viewer")
+
+    async def known() -> Any:
+        top = as_json(await lab.runtime.capacity())
+        return None if top["reading"] else top
+
+    before = await eventually(known, "all pods are read")
+    assert before["nodes"]
+    security = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+                "runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}  # fmt: skip
+    asked = {"requests": {"cpu": "10m"}}
+    container = {"name": "c", "image": bed.image, "resources": asked, "securityContext": security}
+    name = before["nodes"][0]["name"]
+    bed.create("Pod", "seen", spec={"nodeName": name, "containers": [container]})
+    try:
+
+        async def held() -> bool:
+            top = as_json(await lab.runtime.capacity())
+            return any(each["name"] == "seen" for each in top["holders"])
+
+        await eventually(held, "the pod is seen")
+    finally:
+        bed.admin.delete(bed.admin.path("pods", "seen"), gracePeriodSeconds=0)
 
 
 async def test_top_and_shell_on_the_command_line(bed: Any, lab: Any, tmp_path: Any) -> None:

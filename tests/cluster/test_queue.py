@@ -11,6 +11,7 @@ import pytest
 from waiting import PATIENCE, eventually, until
 
 from jupyterlab_convect.pipeline.resolve import plan_for_file
+from jupyterlab_convect.runtimes.capacity import as_json
 from jupyterlab_convect.runtimes.kubernetes.fit import LABEL
 
 API = "/apis/kueue.x-k8s.io/v1beta2"
@@ -103,7 +104,7 @@ async def test_a_step_waits_in_a_queue(make_lab: Any, queue: str, bed: Any) -> N
     await waiting(labs[2], third, "1 before it")
 
     async def both_wait() -> bool:
-        queues = (await labs[2].runtime.top())["queues"]
+        queues = as_json(await labs[2].runtime.capacity())["queues"]
         return bool({each["name"]: each["waiting"] for each in queues}["team"] == 2)
 
     await eventually(both_wait, "two wait")

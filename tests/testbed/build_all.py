@@ -19,7 +19,6 @@ import kueue
 import pipelines
 import pipelines_build
 import s3
-
 import training
 
 

@@ -24,7 +24,6 @@ import cluster
 import kueue
 import pipelines
 import s3
-
 import training
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -50,13 +50,13 @@ async function barriers(screen: Locator): Promise<string[]> {
 
 /** Names of things, and words that people wrote themselves: they are the same in all languages. */
 const NAMES =
-  /^(side|panel|content|section|source|isolated|shared|ctrl|depth|markdown|registry|image|tag|convect|jupyterlab|jupyter|python3?|ipykernel|kubernetes|kubeflow|cpu|gpu|gpus|url|csv|json|sql|id|ids|git|nvidia|com|react|flow|s|b|kb|mb|gb|mi|gi|m|lr|loss|rows|step|report|failing|first|second|gone|all|ipynb|pipeline|true|out|bad|valueerror|too|large|raise|traceback|most|recent|call|last|cell|in|line|root|local|number|string|import|sys|from|metric|output|for|range|print|file|stderr|sha256|linux|x86|64|aarch64|cpython|ansi|log|html|md|txt|yaml|zip|http|https|tensorboard|torchrun|mpi|mpirun|plain|rank|stop|team|webhook|slack|nobody|name|key|false|pipelines|pod|github|gitlab|gitea|cron|authorization|bearer|often|args|operator|job|pytorchjob|trainjob|mpijob|kueue|none|auto|master|worker|schedule|keep|detach|utc)$/i;
+  /^(side|panel|content|section|source|isolated|shared|ctrl|depth|markdown|registry|image|tag|convect|jupyterlab|jupyter|python3?|ipykernel|kubernetes|kubeflow|cpu|gpu|gpus|url|csv|json|sql|id|ids|git|nvidia|com|react|flow|s|b|kb|mb|gb|mi|gi|m|lr|loss|rows|step|report|failing|first|second|gone|all|ipynb|pipeline|true|out|bad|valueerror|too|large|raise|traceback|most|recent|call|last|cell|in|line|root|local|number|string|import|sys|from|metric|output|for|range|print|file|stderr|sha256|linux|x86|64|aarch64|cpython|ansi|log|html|md|txt|yaml|zip|http|https|tensorboard|torchrun|mpi|mpirun|plain|rank|stop|team|webhook|slack|nobody|name|key|false|pipelines|pod|github|gitlab|gitea|cron|authorization|bearer|often|args|operator|job|pytorchjob|trainjob|mpijob|kueue|none|auto|master|worker|schedule|keep|detach|utc|tiny|huge)$/i;
 
 /** Words in Latin letters that stand between others, not in code. */
 async function latinWords(screen: Locator): Promise<string[]> {
   const texts = await screen.evaluate(root => {
     const skipped =
-      'code, pre, kbd, script, style, .cm-editor, .jp-Cell, [contenteditable], .jp-Convect-rowName, .jp-Convect-title h2, .jp-Convect-facts, .jp-Convect-packages, .jp-Convect-preview, .jp-Convect-list .jp-mod-component, .jp-Convect-cardName, .jp-Convect-cardPath, .react-flow__attribution';
+      'code, pre, kbd, script, style, .cm-editor, .jp-Cell, [contenteditable], .jp-Convect-rowName, .jp-Convect-title h2, .jp-Convect-facts, .jp-Convect-ownWords, .jp-Convect-packages, .jp-Convect-preview, .jp-Convect-list .jp-mod-component, .jp-Convect-cardName, .jp-Convect-cardPath, .react-flow__attribution';
     const found: string[] = [];
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {

@@ -409,7 +409,149 @@ async function* kubeflow({ page, folder, say }: ITour): Screens {
   yield ['the runs that were made elsewhere', front];
 }
 
+/** What an account with few rights is told of a cluster with shared GPUs and a queue. */
+const OVERVIEW = {
+  namespace: 'team',
+  nodes: [
+    {
+      name: 'node-1',
+      ready: false,
+      type: 'T4-16',
+      closed: 'The node does not accept pods at the moment.',
+      resources: [
+        { name: 'cpu', total: 8, free: 2, used: null },
+        { name: 'memory', total: 2 ** 34, free: null, used: null },
+        { name: 'nvidia.com/gpu', total: 4, free: 0, used: null }
+      ]
+    },
+    {
+      name: 'node-2',
+      ready: true,
+      type: null,
+      closed: null,
+      resources: [{ name: 'cpu', total: 8, free: 8, used: null }]
+    }
+  ],
+  gpus: [
+    {
+      resource: 'nvidia.com/gpu',
+      type: 'T4-16',
+      total: 4,
+      free: 1,
+      largest_free: 1,
+      largest_node: 'node-1',
+      sharing: {
+        kind: 'time-slicing',
+        cards: 1,
+        sentence:
+          'Several pods take turns on a GPU; its memory is not divided between them.'
+      },
+      use: 0.5
+    }
+  ],
+  quotas: [{ name: 'own', resource: 'requests.cpu', used: 3, total: 4 }],
+  queues: [
+    {
+      name: 'queue-1',
+      waiting: 2,
+      admitted: 1,
+      closed: null,
+      group: 'group-1',
+      cohort: 'cohort-1',
+      limits: [
+        {
+          flavor: 'flavor-1',
+          resource: 'cpu',
+          used: 3,
+          total: 4,
+          mine: 1,
+          borrowing: 2
+        }
+      ],
+      workloads: [
+        {
+          name: 'workload-1',
+          run: null,
+          position: 1,
+          reason: null,
+          wait: { shortest: 60, longest: 120, samples: 5 }
+        }
+      ],
+      wait: { shortest: 60, longest: 120, samples: 5 }
+    }
+  ],
+  holders: [
+    {
+      kind: 'training',
+      name: 'train-1',
+      namespace: 'team',
+      node: 'node-1',
+      resources: [{ name: 'nvidia.com/gpu', amount: 1 }],
+      owner: null,
+      mine: false,
+      run: null,
+      step: null,
+      id: null,
+      count: 1,
+      idle: 600,
+      gpu_use: 0
+    },
+    {
+      kind: 'other',
+      name: '',
+      namespace: 'team',
+      node: null,
+      resources: [{ name: 'cpu', amount: 4 }],
+      owner: null,
+      mine: false,
+      run: null,
+      step: null,
+      id: null,
+      count: 12,
+      idle: null,
+      gpu_use: null
+    }
+  ],
+  offers: [
+    {
+      profile: null,
+      title: 'CPU only',
+      settings: { resources: { cpu: 8, memory: '4Gi', gpu: 1 } },
+      now: null,
+      count: 1,
+      node: 'node-2',
+      sentence: '2 workloads wait in the queue queue-1 already.',
+      notes: ''
+    }
+  ],
+  hidden: [
+    {
+      part: 'pods',
+      sentence:
+        'You are not allowed to list the pods of other users, so what is free is unknown.',
+      rule: '- apiGroups: [""]\n  resources: [pods]\n  verbs: [list, watch]\n',
+      scope: 'cluster'
+    }
+  ],
+  notes: [],
+  reading: true
+};
+
+async function* cluster({ page }: ITour): Screens {
+  await page.route(/runtimes\/kubernetes\/top/, route =>
+    route.fulfill({ json: OVERVIEW })
+  );
+  const front = frontPage(page);
+  await execute(page, 'convect:show-cluster', {});
+  await front.locator('[data-node="node-1"]').waitFor();
+  await front.locator('details').first().evaluate(each => {
+    (each as HTMLDetailsElement).open = true;
+  });
+  yield ['the cluster', front];
+}
+
 export const TOURS = {
+  cluster,
   runs,
   schedules,
   notifications,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,24 @@ from typing import Any
 from ...background import Health
 from ...pipeline.plan import Json, Step
 from .api import Api, ApiError, ClusterUnreachable
-from .fit import GROUP, LABEL, Node, Queues, Quota, nodes_of, positions_of, queues_of, quotas_of
+from .fit import (
+    GROUP,
+    LABEL,
+    Node,
+    PodFacts,
+    Queue,
+    QueueGroup,
+    QueuePosition,
+    Queues,
+    Quota,
+    group_of,
+    nodes_of,
+    pod_facts,
+    positions_of,
+    queues_of,
+    quotas_of,
+    workload_of,
+)
 from .jobs import OURS
 from .operators import JOB, OPERATORS, Operator, as_job, choose, place_of
 from .pod_defaults import PodDefaults
@@ -25,6 +43,7 @@ FRESH = 5.0
 SHARE = 20
 """A look that takes long is good for so many times as long."""
 RIGHTS_FRESH = 300.0
+GROUPS_FRESH = 30.0
 
 RIGHTS: dict[str, tuple[str, str, str, str]] = {
     "create jobs": ("create", "batch", "jobs", ""),
@@ -46,7 +65,19 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
         for verb in ("create", "delete", "watch")
     },
 }
+EVERYWHERE = {
+    "watch all nodes": ("watch", "", "nodes", ""),
+    "watch all pods": ("watch", "", "pods", ""),
+}
+"""Rights in the whole cluster."""
 READING_CAPACITY = "Reading the capacity of the cluster"
+ACTIVE = "status.phase!=Succeeded,status.phase!=Failed"
+UNASKED = 600.0
+"""Seconds after which the nodes and pods of the whole cluster are not watched any more, if nobody
+asks for them."""
+LIVE_FRESH = 1.0
+"""Seconds for which a look at quotas and queues is good while nodes and pods are watched."""
+VISIBILITY = "visibility.kueue.x-k8s.io"
 
 
 @dataclass(frozen=True)
@@ -66,9 +97,49 @@ class Capacity:
 
     nodes: list[Node] | None
     quotas: list[Quota] | None
-    pods: list[Object] | None
+    pods: list[PodFacts] | None
+    """Of the whole cluster, those that have not ended."""
     queues: Queues | None
     good_until: float
+    near: list[PodFacts] | None = None
+    """Those of our own namespace, where the others must not be seen."""
+    reading: bool = False
+    """All pods are being read for the first time: `pods` is None meanwhile."""
+
+
+class WholeCluster:
+    """All nodes and pods, watched while somebody asks for them."""
+
+    def __init__(self, api: Api, health: Health) -> None:
+        self.nodes = Reflector(api, "nodes", self._hear, health, everywhere=True)
+        self.pods = Reflector(
+            api, "pods", self._hear, health, everywhere=True, keep=pod_facts, fieldSelector=ACTIVE
+        )
+        self._asked = time.monotonic()
+        self.is_closed = False
+        for reflector in (self.nodes, self.pods):
+            reflector.start()
+
+    def ask(self, seconds: float) -> tuple[list[Object] | None, list[PodFacts] | None]:
+        """Those that are known within so many seconds; None of what is not known yet."""
+        self._asked = time.monotonic()
+        nodes = self.nodes.there() if self.nodes.synced.wait(seconds) else None
+        left = max(0.0, self._asked + seconds - time.monotonic())
+        return nodes, self.pods.there() if self.pods.synced.wait(left) else None
+
+    def trouble(self) -> str | None:
+        """Why it does not hear of changes at the moment."""
+        found = self.nodes.trouble or self.pods.trouble
+        return found[0] if found else None
+
+    def _hear(self) -> None:
+        if time.monotonic() - self._asked > UNASKED:
+            self.close()
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.nodes.close()
+        self.pods.close()
 
 
 class Cluster:
@@ -88,9 +159,13 @@ class Cluster:
         """What we made, of each kind that has been asked for."""
         self._operators: tuple[list[Operator], float] | None = None
         self._capacity: Capacity | None = None
+        self._whole: WholeCluster | None = None
+        self._groups: tuple[dict[str, str], float] | None = None
         self._rights: dict[str, tuple[bool | None, float]] = {}
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
+        self._asking = threading.Lock()
+        self._own: tuple[list[Quota] | None, Queues | None, float] | None = None
         self._on_change = on_change
         self._health = health
         for reflector in self._reflectors:
@@ -167,24 +242,73 @@ class Cluster:
         with self._lock:
             known = self._capacity
             if known is None or time.monotonic() > known.good_until:
-                api, began = self.api, time.monotonic()
-                nodes = self._try(lambda: api.list("/api/v1/nodes"))
-                pods = self._try(
-                    lambda: api.list(
-                        "/api/v1/pods", fieldSelector="status.phase!=Succeeded,status.phase!=Failed"
-                    )
-                )
+                self._capacity = known = self._look(*self._list_all())
+            return known
+
+    def live_capacity(self, patience: float) -> Capacity:
+        """The same as it is now: all nodes and pods are watched from the first time on, where that
+        is allowed. Pods that are not read within so many seconds are unknown for now."""
+        allowed = all(self.may(right) is not False for right in EVERYWHERE)
+        if not allowed:
+            return self.capacity()
+        with self._lock:
+            if self._whole is None or self._whole.is_closed:
+                self._whole = WholeCluster(self.api, self._health)
+            whole = self._whole
+        nodes, pods = whole.ask(patience)
+        why = whole.trouble()
+        if why is not None:
+            # What was heard last may be wrong by now: asking says what is the matter.
+            return self.capacity()
+        return self._look(nodes, pods, LIVE_FRESH, reading=nodes is None or pods is None)
+
+    def _list_all(self) -> tuple[list[Object] | None, list[PodFacts] | None]:
+        whole = self._whole
+        if whole is not None and not whole.is_closed and whole.trouble() is None:
+            nodes, pods = whole.nodes, whole.pods
+            if nodes.synced.is_set() and pods.synced.is_set():
+                return nodes.there(), pods.there()
+        api = self.api
+        listed = self._try(lambda: api.list("/api/v1/nodes"))
+        running = self._try(lambda: api.list("/api/v1/pods", fieldSelector=ACTIVE))
+        return listed, None if running is None else [pod_facts(pod) for pod in running]
+
+    def _look(
+        self,
+        nodes: list[Object] | None,
+        pods: list[PodFacts] | None,
+        fresh: float = FRESH,
+        *,
+        reading: bool = False,
+    ) -> Capacity:
+        """`nodes` and `pods`, and what there is in our own namespace."""
+        api, began = self.api, time.monotonic()
+        near = None
+        if pods is None and not reading:
+            listed = self._try(lambda: api.list(api.path("pods"), fieldSelector=ACTIVE))
+            near = None if listed is None else [pod_facts(pod) for pod in listed]
+        quotas, queues = self._namespace(fresh)
+        now = time.monotonic()
+        return Capacity(
+            None if nodes is None else nodes_of(nodes, pods),
+            quotas,
+            pods,
+            queues,
+            now + max(fresh, SHARE * (now - began)),
+            near,
+            reading,
+        )
+
+    def _namespace(self, fresh: float) -> tuple[list[Quota] | None, Queues | None]:
+        """Quotas and queues of our namespace; a look that is so many seconds old will do."""
+        with self._asking:
+            now = time.monotonic()
+            if self._own is None or now - self._own[2] > fresh:
+                api = self.api
                 quotas = self._try(lambda: api.list(api.path("resourcequotas")))
                 queues = self._queues()
-                now = time.monotonic()
-                self._capacity = known = Capacity(
-                    None if nodes is None else nodes_of(nodes, pods),
-                    None if quotas is None else quotas_of(quotas),
-                    pods,
-                    queues,
-                    now + max(FRESH, SHARE * (now - began)),
-                )
-            return known
+                self._own = None if quotas is None else quotas_of(quotas), queues, now
+            return self._own[0], self._own[1]
 
     def latest_capacity(self) -> Capacity | None:
         """What was known last, at once; what is old is looked at anew meanwhile."""
@@ -210,33 +334,72 @@ class Cluster:
 
     def _queues(self) -> Queues | None:
         """The queues of our namespace and who waits there; None when we are not allowed to look."""
-        groups = self._try(lambda: self.api.get("/apis"))
-        versions = {
-            group["name"]: group["preferredVersion"]["groupVersion"]
-            for group in (groups or {}).get("groups", ())
-        }
-        if groups is not None and GROUP not in versions:
+        versions = self._versions()
+        if versions is None:
+            return None
+        if GROUP not in versions:
             return Queues()
-        if groups is None:
+        root = f"/apis/{versions[GROUP]}"
+        path = f"{root}/namespaces/{self.api.namespace}"
+        listed = self._try(lambda: self.api.list(f"{path}/localqueues"))
+        items = self._try(lambda: self.api.list(f"{path}/workloads"))
+        if listed is None:
             return None
-        path = f"/apis/{versions[GROUP]}/namespaces/{self.api.namespace}"
-        queues = self._try(lambda: self.api.list(f"{path}/localqueues"))
-        workloads = self._try(lambda: self.api.list(f"{path}/workloads"))
-        if queues is None:
-            return None
-        return Queues(queues_of(queues), None if workloads is None else positions_of(workloads))
+        queues = queues_of(listed)
+        groups: dict[str, QueueGroup] = {}
+        for name in {queue.group for queue in queues if queue.group}:
+            found = self._try(functools.partial(self.api.get, f"{root}/clusterqueues/{name}"))
+            if found is not None:
+                groups[name] = group_of(found)
+        workloads = None if items is None else tuple(map(workload_of, items))
+        positions = None if items is None else positions_of(items)
+        for uid, number in self._told_positions(queues, versions.get(VISIBILITY)).items():
+            positions = positions or {}
+            known = positions.get(uid)
+            positions[uid] = QueuePosition(number, known.words if known else None)
+        return Queues(queues, positions, workloads, groups)
+
+    def _told_positions(self, queues: Iterable[Queue], version: str | None) -> dict[str, int]:
+        """Where the queue itself says that each is, which knows of fair shares and of others."""
+        found: dict[str, int] = {}
+        for queue in queues if version else ():
+            if not queue.waiting:
+                continue
+            path = f"/apis/{version}/namespaces/{self.api.namespace}/localqueues/{queue.name}"
+            try:
+                pending = self.api.get(f"{path}/pendingworkloads", limit=1000)
+            except (ApiError, ClusterUnreachable):
+                continue  # It is an extension of the cluster that may be down.
+            for item in pending.get("items") or ():
+                number = int(item.get("positionInLocalQueue") or 0) + 1
+                for owner in item["metadata"].get("ownerReferences") or ():
+                    found[owner["uid"]] = number
+        return found
+
+    def _versions(self) -> dict[str, str] | None:
+        """The preferred version of each group of resources that the cluster has."""
+        if self._groups is None or time.monotonic() > self._groups[1]:
+            groups = self._try(lambda: self.api.get("/apis"))
+            if groups is None:
+                return None
+            found = {
+                group["name"]: group["preferredVersion"]["groupVersion"]
+                for group in groups.get("groups", ())
+            }
+            self._groups = found, time.monotonic() + GROUPS_FRESH
+        return self._groups[0]
 
     def may(self, right: str) -> bool | None:
         """Whether we are allowed to; None when the cluster does not say."""
         known = self._rights.get(right)
         if known is None or time.monotonic() - known[1] > RIGHTS_FRESH:
-            verb, group, resource, part = RIGHTS[right]
+            verb, group, resource, part = RIGHTS.get(right) or EVERYWHERE[right]
             review = {
                 "apiVersion": "authorization.k8s.io/v1",
                 "kind": "SelfSubjectAccessReview",
                 "spec": {
                     "resourceAttributes": {
-                        "namespace": self.api.namespace,
+                        "namespace": "" if right in EVERYWHERE else self.api.namespace,
                         "verb": verb,
                         "group": group,
                         "resource": resource,
@@ -251,6 +414,8 @@ class Cluster:
         return known[0]
 
     def close(self) -> None:
+        if self._whole is not None:
+            self._whole.close()
         for reflector in self._reflectors:
             reflector.close()
 

@@ -17,9 +17,12 @@ from ...errors import ConvectError
 from ...pipeline.plan import Json
 from ...pipeline.quantities import quantity
 from ...text import listing
-from .objects import Object, amount, bare, condition, words_of
+from .objects import Object, amount, bare, condition, seconds_of, words_of
 
 Amounts = dict[str, Decimal]
+ZERO = Decimal(0)
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+CORDONED = "The node does not accept pods at the moment."
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     ready: bool = True
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Those by which GPUs are shared."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +75,50 @@ class Quota:
     used: Amounts
 
 
-def nodes_of(nodes: Iterable[Json], pods: Iterable[Json] | None) -> list[Node]:
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What counts of a pod, read once: a cluster has tens of thousands of them."""
+
+    name: str
+    namespace: str
+    node: str | None
+    requests: Amounts
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    owner: str | None
+    """What made it: `Job/train`."""
+    is_over: bool
+
+
+def pod_facts(pod: Json) -> PodFacts:
+    meta = pod["metadata"]
+    owners = meta.get("ownerReferences") or ()
+    owner = next((each for each in owners if each.get("controller")), None)
+    return PodFacts(
+        meta["name"],
+        meta.get("namespace", ""),
+        pod["spec"].get("nodeName"),
+        pod_requests(pod["spec"]),
+        meta.get("labels") or {},
+        {
+            key: value
+            for key, value in (meta.get("annotations") or {}).items()
+            if key.endswith(("/username", "/owner", "/user"))
+        },
+        f"{owner['kind']}/{owner['name']}" if owner else None,
+        pod.get("status", {}).get("phase") in ("Succeeded", "Failed"),
+    )
+
+
+def nodes_of(nodes: Iterable[Json], pods: Iterable[Json | PodFacts] | None) -> list[Node]:
     taken: dict[str, Amounts] = {}
-    for pod in pods or ():
-        node = pod["spec"].get("nodeName")
-        if node and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
-            held = taken.setdefault(node, {})
-            for name, value in pod_requests(pod["spec"]).items():
-                held[name] = held.get(name, Decimal(0)) + value
-            held["pods"] = held.get("pods", Decimal(0)) + 1
+    for item in pods or ():
+        pod = item if isinstance(item, PodFacts) else pod_facts(item)
+        if pod.node and not pod.is_over:
+            held = taken.setdefault(pod.node, {})
+            for name, value in pod.requests.items():
+                held[name] = held.get(name, ZERO) + value
+            held["pods"] = held.get("pods", ZERO) + 1
     return [_node(item, None if pods is None else taken) for item in nodes]
 
 
@@ -107,8 +147,8 @@ def judge_gang(needs: Needs, nodes: Sequence[Node], count: int) -> Fit:
     one = judge_nodes(needs, nodes)
     if count == 1 or not one.ever:
         return one
-    ready = [node for node in nodes if node.ready and not _unsuited(needs, node)]
-    ever = sum(_how_often(node.total, needs.requests) for node in ready)
+    ready = [node for node in nodes if node.ready and not unsuited(needs, node)]
+    ever = sum(how_often(node.total, needs.requests) for node in ready)
     each = _all_of(needs)
     all_of_it = f"{count} pods with {each} each" if each else f"{count} pods"
     if ever < count:
@@ -116,14 +156,14 @@ def judge_gang(needs: Needs, nodes: Sequence[Node], count: int) -> Fit:
         return Fit(False, False, never)
     if one.now is not True:
         return one
-    now = sum(_how_often(node.free or {}, needs.requests) for node in ready)
+    now = sum(how_often(node.free or {}, needs.requests) for node in ready)
     if now < count:
         later = f"It needs {all_of_it} at the same time; at the moment there is room for {now}."
         return Fit(False, True, later)
     return one
 
 
-def _how_often(have: Amounts, wanted: Amounts) -> int:
+def how_often(have: Amounts, wanted: Amounts) -> int:
     """How many pods of a kind fit into what a node has."""
     fits = [have.get(name, Decimal(0)) // value for name, value in wanted.items() if value]
     return int(max(min(fits, default=Decimal(0)), Decimal(0)))
@@ -133,7 +173,7 @@ def judge_nodes(needs: Needs, nodes: Sequence[Node]) -> Fit:
     """Does one of the nodes have all of it, now or ever?"""
     if not nodes:
         return Fit(False, False, "The cluster has no nodes.")
-    eligible = [node for node in nodes if not _unsuited(needs, node)]
+    eligible = [node for node in nodes if not unsuited(needs, node)]
     if not eligible:
         return Fit(False, False, _why_unsuited(needs, nodes))
     large = [node for node in eligible if _covers(node.total, needs.requests)]
@@ -225,7 +265,7 @@ def match_types(wanted: str, known: Iterable[str]) -> list[str]:
     return [item for item in present if words in item.lower()]
 
 
-def _unsuited(needs: Needs, node: Node) -> str | None:
+def unsuited(needs: Needs, node: Node) -> str | None:
     """Why the node would not do even when it is empty."""
     if needs.nodes and node.name not in needs.nodes:
         return f"cannot mount its volume, which is on {listing(list(needs.nodes))}"
@@ -239,17 +279,28 @@ def _unsuited(needs: Needs, node: Node) -> str | None:
             return f"does not have the label {key}={values[0]}"
     for taint in node.taints:
         if taint.get("effect") != "PreferNoSchedule" and not _tolerated(taint, needs.tolerations):
-            if taint["key"] == "node.kubernetes.io/unschedulable":
+            if taint["key"] == UNSCHEDULABLE:
                 return "does not accept pods at the moment"
             value = f"={taint['value']}" if taint.get("value") else ""
             return f"does not accept pods without a toleration for {taint['key']}{value}"
     return None
 
 
+def unsuited_taint(node: Node) -> str | None:
+    """What keeps pods off the node that do not ask for it, in a sentence."""
+    hard = [taint for taint in node.taints if taint.get("effect") != "PreferNoSchedule"]
+    if any(taint["key"] == UNSCHEDULABLE for taint in hard):
+        return CORDONED
+    if not hard:
+        return None
+    names = [f"{t['key']}={t['value']}" if t.get("value") else t["key"] for t in hard]
+    return f"Only pods with a toleration for {listing(names)} start on it."
+
+
 def _why_unsuited(needs: Needs, nodes: Sequence[Node]) -> str:
     reasons: dict[str, int] = {}
     for node in nodes:
-        reason = _unsuited(needs, node) or ""
+        reason = unsuited(needs, node) or ""
         reasons[reason] = reasons.get(reason, 0) + 1
     if len(nodes) == 1:
         return f"The only node {next(iter(reasons))}."
@@ -342,26 +393,47 @@ def _node(item: Json, taken: dict[str, Amounts] | None) -> Node:
         labels=item["metadata"].get("labels", {}),
         taints=tuple(spec.get("taints", ())),
         ready=conditions.get("Ready") == "True",
+        annotations={
+            key: value
+            for key, value in (item["metadata"].get("annotations") or {}).items()
+            if key.startswith("hami.io/")
+        },
     )
 
 
 def pod_requests(spec: Json) -> Amounts:
-    """As the scheduler counts: containers together, or the largest of those that come before."""
+    """As the scheduler counts: containers and sidecars together, or the largest of those that
+    come before with the sidecars that run by then; what the pod asks for as a whole goes first."""
     total: Amounts = {}
     for container in spec.get("containers", ()):
-        for name, value in _container_requests(container).items():
-            total[name] = total.get(name, Decimal(0)) + value
+        _add(total, _container_requests(container))
+    before: Amounts = {}
+    sidecars: Amounts = {}
     for container in spec.get("initContainers", ()):
-        for name, value in _container_requests(container).items():
-            total[name] = max(total.get(name, Decimal(0)), value)
-    for name, value in _amounts(spec.get("overhead", {})).items():
-        total[name] = total.get(name, Decimal(0)) + value
+        asked = _container_requests(container)
+        if container.get("restartPolicy") == "Always":
+            _add(sidecars, asked)
+            asked = dict(sidecars)
+        else:
+            _add(asked, sidecars)
+        for name, value in asked.items():
+            before[name] = max(before.get(name, ZERO), value)
+    _add(total, sidecars)
+    for name, value in before.items():
+        total[name] = max(total.get(name, ZERO), value)
+    total |= _container_requests(spec)
+    _add(total, _amounts(spec.get("overhead") or {}))
     return total
 
 
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, ZERO) + value
+
+
 def _container_requests(container: Json) -> Amounts:
-    resources = container.get("resources", {})
-    return _amounts({**resources.get("limits", {}), **resources.get("requests", {})})
+    resources = container.get("resources") or {}
+    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
 def _amounts(values: Mapping[str, Json]) -> Amounts:
@@ -385,6 +457,10 @@ class Queue:
     admitted: int = 0
     closed: str | None = None
     """Why it lets nobody in at the moment, in the cluster's words."""
+    group: str | None = None
+    """The ClusterQueue that it draws from."""
+    usage: Mapping[tuple[str, str], Decimal] = field(default_factory=dict)
+    """What is admitted through it, by flavor and resource."""
 
 
 @dataclass(frozen=True)
@@ -401,6 +477,117 @@ class Queues:
 
     queues: tuple[Queue, ...] = ()
     positions: Mapping[str, QueuePosition] | None = None
+    workloads: tuple[Workload, ...] | None = None
+    groups: Mapping[str, QueueGroup] | None = None
+    """The ClusterQueues that they draw from, by name; those that must not be seen are missing."""
+
+
+@dataclass(frozen=True)
+class QueueGroup:
+    """A ClusterQueue: what may be admitted through all of its queues together."""
+
+    cohort: str | None
+    nominal: Mapping[tuple[str, str], Decimal]
+    """By flavor and resource, in the order in which flavors are tried."""
+    borrowing: Mapping[tuple[str, str], Decimal]
+    used: Mapping[tuple[str, str], Decimal]
+
+    def left(self, resource: str) -> Decimal | None:
+        """The most of a resource that one flavor has left of its own; None where it does not
+        count it."""
+        return max(
+            (
+                self.nominal[key] - self.used.get(key, ZERO)
+                for key in self.nominal
+                if key[1] == resource
+            ),
+            default=None,
+        )
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    queue: str
+    priority: int
+    created: float
+    admitted: float | None
+    """When its quota was reserved."""
+    is_waiting: bool
+    owners: tuple[str, ...]
+    """Uids."""
+    words: str | None = None
+
+
+def workload_of(item: Json) -> Workload:
+    meta = item["metadata"]
+    reserved = condition(item, "QuotaReserved")
+    held_up = condition(item, "QuotaReserved", "False")
+    ended = any(condition(item, kind) for kind in ("Admitted", "Finished"))
+    return Workload(
+        meta["name"],
+        item["spec"].get("queueName", ""),
+        int(item["spec"].get("priority") or 0),
+        seconds_of(meta["creationTimestamp"]),
+        seconds_of(reserved["lastTransitionTime"]) if reserved else None,
+        reserved is None and not ended,
+        tuple(each["uid"] for each in meta.get("ownerReferences") or ()),
+        words_of(held_up) if held_up else None,
+    )
+
+
+def group_of(item: Json) -> QueueGroup:
+    spec = item.get("spec") or {}
+    nominal: dict[tuple[str, str], Decimal] = {}
+    borrowing: dict[tuple[str, str], Decimal] = {}
+    for group in spec.get("resourceGroups") or ():
+        for flavor in group.get("flavors") or ():
+            for each in flavor.get("resources") or ():
+                key = (flavor["name"], each["name"])
+                given = _amounts({**each, "name": ""})
+                nominal[key] = given.get("nominalQuota", ZERO)
+                if "borrowingLimit" in given:
+                    borrowing[key] = given["borrowingLimit"]
+    status = item.get("status") or {}
+    return QueueGroup(
+        spec.get("cohortName") or spec.get("cohort") or None,
+        nominal,
+        borrowing,
+        flavors_of(status.get("flavorsReservation") or status.get("flavorsUsage") or ()),
+    )
+
+
+SAMPLES = 5
+"""Admissions that an estimate needs."""
+RECENT = 50
+WAITED = 1.0
+"""Seconds from which on somebody has waited at the head of a queue."""
+
+
+def head_times(workloads: Iterable[Workload], queue: str) -> list[float]:
+    """How long each of those that were admitted lately was the next one, without those that
+    were let in at once: by these one who waits now is not told anything."""
+    admitted = sorted(
+        (each.admitted, each.created)
+        for each in workloads
+        if each.queue == queue and each.admitted is not None
+    )[-RECENT:]
+    found = []
+    for before, (at, created) in zip([None, *admitted], admitted, strict=False):
+        since = created if before is None else max(created, before[0])
+        if at - since >= WAITED:
+            found.append(at - since)
+    return found
+
+
+def estimate_wait(times: Sequence[float], position: int) -> tuple[float, float] | None:
+    """From when to when the one at this position, from 1, will probably be admitted; None with
+    too few samples: the middle half of what was seen, once for each that is before it."""
+    if len(times) < SAMPLES:
+        return None
+    ordered = sorted(times)
+    low, high = (ordered[round(part * (len(ordered) - 1))] for part in (0.25, 0.75))
+    return low * position, high * position
 
 
 def queues_of(items: Iterable[Json]) -> tuple[Queue, ...]:
@@ -458,7 +645,19 @@ def _queue(item: Json) -> Queue:
         int(status.get("pendingWorkloads") or 0),
         int(status.get("admittedWorkloads") or 0),
         words_of(closed) if closed else None,
+        item.get("spec", {}).get("clusterQueue"),
+        flavors_of(status.get("flavorsUsage") or ()),
     )
+
+
+def flavors_of(flavors: Iterable[Json]) -> dict[tuple[str, str], Decimal]:
+    """What a status of Kueue says is used, by flavor and resource."""
+    return {
+        (flavor["name"], each["name"]): found.get("total", ZERO)
+        for flavor in flavors
+        for each in flavor.get("resources") or ()
+        for found in [_amounts({"total": each.get("total") or 0})]
+    }
 
 
 def _order(item: Json) -> tuple[int, str, str]:

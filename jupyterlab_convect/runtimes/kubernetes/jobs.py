@@ -79,6 +79,11 @@ def labels_of(run: str, step: str, attempt: int) -> dict[str, str]:
     }
 
 
+def run_of(item: Object) -> str:
+    """The run that something of ours was made for."""
+    return str((item["metadata"].get("labels") or {}).get(RUN, ""))
+
+
 def claim_name(run: str, claim: str) -> str:
     """The name of a volume claim that a run makes for itself."""
     return f"{slug(claim, LONGEST - len(run) - 1)}-{run}"

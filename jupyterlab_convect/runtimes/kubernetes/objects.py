@@ -157,7 +157,8 @@ def amount(name: str, value: Decimal, kind: str | None = None) -> str:
 def bare(name: str, value: Decimal) -> str:
     """The number alone, where the thing has been named already."""
     name = plain_resource(name)
-    return _bytes(value) if name in ("memory", "ephemeral-storage", "storage") else _number(value)
+    in_bytes = ("memory", "ephemeral-storage", "storage", "gpu-memory")
+    return _bytes(value) if name in in_bytes else _number(value)
 
 
 def _number(value: Decimal) -> str:

@@ -2,76 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
 
-from ...pipeline.plan import Json
+from ..capacity import (
+    GpuOverview,
+    GpuSharing,
+    HeldAmount,
+    HiddenPart,
+    Holder,
+    HolderKind,
+    NodeOverview,
+    Offer,
+    Overview,
+    QueueLimit,
+    QueueOverview,
+    QuotaOverview,
+    ResourceAmount,
+    WaitingWorkload,
+    WaitRange,
+)
 from . import jobs
 from .cluster import Capacity
-from .fit import Amounts, Node, pod_requests
+from .deployments import WORKER
+from .fit import (
+    CORDONED,
+    ZERO,
+    Node,
+    PodFacts,
+    Queue,
+    Queues,
+    estimate_wait,
+    head_times,
+    unsuited_taint,
+)
+from .gpu_metrics import GpuUse
+from .gpu_sharing import sharing_of
 from .pod_defaults import GpuProfile
 
 PLAIN = ("cpu", "memory")
+MOST_PODS = 200
+"""Beyond so many, the pods of others that hold GPUs are told by namespace and owner."""
+MOST_WORKLOADS = 50
+USERS = ("hub.jupyter.org/username", "app.kubernetes.io/owner", "owner", "user", "username")
+"""Labels and annotations that say whose a pod is."""
+KINDS: tuple[tuple[str, HolderKind], ...] = (
+    ("gateway.dask.org/cluster", "dask"),
+    ("dask.org/cluster-name", "dask"),
+    ("training.kubeflow.org/job-name", "training"),
+    ("trainer.kubeflow.org/trainjob-ancestor-step", "training"),
+    ("jobset.sigs.k8s.io/jobset-name", "training"),
+    ("ray.io/cluster", "training"),
+    ("pipeline/runid", "pipeline"),
+    ("workflows.argoproj.io/workflow", "pipeline"),
+    ("notebook-name", "server"),
+    ("hub.jupyter.org/servername", "server"),
+)
+"""What pods with a label are; its value is what they are called."""
 
 
-def overview(
-    namespace: str,
-    capacity: Capacity,
-    profiles: Mapping[str, GpuProfile],
-    own_pods: Iterable[Json],
-) -> dict[str, Json]:
-    """As `Runtime.top` describes it. `own_pods` are all that is known where others are hidden."""
-    gpus = _gpu_resources(capacity.nodes or (), profiles)
-    labels = {
+@dataclass(frozen=True)
+class OverviewFacts:
+    """All that an overview of a cluster is made of."""
+
+    namespace: str
+    capacity: Capacity
+    profiles: Mapping[str, GpuProfile]
+    """How the cluster counts GPUs."""
+    own_pods: Collection[PodFacts] | None = ()
+    """Those of our own steps, all that is known where others are hidden; None where not even
+    these are known."""
+    own_jobs: Mapping[str, str] = field(default_factory=dict)
+    """The run of each of our Jobs, by its uid."""
+    use: Mapping[tuple[str, str], GpuUse] = field(default_factory=dict)
+    """How busy the GPUs of pods are, by namespace and name; empty where nobody measures it."""
+    notes: tuple[str, ...] = ()
+
+
+def gpus_of(facts: OverviewFacts) -> tuple[GpuOverview, ...]:
+    nodes = facts.capacity.nodes or ()
+    return tuple(_by_type(nodes, _gpu_resources(nodes, facts.profiles), _labels(facts.profiles)))
+
+
+def overview(facts: OverviewFacts, offers: Iterable[Offer] = ()) -> Overview:
+    capacity, namespace = facts.capacity, facts.namespace
+    nodes = capacity.nodes
+    names = _gpu_resources(nodes or (), facts.profiles)
+    labels = _labels(facts.profiles)
+    pods = capacity.pods if capacity.pods is not None else capacity.near
+    if pods is None:
+        pods = list(facts.own_pods or ())
+    holders = tuple(_holders(pods, names, facts.use))
+    gpus = None if nodes is None else gpus_of(facts)
+    return Overview(
+        namespace=namespace,
+        nodes=None if nodes is None else tuple(_node(n, names, labels) for n in nodes),
+        gpus=None if gpus is None else tuple(_with_use(gpus, pods, nodes or (), labels, facts.use)),
+        quotas=None
+        if capacity.quotas is None
+        else tuple(
+            QuotaOverview(quota.name, key, float(quota.used.get(key, ZERO)), float(hard))
+            for quota in capacity.quotas
+            for key, hard in sorted(quota.hard.items())
+        ),
+        queues=None
+        if capacity.queues is None
+        else tuple(
+            _queue(queue, capacity.queues, facts.own_jobs) for queue in capacity.queues.queues
+        ),
+        holders=holders,
+        offers=tuple(offers),
+        hidden=tuple(_hidden(facts)),
+        notes=facts.notes,
+        reading=capacity.reading,
+    )
+
+
+def _hidden(facts: OverviewFacts) -> Iterator[HiddenPart]:
+    """What this account must not see, from the whole cluster down to its own pods."""
+    capacity, namespace = facts.capacity, facts.namespace
+    if capacity.nodes is None and not capacity.reading:
+        sentence = "You are not allowed to list the cluster's nodes."
+        yield HiddenPart("nodes", sentence, rule("", "nodes", "list, watch"), "cluster")
+    if capacity.pods is None and not capacity.reading:
+        sentence = (
+            "You are not allowed to list the pods of other users, so what is free is unknown."
+        )
+        yield HiddenPart("pods", sentence, rule("", "pods", "list, watch"), "cluster")
+        if capacity.near is None:
+            sentence = f"You are not allowed to list the pods of namespace {namespace}."
+            yield HiddenPart("own-pods", sentence, rule("", "pods", "list, watch"), "namespace")
+    if capacity.quotas is None:
+        sentence = f"You are not allowed to list the quotas of namespace {namespace}."
+        yield HiddenPart("quotas", sentence, rule("", "resourcequotas", "list"), "namespace")
+    queues = capacity.queues
+    if queues is None:
+        sentence = f"You are not allowed to list the queues of namespace {namespace}."
+        yield HiddenPart(
+            "queues", sentence, rule("kueue.x-k8s.io", "localqueues", "list"), "namespace"
+        )
+    elif queues.queues:
+        if queues.workloads is None:
+            sentence = f"You are not allowed to list the workloads of namespace {namespace}."
+            yield HiddenPart(
+                "workloads", sentence, rule("kueue.x-k8s.io", "workloads", "list"), "namespace"
+            )
+        if any(queue.group not in (queues.groups or {}) for queue in queues.queues if queue.group):
+            sentence = (
+                "You are not allowed to see the limits of the queues, which their group shares."
+            )
+            yield HiddenPart(
+                "limits", sentence, rule("kueue.x-k8s.io", "clusterqueues", "get"), "cluster"
+            )
+
+
+def rule(group: str, resource: str, verbs: str) -> str:
+    """A rule of a Role or a ClusterRole, to be copied."""
+    return f'- apiGroups: ["{group}"]\n  resources: [{resource}]\n  verbs: [{verbs}]\n'
+
+
+def _labels(profiles: Mapping[str, GpuProfile]) -> dict[str, str]:
+    """By resource: the label that says of which type it is on a node."""
+    return {
         name: profile.type_label
         for profile in profiles.values()
         for name in profile.requests
         if profile.type_label
-    }
-    unknown = []
-    if capacity.nodes is None:
-        unknown.append("You are not allowed to list the cluster's nodes.")
-    if capacity.pods is None:
-        unknown.append(
-            "You are not allowed to list the pods of other users, so what is free is unknown."
-        )
-    if capacity.queues is None:
-        unknown.append(f"You are not allowed to list the queues of namespace {namespace}.")
-    if capacity.quotas is None:
-        unknown.append(f"You are not allowed to list the quotas of namespace {namespace}.")
-    pods = own_pods if capacity.pods is None else capacity.pods
-    return {
-        "namespace": namespace,
-        "nodes": None
-        if capacity.nodes is None
-        else [_node(n, gpus, labels) for n in capacity.nodes],
-        "gpus": None if capacity.nodes is None else _by_type(capacity.nodes, gpus, labels),
-        "quotas": None
-        if capacity.quotas is None
-        else [
-            {
-                "name": quota.name,
-                "resource": key,
-                "used": float(quota.used.get(key, Decimal(0))),
-                "total": float(hard),
-            }
-            for quota in capacity.quotas
-            for key, hard in sorted(quota.hard.items())
-        ],
-        "queues": None
-        if capacity.queues is None
-        else [
-            {
-                "name": queue.name,
-                "waiting": queue.waiting,
-                "admitted": queue.admitted,
-                "closed": queue.closed,
-            }
-            for queue in capacity.queues.queues
-        ],
-        "holders": _holders(pods, gpus),
-        "unknown": unknown,
     }
 
 
@@ -87,78 +184,262 @@ def _gpu_resources(nodes: Iterable[Node], profiles: Mapping[str, GpuProfile]) ->
     return configured | devices
 
 
-def _node(node: Node, gpus: Collection[str], labels: Mapping[str, str]) -> dict[str, Json]:
-    kept = [name for name in (*PLAIN, *sorted(gpus)) if node.total.get(name)]
-    unschedulable = any(taint["key"] == "node.kubernetes.io/unschedulable" for taint in node.taints)
-    return {
-        "name": node.name,
-        "ready": node.ready and not unschedulable,
-        "type": _type_of(node, labels),
-        "resources": [
-            {
-                "name": name,
-                "total": float(node.total[name]),
-                "free": None if node.free is None else float(max(node.free[name], Decimal(0))),
-            }
-            for name in kept
-        ],
-    }
+def _node(node: Node, gpus: Collection[str], labels: Mapping[str, str]) -> NodeOverview:
+    closed = unsuited_taint(node)
+    return NodeOverview(
+        node.name,
+        node.ready and closed != CORDONED,
+        next((node.labels[label] for label in labels.values() if label in node.labels), None),
+        tuple(
+            ResourceAmount(
+                name,
+                float(node.total[name]),
+                None if node.free is None else float(max(node.free[name], ZERO)),
+            )
+            for name in (*PLAIN, *sorted(gpus))
+            if node.total.get(name)
+        ),
+        None if node.ready and not closed else closed or "The node is not ready.",
+    )
+
+
+def _type_of(node: Node, resource: str, labels: Mapping[str, str]) -> str | None:
+    """MIG slices and other names of NVIDIA's have the type of the node's GPUs, too."""
+    label = labels.get(resource)
+    if label is None and resource.startswith("nvidia.com/"):
+        label = "nvidia.com/gpu.product"
+    return node.labels.get(label or "")
 
 
 def _by_type(
     nodes: Iterable[Node], gpus: Collection[str], labels: Mapping[str, str]
-) -> list[dict[str, Json]]:
-    found: dict[tuple[str, str | None], dict[str, Any]] = {}
+) -> list[GpuOverview]:
+    found: dict[tuple[str, str, str], GpuOverview] = {}
     for node in nodes:
         for name in gpus:
             total = node.total.get(name)
             if not total:
                 continue
-            kind = node.labels.get(labels.get(name, ""))
-            entry = found.setdefault(
-                (name, kind),
-                {
-                    "resource": name,
-                    "type": kind,
-                    "total": 0.0,
-                    "free": None if node.free is None else 0.0,
-                    "largest_free": None if node.free is None else 0.0,
-                    "largest_node": node.name,
-                },
-            )
-            entry["total"] += float(total)
+            kind = _type_of(node, name, labels)
+            sharing = sharing_of(name, total, node.labels, node.annotations)
+            free = None
             if node.free is not None:
-                free = float(max(node.free[name], Decimal(0))) if node.ready else 0.0
-                entry["free"] += free
-                if free > entry["largest_free"]:
-                    entry["largest_free"], entry["largest_node"] = free, node.name
-    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1] or ""))]
+                usable = node.ready and unsuited_taint(node) != CORDONED
+                free = float(max(node.free[name], ZERO)) if usable else 0.0
+            new = GpuOverview(name, kind, float(total), free, free, node.name, sharing)
+            key = (name, kind or "", sharing.kind if sharing else "")
+            known = found.get(key)
+            found[key] = new if known is None else _together(known, new)
+    return [found[key] for key in sorted(found)]
 
 
-def _holders(pods: Iterable[Json], gpus: Collection[str]) -> list[dict[str, Json]]:
-    """Pods that hold GPUs, and every one of ours."""
-    found = []
+def _together(known: GpuOverview, new: GpuOverview) -> GpuOverview:
+    largest = known
+    if known.largest_free is not None and new.largest_free is not None:
+        largest = max(known, new, key=lambda each: each.largest_free or 0.0)
+    return GpuOverview(
+        known.resource,
+        known.type,
+        known.total + new.total,
+        None if known.free is None or new.free is None else known.free + new.free,
+        largest.largest_free,
+        largest.largest_node,
+        _shared_together(known.sharing, new.sharing),
+    )
+
+
+def _shared_together(known: GpuSharing | None, new: GpuSharing | None) -> GpuSharing | None:
+    if known is None or new is None:
+        return known
+    both = known.cards is not None and new.cards is not None
+    return replace(known, cards=(known.cards or 0.0) + (new.cards or 0.0) if both else None)
+
+
+def _with_use(
+    gpus: Iterable[GpuOverview],
+    pods: Iterable[PodFacts],
+    nodes: Iterable[Node],
+    labels: Mapping[str, str],
+    use: Mapping[tuple[str, str], GpuUse],
+) -> Iterator[GpuOverview]:
+    """How busy those are that pods hold, as far as it is measured."""
+    busy: dict[tuple[str, str | None], list[float]] = {}
+    if use:
+        by_name = {node.name: node for node in nodes}
+        for pod in pods:
+            seen = use.get((pod.namespace, pod.name))
+            node = by_name.get(pod.node or "")
+            if seen is None or node is None:
+                continue
+            for name in pod.requests:
+                if "/" in name:
+                    key = (name, _type_of(node, name, labels))
+                    busy.setdefault(key, []).append(seen.use)
+    for gpu in gpus:
+        seen_here = busy.get((gpu.resource, gpu.type))
+        yield replace(gpu, use=sum(seen_here) / len(seen_here)) if seen_here else gpu
+
+
+def _holders(
+    pods: Iterable[PodFacts],
+    gpus: Collection[str],
+    use: Mapping[tuple[str, str], GpuUse],
+) -> list[Holder]:
+    """Ours and those that hold GPUs one by one, the rest by namespace, owner and kind."""
+    alone: list[Holder] = []
+    together: dict[tuple[str, str | None, HolderKind], list[Holder]] = {}
     for pod in pods:
-        labels = pod["metadata"].get("labels", {})
-        held: Amounts = pod_requests(pod["spec"])
-        ours = labels.get(jobs.MANAGED_BY) == jobs.US
-        if not pod["spec"].get("nodeName") or not (ours or any(held.get(name) for name in gpus)):
+        if not pod.node or pod.is_over:
             continue
-        if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-            continue
-        kept = [name for name in (*PLAIN, *sorted(gpus)) if held.get(name)]
-        found.append(
-            {
-                "namespace": pod["metadata"]["namespace"],
-                "pod": pod["metadata"]["name"],
-                "node": pod["spec"]["nodeName"],
-                "run": labels.get(jobs.RUN) if ours else None,
-                "step": labels.get(jobs.STEP) if ours else None,
-                "resources": [{"name": name, "amount": float(held[name])} for name in kept],
-            }
+        holder = _holder(pod, gpus, use.get((pod.namespace, pod.name)))
+        has_gpu = any(each.name in gpus for each in holder.resources)
+        if has_gpu or holder.run is not None or holder.id is not None:
+            alone.append(holder)
+        elif holder.resources:
+            together.setdefault((holder.namespace, holder.owner, holder.kind), []).append(holder)
+    others = [each for each in alone if each.run is None and each.id is None]
+    if len(others) > MOST_PODS:
+        alone = [each for each in alone if each.run is not None or each.id is not None]
+        for each in others:
+            together.setdefault((each.namespace, each.owner, each.kind), []).append(each)
+    alone += [_sum(each) for each in together.values()]
+    return sorted(alone, key=lambda each: _weight(each, gpus), reverse=True)
+
+
+def _holder(pod: PodFacts, gpus: Collection[str], seen: GpuUse | None) -> Holder:
+    labels = pod.labels
+    ours = labels.get(jobs.MANAGED_BY) == jobs.US
+    kind, name = _kind_of(pod)
+    worker = labels.get(WORKER) if ours else None
+    run = labels.get(jobs.RUN) if ours else None
+    if worker:
+        kind = "service"
+    elif run:
+        kind = "run"
+    return Holder(
+        kind,
+        pod.name if ours else name,
+        pod.namespace,
+        pod.node,
+        tuple(
+            HeldAmount(name, float(pod.requests[name]))
+            for name in (*PLAIN, *sorted(gpus & pod.requests.keys()))
+            if pod.requests.get(name)
+        ),
+        owner=_owner_of(pod),
+        run=run,
+        step=labels.get(jobs.STEP) if ours else None,
+        id=worker,
+        idle=seen.idle if seen else None,
+        gpu_use=seen.use if seen else None,
+    )
+
+
+def _kind_of(pod: PodFacts) -> tuple[HolderKind, str]:
+    for label, kind in KINDS:
+        if pod.labels.get(label):
+            return kind, pod.labels[label]
+    if pod.labels.get("component") == "singleuser-server":
+        return "server", pod.name
+    return "other", pod.name
+
+
+def _owner_of(pod: PodFacts) -> str | None:
+    for name in USERS:
+        value = pod.annotations.get(name) or pod.labels.get(name)
+        if value:
+            return value
+    return None
+
+
+def _sum(holders: list[Holder]) -> Holder:
+    """Several as one; of a single pod all is told."""
+    if len(holders) == 1:
+        return holders[0]
+    totals: dict[str, float] = {}
+    for holder in holders:
+        for each in holder.resources:
+            totals[each.name] = totals.get(each.name, 0.0) + each.amount
+    uses = [each.gpu_use for each in holders if each.gpu_use is not None]
+    return replace(
+        holders[0],
+        name="",
+        node=None,
+        count=len(holders),
+        resources=tuple(HeldAmount(name, amount) for name, amount in totals.items()),
+        idle=None,
+        gpu_use=sum(uses) / len(uses) if uses else None,
+    )
+
+
+def _weight(holder: Holder, gpus: Collection[str]) -> tuple[float, float, float]:
+    held = {each.name: each.amount for each in holder.resources}
+    devices = sum(amount for name, amount in held.items() if name in gpus)
+    return devices, held.get("cpu", 0.0), held.get("memory", 0.0)
+
+
+def _queue(queue: Queue, queues: Queues, own_jobs: Mapping[str, str]) -> QueueOverview:
+    group = (queues.groups or {}).get(queue.group or "")
+    times = head_times(queues.workloads or (), queue.name)
+
+    def wait(position: int) -> WaitRange | None:
+        found = estimate_wait(times, position)
+        return None if found is None else WaitRange(*found, len(times))
+
+    workloads = None
+    if queues.workloads is not None:
+        waiting = [w for w in queues.workloads if w.queue == queue.name and w.is_waiting]
+        placed = []
+        for each in waiting:
+            position = (
+                next(
+                    (
+                        queues.positions[uid]
+                        for uid in each.owners
+                        if uid in (queues.positions or {})
+                    ),
+                    None,
+                )
+                if queues.positions
+                else None
+            )
+            run = next((own_jobs[uid] for uid in each.owners if uid in own_jobs), None)
+            if position is not None:
+                placed.append(
+                    WaitingWorkload(
+                        each.name, run, position.number, each.words, wait(position.number)
+                    )
+                )
+        placed.sort(key=lambda each: each.position)
+        ours = [each for each in placed if each.run is not None]
+        others = [each for each in placed if each.run is None]
+        shown = [*ours, *others][:MOST_WORKLOADS]
+        workloads = tuple(sorted(shown, key=lambda each: each.position))
+    limits = None
+    if group is not None:
+        limits = tuple(
+            QueueLimit(
+                flavor,
+                resource,
+                float(group.used.get((flavor, resource), ZERO)),
+                float(nominal),
+                float(queue.usage.get((flavor, resource), ZERO)),
+                _optional(group.borrowing.get((flavor, resource))) if group.cohort else 0.0,
+            )
+            for (flavor, resource), nominal in group.nominal.items()
         )
-    return found
+    return QueueOverview(
+        queue.name,
+        queue.waiting,
+        queue.admitted,
+        queue.closed,
+        queue.group,
+        group.cohort if group else None,
+        limits,
+        workloads,
+        wait(queue.waiting + 1) if queue.waiting else None,
+    )
 
 
-def _type_of(node: Node, labels: Mapping[str, str]) -> str | None:
-    return next((node.labels[label] for label in labels.values() if label in node.labels), None)
+def _optional(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)

@@ -23,6 +23,7 @@ ROUNDS = 12
 SHORT = 5.0
 """Seconds that a watch should last at least; one that does not is begun ever more seldom."""
 REMEMBERED = 2000
+PAGE, LARGE_PAGE = 500, 5000
 SELDOM = 300.0
 """Seconds until we ask again for something that we are not allowed to see."""
 
@@ -42,28 +43,42 @@ class Reflector(StreamThread):
         health: Health,
         *,
         optional: bool = False,
+        everywhere: bool = False,
+        keep: Callable[[Object], Any] = lambda item: item,
         **query: Json,
     ) -> None:
-        """`optional`: it is no trouble when we are not allowed to see them."""
-        super().__init__(api, f"Watching {kind} in namespace {api.namespace}", health)
+        """`optional`: it is no trouble when we are not allowed to see them.
+
+        `everywhere`: in all namespaces, or of none. `keep` is what is kept of each.
+        """
+        where = "the cluster" if everywhere else f"namespace {api.namespace}"
+        super().__init__(api, f"Watching {kind} in {where}", health)
         self.synced = threading.Event()
         self.trouble: tuple[str, float] | None = None
         """Why and since when it cannot look, as long as it cannot."""
         self._kind = kind
-        self._path = api.path(kind)
+        self._path = f"/api/v1/{kind}" if everywhere else api.path(kind)
+        self._everywhere = everywhere
+        self._keep = keep
+        self._page = LARGE_PAGE if everywhere else PAGE
         self._query = query
         self._on_change = on_change
         self._optional = optional
-        self._objects: dict[str, Object] = {}
-        self._gone: OrderedDict[str, Object] = OrderedDict()
+        self._objects: dict[str, Any] = {}
+        self._gone: OrderedDict[str, Any] = OrderedDict()
         self._made: dict[str, float] = {}
         self._lock = threading.Lock()
         self._hasty = 0
 
-    def now(self) -> tuple[dict[str, Object], dict[str, Object]]:
+    def now(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Those that are there, and those that were, as they were last seen; both by name."""
         with self._lock:
             return dict(self._objects), dict(self._gone)
+
+    def there(self) -> list[Any]:
+        """Those that are there."""
+        with self._lock:
+            return list(self._objects.values())
 
     def put(self, item: Object) -> None:
         """Take note of what was just made, before the cluster tells of it."""
@@ -97,12 +112,12 @@ class Reflector(StreamThread):
             raise
 
     def _list(self) -> str:
-        items: dict[str, Object] = {}
-        query = {**self._query, "limit": 500}
+        items: dict[str, Any] = {}
+        query = {**self._query, "limit": self._page}
         began = time.monotonic()
         while True:
             page = self._api.get(self._path, **query)
-            items |= {item["metadata"]["name"]: item for item in page.get("items") or ()}
+            items |= {self._name_of(item): self._keep(item) for item in page.get("items") or ()}
             query["continue"] = page["metadata"].get("continue")
             if not query["continue"]:
                 break
@@ -149,17 +164,24 @@ class Reflector(StreamThread):
         version: str = item["metadata"]["resourceVersion"]
         if kind == "BOOKMARK":
             return version
-        name = item["metadata"]["name"]
+        name, kept = self._name_of(item), self._keep(item)
         with self._lock:
             if kind == "DELETED":
                 self._objects.pop(name, None)
-                self._forget(name, item)
+                self._forget(name, kept)
             else:
-                self._objects[name] = item
+                self._objects[name] = kept
         self._on_change()
         return version
 
-    def _forget(self, name: str, item: Object) -> None:
+    def _name_of(self, item: Object) -> str:
+        meta = item["metadata"]
+        name: str = meta["name"]
+        return f"{meta.get('namespace', '')}/{name}" if self._everywhere else name
+
+    def _forget(self, name: str, item: Any) -> None:
+        if self._everywhere:
+            return
         self._gone[name] = item
         while len(self._gone) > REMEMBERED:
             self._gone.popitem(last=False)

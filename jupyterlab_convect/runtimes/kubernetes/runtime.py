@@ -19,14 +19,16 @@ from ...errors import Conflict, ConvectError
 from ...pipeline.claims import run_claims
 from ...pipeline.plan import Distributed, Json, Plan
 from ...pipeline.problems import Problem
+from ...pipeline.profiles import Profile
 from ...pools import Threads
-from ...transfer.base import Wanted
+from ...transfer.base import Mounts, Wanted
 from ...transfer.s3 import ObjectStore
 from ...transfer.shared_volume import write_stop
 from ...transfer.ways import Transfers
 from ..base import Attempt, Feature, KeptClock, StepRuntime, StepStatus, WorkerOrder
+from ..capacity import Overview
 from ..engine_pods import engine_command, engine_environment, require_image, require_shared
-from . import components, deployments, manifests
+from . import components, deployments, jobs, manifests
 from .api import (
     Api,
     ApiError,
@@ -40,7 +42,9 @@ from .checks import LOOKING, check_plan, gpu_types, why_gang_waits
 from .cluster import Cluster, operator_for
 from .cron_jobs import cron_job, delete_cron_job, put_cron_job
 from .deployments import DeployedWorker
+from .fit import pod_facts
 from .gang import nodes_of, stop_nodes
+from .gpu_metrics import GpuMetrics
 from .job_file import JobRun
 from .jobs import (
     claim_name,
@@ -59,8 +63,9 @@ from .jobs import (
 from .manifests import Manifest
 from .objects import Object
 from .observer import Key, Observer, unknown, unreachable
+from .offers import offers
 from .operators import JOB, Operator, operator_of, place_of
-from .overview import overview
+from .overview import OverviewFacts, gpus_of, overview
 from .pod_defaults import (
     RESTRICTED_CONTAINER,
     RESTRICTED_POD,
@@ -85,6 +90,8 @@ THREADS: dict[Pool, int] = {"starting": 8, "watching": 2, "stopping": 4, "lookin
 START_PATIENCE, STOP_PATIENCE = 300.0, 20.0
 SETTLING = 12.0
 """Seconds until the pods of a gang that was let in are seen on the nodes that they got."""
+FIRST_LOOK = 0.5
+"""Seconds that an overview waits for the first look at all nodes and pods."""
 SYNC = 5.0
 """Seconds that the first poll waits for the first look at the cluster."""
 
@@ -168,6 +175,12 @@ class KubernetesRuntime(StepRuntime):
         config=True
     )
 
+    gpu_metrics = Unicode(
+        "",
+        help="""The address of a Prometheus server with the metrics of NVIDIA's DCGM exporter, to
+        show how busy GPUs are: http://prometheus.monitoring:9090. Nothing is asked if empty.""",
+    ).tag(config=True)
+
     engine_image = Unicode(
         "",
         help="""The image of the pods that CronJobs start for schedules whose clock this cluster
@@ -192,6 +205,7 @@ class KubernetesRuntime(StepRuntime):
         self._unreachable_since: float | None = None
         self._cleaning: list[Future[None]] = []
         self._next_gang = 0.0
+        self._gpu_metrics = GpuMetrics(self.gpu_metrics)
 
     async def check(self, plan: Plan) -> list[Problem]:
         try:
@@ -342,11 +356,15 @@ class KubernetesRuntime(StepRuntime):
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "delete volume claims") from error
 
-    async def top(self) -> dict[str, Json] | None:
+    async def capacity(self, profiles: Sequence[Profile] = ()) -> Overview | None:
         try:
-            return await self._aside("looking", self._overview)
+            return await self._aside("looking", self._overview, profiles)
         except (ApiError, ClusterUnreachable) as error:
             raise self._refusal(error, "be looked at") from None
+
+    def place(self) -> str | None:
+        opened = self._opened
+        return opened.cluster.api.namespace if opened else self._connect().namespace
 
     async def keep_clock(self, clock: KeptClock) -> None:
         try:
@@ -498,10 +516,29 @@ class KubernetesRuntime(StepRuntime):
             lambda: self._aside("stopping", delete, cluster.api, plurals, name), STOP_PATIENCE
         )
 
-    def _overview(self) -> dict[str, Json]:
-        cluster = self._open().cluster
-        own = cluster.pods.now()[0].values() if cluster.is_synced(SYNC) else ()
-        return overview(cluster.api.namespace, cluster.capacity(), cluster.defaults.gpus, own)
+    def _overview(self, profiles: Sequence[Profile]) -> Overview:
+        opened = self._open()
+        cluster = opened.cluster
+        defaults = cluster.defaults
+        capacity = cluster.live_capacity(FIRST_LOOK)
+        own = cluster.pods.there() if cluster.pods.synced.is_set() else None
+        made = cluster.jobs.there() if cluster.jobs.synced.is_set() else []
+        use, trouble = self._gpu_metrics.read()
+        facts = OverviewFacts(
+            defaults.namespace,
+            capacity,
+            defaults.gpus,
+            None if own is None else [pod_facts(pod) for pod in own],
+            {job["metadata"]["uid"]: jobs.run_of(job) for job in made},
+            use,
+            () if trouble is None else (trouble,),
+        )
+        try:
+            mounts = opened.transfers.choose().mounts()
+        except ConvectError:
+            mounts = Mounts()  # The check says what is wrong with the way of the files.
+        found = offers(profiles, capacity, defaults, mounts, gpus_of(facts))
+        return overview(facts, found)
 
     def _pod_defaults(self, api: Api) -> PodDefaults:
         """Look at our own pod, if we are in one, and put together what every pod gets."""

@@ -15,18 +15,33 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...filesystems import private_folder
 from ...pipeline.plan import Json
+from ...pipeline.profiles import Profile, floor_to, memory_text, settings_times, whole
+from ...pipeline.quantities import quantity
 from ...runner.processes import is_alive
 from ...text import size_text, some_of
+from ..capacity import (
+    GPU_MEMORY,
+    GpuOverview,
+    HeldAmount,
+    Holder,
+    NodeOverview,
+    Offer,
+    Overview,
+    ResourceAmount,
+)
+from .kernel_processes import KernelProcess
 
 TINY = 1e-6
 NOBODY: Mapping[str, str] = {}
 GPU = "gpu"
+MOST = 1000
+"""So many times a profile is enough to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,65 +314,193 @@ def _memory(count: float) -> str:
     return size_text(count, binary=True)
 
 
-def overview(
-    capacity: MachineCapacity, devices: Sequence[GpuDevice], entries: Sequence[Any]
-) -> dict[str, Json]:
-    """`Overview` of the REST API: this machine is the only node."""
-    name = os.uname().nodename
-    resources = _resources(capacity, entries)
-    types = sorted({device.name for device in devices if device.name})
-    return {
-        "namespace": None,
-        "nodes": [
-            {
-                "name": name,
-                "ready": True,
-                "type": types[0] if types else None,
-                "resources": resources,
-            }
-        ],
-        "gpus": [
-            _gpu_row(resource, types, name) for resource in resources if resource["name"] == GPU
-        ],
-        "quotas": [],
-        "queues": [],
-        "holders": [_holder(entry, name) for entry in entries if entry.get("about")],
-        "unknown": [],
-    }
+def memory_in_use(total: float) -> float | None:
+    """Bytes that all processes of the machine, or of the container, use; None if nobody tells."""
+    used = _cgroup_number("memory.current", "memory/memory.usage_in_bytes")
+    limit = _cgroup_number("memory.max", "memory/memory.limit_in_bytes")
+    if used is not None and limit is not None and limit < 1 << 60:
+        cache = _cgroup_cache()
+        return float(min(max(used - cache, 0), total))
+    try:
+        lines = dict(
+            line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if line
+        )
+        amounts = {
+            name: int(lines[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable")
+        }
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+    return float(min(amounts["MemTotal"] - amounts["MemAvailable"], total))
 
 
-def _resources(capacity: MachineCapacity, entries: Sequence[Any]) -> list[dict[str, Json]]:
+def cpu_in_use(total: float) -> float | None:
+    """How many processors were busy during the last minute, on average."""
+    try:
+        return min(os.getloadavg()[0], total)
+    except OSError:
+        return None
+
+
+def _cgroup_cache() -> int:
+    """Bytes of files that the system may forget whenever somebody needs the memory."""
+    for name, key in (
+        ("memory.stat", "inactive_file"),
+        ("memory/memory.stat", "total_inactive_file"),
+    ):
+        try:
+            for line in Path("/sys/fs/cgroup", name).read_text().splitlines():
+                word, _, value = line.partition(" ")
+                if word == key:
+                    return int(value)
+        except (OSError, ValueError):
+            continue
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """All that an overview of this machine is made of."""
+
+    name: str
+    capacity: MachineCapacity
+    devices: Sequence[GpuDevice]
+    entries: Sequence[Any]
+    """What steps hold, as `Reservations.used` tells."""
+    kernels: Sequence[KernelProcess] = ()
+    memory_used: float | None = None
+    cpu_used: float | None = None
+
+
+def machine_overview(facts: MachineFacts, profiles: Sequence[Profile] = ()) -> Overview:
+    """This machine is the only node. Pure."""
+    resources = _resources(facts)
+    types = sorted({device.name for device in facts.devices if device.name})
+    gpus = tuple(
+        GpuOverview(GPU, ", ".join(types) or None, each.total, each.free, each.free, facts.name)
+        for each in resources
+        if each.name == GPU
+    )
+    return Overview(
+        namespace=None,
+        nodes=(NodeOverview(facts.name, True, types[0] if types else None, resources),),
+        gpus=gpus,
+        quotas=(),
+        queues=(),
+        holders=(
+            *(_holder(entry, facts.name) for entry in facts.entries if entry.get("about")),
+            *(_kernel(each, facts.name) for each in facts.kernels),
+        ),
+        offers=tuple(_offers(facts, profiles)),
+    )
+
+
+def _resources(facts: MachineFacts) -> tuple[ResourceAmount, ...]:
+    capacity, entries = facts.capacity, facts.entries
     totals = {"cpu": capacity.cpu, "memory": capacity.memory, GPU: float(len(capacity.gpus))}
-    return [
-        {"name": name, "total": total, "free": max(total - sum(map(_amounts(name), entries)), 0.0)}
+    used = {"cpu": facts.cpu_used, "memory": facts.memory_used}
+    return tuple(
+        ResourceAmount(
+            name, total, max(total - sum(map(_amounts(name), entries)), 0.0), used.get(name)
+        )
         for name, total in totals.items()
         if total
-    ]
+    )
 
 
-def _gpu_row(resource: dict[str, Json], types: list[str], node: str) -> dict[str, Json]:
-    return {
-        "resource": GPU,
-        "type": ", ".join(types) or None,
-        "total": resource["total"],
-        "free": resource["free"],
-        "largest_free": resource["free"],
-        "largest_node": node,
+def _holder(entry: Any, node: str) -> Holder:
+    about = entry["about"]
+    return Holder(
+        "run",
+        about["name"],
+        "",
+        node,
+        tuple(
+            HeldAmount(name, amount)
+            for name in ("cpu", "memory", GPU)
+            if (amount := _amounts(name)(entry))
+        ),
+        mine=True,
+        run=about["run"],
+        step=about["step"],
+    )
+
+
+def _kernel(kernel: KernelProcess, node: str) -> Holder:
+    held = (("memory", kernel.memory), (GPU_MEMORY, kernel.gpu_memory))
+    return Holder(
+        "kernel",
+        f"{kernel.id[:8]}",
+        "",
+        node,
+        tuple(HeldAmount(name, amount) for name, amount in held if amount),
+        mine=True,
+        id=kernel.id,
+    )
+
+
+def _offers(facts: MachineFacts, profiles: Sequence[Profile]) -> Iterator[Offer]:
+    """As `Reservations.take` decides: by what steps hold, and never by what else is in use."""
+    capacity, entries = facts.capacity, facts.entries
+    used = {
+        device: sum(each["gpus"].get(device, 0.0) for each in entries) for device in capacity.gpus
     }
+    free = Requirements(
+        cpu=max(capacity.cpu - sum(each["cpu"] for each in entries), 0.0),
+        memory=max(capacity.memory - sum(each["memory"] for each in entries), 0.0),
+        gpu=float(sum(1 for amount in used.values() if amount <= TINY)),
+    )
+    if not profiles:
+        yield _everything(free, facts.name)
+    for profile in profiles:
+        yield _offer(profile, free, capacity, list(entries), facts.name)
 
 
-def _holder(entry: Any, node: str) -> dict[str, Json]:
-    amounts = {name: _amounts(name)(entry) for name in ("cpu", "memory", GPU)}
-    return {
-        "namespace": "",
-        "pod": entry["about"]["name"],
-        "node": node,
-        "run": entry["about"]["run"],
-        "step": entry["about"]["step"],
-        "resources": [
-            {"name": name, "amount": amount} for name, amount in amounts.items() if amount
-        ],
-    }
+def _everything(free: Requirements, node: str) -> Offer:
+    cpu, memory = floor_to(free.cpu, 0.25), int(free.memory) >> 20
+    settings: dict[str, Json] = {}
+    if cpu and memory:
+        gpu = {"gpu": int(free.gpu)} if free.gpu else {}
+        settings = {"resources": {"cpu": whole(cpu), "memory": memory_text(memory), **gpu}}
+    sentence = None if settings else "Steps use all of this machine."
+    return Offer(None, "All that is free", settings, bool(settings), 1, node, sentence)
+
+
+def _offer(
+    profile: Profile,
+    free: Requirements,
+    capacity: MachineCapacity,
+    others: list[Any],
+    node: str,
+) -> Offer:
+    unit = Requirements(
+        cpu=float(quantity(profile.cpu)) if profile.cpu else 1.0,
+        memory=float(quantity(profile.memory)) if profile.memory else 0.0,
+        gpu=profile.gpu.count if profile.gpu else 0.0,
+    )
+
+    def why_not(count: int) -> str | None:
+        need = Requirements(unit.cpu * count, unit.memory * count, unit.gpu * count)
+        reason = _lacking(need, capacity, others)
+        if reason is None and _choose_gpus(need.gpu, capacity.gpus, others) is None:
+            who = _users(others, "gpus")
+            return f"Waiting for {_gpus(need.gpu)}: all are in use by {who}."
+        return reason
+
+    count = 0
+    while count < MOST and why_not(count + 1) is None:
+        count += 1
+    # The image is for runtimes that have images.
+    settings = settings_times(replace(profile, image=""), count) if count else {}
+    return Offer(
+        profile.name,
+        profile.name,
+        settings,
+        count > 0,
+        count,
+        node if count else None,
+        None if count else why_not(1),
+        profile.notes,
+    )
 
 
 def _amounts(name: str) -> Any:

@@ -21,6 +21,7 @@ from traitlets import Bool, Dict, Float, Integer, List, Unicode
 from ...errors import Conflict, ConvectError, Refused
 from ...pipeline.plan import Json, Plan
 from ...pipeline.problems import Problem
+from ...pipeline.profiles import Profile
 from ...pipeline.quantities import quantity
 from ...runner import enter_step
 from ...runner.forked_kernel import describes
@@ -36,11 +37,13 @@ from ...runs.model import ENDED, State
 from ...safe_files import append_to, read_regular, write_whole
 from ...secret_values import environment, without_secrets
 from ..base import Attempt, Feature, StepRuntime, StepStatus
+from ..capacity import Overview
 from ..progress import Progresses
 from . import fork_start, machine
 from .checks import check_plan, cpu_limit, memory_limit, need_of
 from .fork_client import ForkClient
-from .machine import GpuDevice, MachineCapacity, Reservations, overview
+from .kernel_processes import find_kernels
+from .machine import GpuDevice, MachineCapacity, MachineFacts, Reservations, machine_overview
 from .step_processes import end_attempt, remove_leftovers
 
 FORCE_AFTER = 5.0
@@ -116,11 +119,23 @@ class LocalRuntime(StepRuntime):
 
     async def check(self, plan: Plan) -> list[Problem]:
         self.warm_up()
-        return await asyncio.to_thread(lambda: check_plan(plan, self.capacity, self.devices))
+        return await asyncio.to_thread(lambda: check_plan(plan, self.size, self.devices))
 
-    async def top(self) -> dict[str, Json] | None:
-        used = await asyncio.to_thread(self.reservations.used)
-        return overview(self.capacity, self.devices, list(used.values()))
+    async def capacity(self, profiles: Sequence[Profile] = ()) -> Overview | None:
+        return await asyncio.to_thread(self._overview, profiles)
+
+    def _overview(self, profiles: Sequence[Profile]) -> Overview:
+        size = self.size
+        facts = MachineFacts(
+            os.uname().nodename,
+            size,
+            self.devices,
+            list(self.reservations.used().values()),
+            find_kernels(),
+            machine.memory_in_use(size.memory),
+            machine.cpu_in_use(size.cpu),
+        )
+        return machine_overview(facts, profiles)
 
     def warm_up(self) -> None:
         """Have the warm processes ready for the next step; costs nothing when they are."""
@@ -135,7 +150,7 @@ class LocalRuntime(StepRuntime):
         return machine.gpus()
 
     @functools.cached_property
-    def capacity(self) -> MachineCapacity:
+    def size(self) -> MachineCapacity:
         return MachineCapacity(
             cpu=self.cpus or machine.cpus(),
             memory=float(quantity(self.memory)) if self.memory else float(machine.memory()),
@@ -147,13 +162,13 @@ class LocalRuntime(StepRuntime):
         return Reservations()
 
     def admit(self, attempt: Attempt) -> str | None:
-        need = need_of(attempt.step, self.capacity)
+        need = need_of(attempt.step, self.size)
         found = _identity(attempt)
         runs = found is not None and is_alive(found)
         holder = found if runs and found is not None else identify(os.getpid())
         about = {"run": attempt.run, "step": attempt.step.id, "name": attempt.step.name}
         room = self.reservations.take(
-            _key(attempt), need, self.capacity, holder, force=runs, about=about
+            _key(attempt), need, self.size, holder, force=runs, about=about
         )
         return room if isinstance(room, str) else None
 

@@ -35,6 +35,7 @@ export function nodeForm(
     trans,
     openSections,
     images: [...new Set([...used, ...session.images])],
+    offering: session.offering,
     kernels: Object.keys(specs?.kernelspecs ?? {}),
     env: node === null ? undefined : session.factsOf(node)?.env,
     // Globs start from the folder of the node's file, other paths from the pipeline's.

@@ -9,11 +9,13 @@ import type {
   IParameter,
   IProblem,
   IConnectionTest,
+  IOffering,
   IRuntime
 } from '../../api';
 import { isAway, sentenceOf } from '../../api';
 import type { IParameterForm } from '../../settings/parameters';
 import type { IEntry, ISweepChoice } from '../../settings/sweepchoice';
+import { offeringOf } from '../../settings/offering';
 import { Coalesced } from '../../ui/coalesce';
 import { compact, isObject, withValue } from '../../ui/json';
 import { Observable } from '../../ui/observable';
@@ -261,6 +263,7 @@ export class RunForm extends Observable implements IParameterForm {
     if (this._choice.runtime !== runtime) {
       this._overview = null;
       void this.look();
+      void this.askOffering();
     }
   }
 
@@ -385,12 +388,27 @@ export class RunForm extends Observable implements IParameterForm {
       }
       this._check.request();
       void this.look();
+      void this.askOffering();
       this._timer = window.setInterval(() => void this.look(), LOOK);
     } catch (error) {
       this._failure = sentenceOf(error);
     }
     this._isLoading = false;
     this.touch();
+  }
+
+  /** The profiles and images for this runtime, once they are known. */
+  get offering(): IOffering | null {
+    return this._offering;
+  }
+
+  private async askOffering(): Promise<void> {
+    const { runtime } = this;
+    const found = await offeringOf(this.api, runtime?.name);
+    if (runtime === this.runtime) {
+      this._offering = found;
+      this.touch();
+    }
   }
 
   private async look(): Promise<void> {
@@ -486,6 +504,7 @@ export class RunForm extends Observable implements IParameterForm {
   private _kernel: string | null = null;
   private _metrics: IMetrics | null = null;
   private _overview: IOverview | null = null;
+  private _offering: IOffering | null = null;
   private _parameters: IParameter[] = [];
   private _parametersOf: ReadonlyMap<string, readonly IParameter[]> = new Map();
   private _problems: IProblem[] = [];

@@ -149,6 +149,7 @@ function Settings({ form }: { form: RunForm }): JSX.Element {
     problems: form.problems,
     openSections: form.openSections,
     images: form.images,
+    offering: form.offering,
     kernels: form.kernels,
     gpuTypes: free?.gpuTypes,
     isShown: path =>

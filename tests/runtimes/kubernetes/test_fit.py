@@ -35,7 +35,11 @@ def node(name: str, labels: Any = None, taints: Any = (), ready: str = "True", *
 def pod(place: str, phase: str = "Running", **requests: Any) -> Any:
     wanted = {key.replace("gpu", "nvidia.com/gpu"): str(value) for key, value in requests.items()}
     containers = [{"resources": {"requests": wanted}}]
-    return {"spec": {"nodeName": place, "containers": containers}, "status": {"phase": phase}}
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"nodeName": place, "containers": containers},
+        "status": {"phase": phase},
+    }
 
 
 def needs(**requests: Any) -> Needs:

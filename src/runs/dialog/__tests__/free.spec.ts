@@ -15,9 +15,10 @@ const node = (
   name,
   ready,
   type: null,
+  closed: null,
   resources: [
-    { name: 'cpu', total: 32, free: cpu },
-    { name: 'memory', total: 64 * GIBI, free: memory }
+    { name: 'cpu', total: 32, free: cpu, used: null },
+    { name: 'memory', total: 64 * GIBI, free: memory, used: null }
   ]
 });
 
@@ -38,7 +39,9 @@ const overview: IOverview = {
       total: 8,
       free: 3,
       largest_free: 2,
-      largest_node: 'a'
+      largest_node: 'a',
+      sharing: null,
+      use: null
     },
     {
       resource: 'nvidia.com/gpu',
@@ -46,10 +49,15 @@ const overview: IOverview = {
       total: 4,
       free: null,
       largest_free: null,
-      largest_node: 'b'
+      largest_node: 'b',
+      sharing: null,
+      use: null
     }
   ],
-  unknown: []
+  offers: [],
+  hidden: [],
+  notes: [],
+  reading: false
 };
 
 describe('what is free', () => {
