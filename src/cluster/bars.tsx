@@ -30,7 +30,7 @@ export function Bar(props: {
   const inUse =
     used === null || used === undefined
       ? null
-      : trans.__('%1 in use', amountText(name, used));
+      : trans.__('%1 actually used', amountText(name, used));
   return (
     <div
       className="jp-Convect-meter"

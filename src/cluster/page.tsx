@@ -244,8 +244,8 @@ function Gpus({ gpus }: { gpus: readonly IGpuOverview[] }): JSX.Element | null {
               {translated(gpu.sharing.sentence, trans)}{' '}
               {gpu.sharing.cards !== null &&
                 trans._n(
-                  'There is %1 GPU in fact.',
-                  'There are %1 GPUs in fact.',
+                  'There is only %1 physical GPU.',
+                  'There are only %1 physical GPUs.',
                   gpu.sharing.cards
                 )}
             </div>

@@ -38,7 +38,7 @@ export class StatusItem extends ReactWidget {
     return (
       <button
         type="button"
-        className="jp-Convect-status"
+        className="jp-Convect-clusterStatus"
         title={trans.__(
           'What steps may still use of this machine. Show the cluster.'
         )}
