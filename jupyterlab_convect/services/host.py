@@ -64,11 +64,14 @@ class ServiceHost:
             self._end("failed", f"It could not be started: {words_of(error)}.")
             return
         self._began = time.monotonic()
-        ending = None
-        while ending is None and self._is_kept():
-            pause = STARTING_PAUSE if self.status.state == "starting" else PAUSE
-            is_told = bool(select.select([told], [], [], pause)[0])
-            ending = self._look(child, kind, port, is_told)
+        ending: tuple[ServiceState, str | None] | None = None
+        try:
+            while ending is None and self._is_kept():
+                pause = STARTING_PAUSE if self.status.state == "starting" else PAUSE
+                is_told = bool(select.select([told], [], [], pause)[0])
+                ending = self._look(child, kind, port, is_told)
+        except Exception as error:  # Without this process nobody would ever stop the service.
+            ending = "failed", f"It could not be watched: {type(error).__name__}: {error}."
         if not processes.end(politely=kind.politely):
             child.kill()
         remove_leftovers(self._folder, self.service)
@@ -129,8 +132,11 @@ class ServiceHost:
         return True
 
     def _is_kept(self) -> bool:
-        """Whether the lease is still held. What a full disk does not take is tried again."""
+        """Whether the lease is still held. What a full disk does not take is tried again; a folder
+        that was deleted is nobody's."""
         with contextlib.suppress(OSError):
+            if not self._folder.is_dir():
+                return False
             if self._written != self.status:
                 self._write()
             if time.monotonic() - self._renewed >= RENEW:

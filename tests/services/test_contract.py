@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 import urllib.request
@@ -25,6 +27,7 @@ from jupyterlab_convect.runs.lease import Lease
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.services import base
 from jupyterlab_convect.services import store as service_store
+from jupyterlab_convect.services.host import ServiceHost
 from jupyterlab_convect.services.store import ServiceRecord, ServiceStore
 
 APP = Path(__file__).with_name("echo_app.py")
@@ -124,6 +127,38 @@ async def test_a_killed_host_is_noticed_and_leaves_nothing(
     ]
     services.start_again(record.service.id)
     assert (await ready(services, record)).status.state == "ready"
+
+
+async def test_one_whose_folder_was_deleted_ends(services: ServiceStore, tmp_path: Path) -> None:
+    record = await ready(services, start(services, tmp_path))
+    process = record.status.process
+    assert process is not None
+    shutil.rmtree(tmp_path / "runs" / "services" / record.service.id)
+    await eventually(lambda: not processes.is_alive(process), "its host is gone")
+    with pytest.raises(OSError, match="refused"):
+        ask(record.status.address)
+
+
+async def test_a_host_that_fails_leaves_nothing(
+    services: ServiceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await ready(services, start(services, tmp_path))
+    services.stop(record.service.id)
+    await services.until(record.service.id, up=False, timeout=300)
+    folder = tmp_path / "runs" / "services" / record.service.id
+    lease = await eventually(lambda: Lease.take(folder), "its host has left")
+    again = ServiceHost(folder, lease)
+    child = subprocess.Popen(["sleep", "1000"])
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(again, "_look", fail)
+    monkeypatch.setattr(again, "_start", lambda command: child)
+    monkeypatch.setattr(processes, "end", lambda **_: False)  # would end all that the tests run
+    again.keep(os.pipe()[0])
+    assert child.wait(300) == -signal.SIGKILL
+    assert again.status.reason == "It could not be watched: RuntimeError: unforeseen."
 
 
 async def test_one_that_ends_while_it_is_read_is_not_called_killed(
