@@ -117,7 +117,7 @@ export default defineConfig([
   },
   ...layers,
   {
-    files: ['**/__tests__/**'],
+    files: ['**/__tests__/**', 'ui-tests/**'],
     rules: { 'jupyter/no-untranslated-string': 'off' }
   },
   { files: code, extends: [prettierRecommended] }

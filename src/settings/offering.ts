@@ -24,7 +24,10 @@ export function offeringOf(
   if (before && Date.now() - before.asked < GOOD) {
     return before.answer;
   }
-  const answer = api.profiles(runtime ? { runtime } : {}).catch(() => NOTHING);
+  const answer = api.profiles(runtime ? { runtime } : {}).catch(() => {
+    answers.delete(key);
+    return NOTHING;
+  });
   answers.set(key, { asked: Date.now(), answer });
   return answer;
 }

@@ -26,6 +26,7 @@ export function openSession(
     api: {
       validate: async () => ({ problems: [] }),
       discoverChanged: async () => ({ files: {} }),
+      profiles: async () => ({ profiles: [], images: [], registries: [] }),
       ...answers.api
     },
     runs: new FakeServer().store,

@@ -33,6 +33,7 @@ class Server {
       ]
     }),
     about: async () => ({ default_runtime: 'local' }),
+    profiles: async () => ({ profiles: [], images: [], registries: [] }),
     describe: async () => {
       throw new Error('This is an Elyra pipeline.');
     },

@@ -22,6 +22,7 @@ describe('the field of a parameter', () => {
     const api = {
       runtimes: async () => ({ runtimes: [] }),
       about: async () => ({ default_runtime: 'local' }),
+      profiles: async () => ({ profiles: [], images: [], registries: [] }),
       discover: async () => ({
         kind: 'script',
         kernel: null,

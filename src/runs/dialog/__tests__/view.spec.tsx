@@ -27,6 +27,7 @@ describe('the form of a run that is asked for again', () => {
         ]
       }),
       about: async () => ({ default_runtime: 'local' }),
+      profiles: async () => ({ profiles: [], images: [], registries: [] }),
       discover: async () => ({
         kind: 'notebook',
         kernel: 'python3',
