@@ -151,8 +151,9 @@ def groups_view(state: RunState) -> dict[str, Json]:
         if around:
             nodes = members.setdefault(around[0], {})
             nodes.setdefault(step.node, Counter())[step.state] += 1
-            if step.started is not None:
-                began[around[0]] = min(step.started, began.get(around[0], step.started))
+        if step.item and step.started is not None:
+            loop = state.graph.inner_loops(step.node)[0]
+            began[loop] = min(step.started, began.get(loop, step.started))
     return {
         group.id: {
             **group_view(group),

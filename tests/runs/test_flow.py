@@ -801,6 +801,13 @@ async def test_all_steps_of_a_node_in_a_loop_are_counted(finish, flow):
     assert groups["g"]["started"] == view(run, state)["started"] > state.groups["g"].started
 
 
+async def test_a_loop_of_one_node_began_with_its_first_step(finish, flow):
+    run = flow({"a": do("noop", for_each=each("w", [1, 2, 3]))})
+    state = await finish(run)
+    shown = view(run, state)
+    assert shown["groups"]["a"]["started"] == shown["started"] > state.groups["a"].started
+
+
 async def test_a_rule_in_a_loop_is_evaluated_for_each_item(finish, flow):
     nodes = {
         "list": give(few=[1]),
