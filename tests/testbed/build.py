@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -117,6 +118,44 @@ def _build(packages: dict[str, str], write_module: Callable[[Path], None]) -> No
             flags = ["-mod=mod", "-trimpath", "-ldflags", _link_flags(), "-o", str(partial)]
             go(module, "build", *flags, package)
             partial.rename(folder / name)
+
+
+def build_of_module(target: Path, module: str, package: str, main: str | None = None) -> Path:
+    """One program of a module as it was released, built now if it is not there yet.
+
+    `main` is written over the package's own, to leave parts of it out.
+    """
+    with turn(target.name), tempfile.TemporaryDirectory() as scratch:
+        if not target.exists():
+            say(f"building {target.name}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial = target.with_name(f".{target.name}.partial")
+            flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
+            # The cache of Go must not be written to.
+            source = Path(scratch, "source")
+            shutil.copytree(folder_of_module(module), source, copy_function=shutil.copyfile)
+            if main is not None:
+                (source / package / "main.go").write_text(main)
+            go(source, "build", *flags, package)
+            partial.rename(target)
+    return target
+
+
+def folder_of_module(module: str) -> Path:
+    """Its source in the cache of Go, fetched if it is not there."""
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run(
+            ["go", "mod", "download", "-json", module],
+            cwd=scratch,
+            env={**os.environ, "GOTOOLCHAIN": "local"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    answer = json.loads(done.stdout or "{}")
+    if "Dir" not in answer:
+        raise SystemExit(f"{module} cannot be fetched: {answer.get('Error') or done.stderr}")
+    return Path(answer["Dir"])
 
 
 def is_built() -> bool:

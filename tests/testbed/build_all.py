@@ -16,8 +16,10 @@ from pathlib import Path
 import build
 import cluster
 import kueue
+import kwok
 import pipelines
 import pipelines_build
+import registry
 import s3
 import training
 
@@ -32,9 +34,9 @@ def main() -> int:
     if missing and s3.what_is_missing():
         build.say(missing)
         return 0
-    programs: list[Callable[[], object]] = [s3.build_program]
+    programs: list[Callable[[], object]] = [s3.build_program, registry.build_program]
     if missing is None:
-        programs += [build.build, kueue.build_program]
+        programs += [build.build, kueue.build_program, kwok.build_program]
         programs += [pipelines_build.build_programs] if pipelines.what_is_missing() is None else []
         programs += [lambda part=part: training.build_program(part) for part in training.PARTS]
     failed = [_fails(each) for each in programs]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import build
@@ -53,28 +52,9 @@ def down() -> None:
 
 
 def _definitions() -> Path:
-    return _module() / "config" / "components" / "crd" / "bases"
+    return build.folder_of_module(MODULE) / "config" / "components" / "crd" / "bases"
 
 
 def build_program() -> Path:
     """The controller, built now if it is not there yet."""
-    target = build.cache_folder() / PROGRAM
-    with build.turn("kueue"):
-        if not target.exists():
-            build.say(f"building {PROGRAM}")
-            partial = target.with_name(f".{PROGRAM}.partial")
-            flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
-            build.go(_module(), "build", *flags, "./cmd/kueue")
-            partial.rename(target)
-    return target
-
-
-def _module() -> Path:
-    """Its source in the cache of Go, fetched if it is not there."""
-    done = subprocess.run(
-        ["go", "mod", "download", "-json", MODULE], capture_output=True, text=True, check=False
-    )
-    answer = json.loads(done.stdout or "{}")
-    if "Dir" not in answer:
-        raise SystemExit(f"{MODULE} cannot be fetched: {answer.get('Error') or done.stderr}")
-    return Path(answer["Dir"])
+    return build.build_of_module(build.cache_folder() / PROGRAM, MODULE, "./cmd/kueue")

@@ -6,12 +6,9 @@ It needs no cluster, no root and no network once it is built.
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,17 +45,7 @@ def what_is_missing() -> str | None:
 
 def build_program() -> Path:
     """The gateway, built now if it is not there yet; a SystemExit says why it cannot be."""
-    target = program()
-    with build.turn("s3"), tempfile.TemporaryDirectory() as scratch:
-        if not target.exists():
-            build.say(f"building {target.name}")
-            partial = target.with_name(f".{target.name}.partial")
-            flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
-            source = Path(scratch, "source")
-            shutil.copytree(_module(), source, copy_function=shutil.copyfile)
-            build.go(source, "build", *flags, "./cmd/versitygw")
-            partial.rename(target)
-    return target
+    return build.build_of_module(program(), MODULE, "./cmd/versitygw")
 
 
 @contextlib.contextmanager
@@ -73,7 +60,7 @@ def serving(
     )
     for each in (folder, facts):
         each.mkdir(parents=True, exist_ok=True)
-    port = port or _free_port(address)
+    port = port or free_port(address)
     command = [str(gateway), "--access", ACCESS, "--secret", SECRET, "--region", REGION]
     command += ["--port", f"{address}:{port}", *more, "posix", "--sidecar", str(facts), str(folder)]
     with log.open("ab") as output:
@@ -87,23 +74,6 @@ def serving(
         process.wait(30)
 
 
-def _module() -> Path:
-    """Its source in the cache of Go, fetched if it is not there."""
-    with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run(
-            ["go", "mod", "download", "-json", MODULE],
-            cwd=scratch,
-            env={**os.environ, "GOTOOLCHAIN": "local"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    answer = json.loads(done.stdout or "{}")
-    if "Dir" not in answer:
-        raise SystemExit(f"{MODULE} cannot be fetched: {answer.get('Error') or done.stderr}")
-    return Path(answer["Dir"])
-
-
 def _wait(process: subprocess.Popen[bytes], address: str, port: int, log: Path) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until:
@@ -115,7 +85,7 @@ def _wait(process: subprocess.Popen[bytes], address: str, port: int, log: Path) 
     raise SystemExit("The S3 server does not answer.")
 
 
-def _free_port(address: str) -> int:
+def free_port(address: str) -> int:
     with socket.create_server((address, 0)) as found:
         return int(found.getsockname()[1])
 

@@ -46,6 +46,10 @@ class Part:
     program: str = "manager"
 
     @property
+    def released(self) -> str:
+        return f"{self.module}@v{self.version}"
+
+    @property
     def file(self) -> str:
         return f"{self.name}-{self.version}"
 
@@ -178,15 +182,7 @@ def restart(part: Part) -> None:
 
 def build_program(part: Part) -> Path:
     """Built now if it is not there yet."""
-    target = build.cache_folder() / part.file
-    with build.turn(part.name):
-        if not target.exists():
-            build.say(f"building {part.file}")
-            partial = target.with_name(f".{part.file}.partial")
-            flags = ["-trimpath", "-ldflags", "-s -w", "-mod=readonly", "-o", str(partial)]
-            build.go(_module(part), "build", *flags, part.package)
-            partial.rename(target)
-    return target
+    return build.build_of_module(build.cache_folder() / part.file, part.released, part.package)
 
 
 def what_torch_lacks() -> str | None:
@@ -350,7 +346,7 @@ def _import(part: Part) -> None:
 
 
 def _kustomization(part: Part) -> Path:
-    module = _module(part)
+    module = build.folder_of_module(part.released)
     if part is not TRAINER:
         return module / part.manifests
     # It asks another server for the manifests of JobSet, which is here already.
@@ -363,18 +359,6 @@ def _kustomization(part: Part) -> Path:
     file = folder / "kustomization.yaml"
     file.write_text(re.sub(r"\n *- ../../third-party/jobset.*", "", file.read_text()))
     return folder
-
-
-def _module(part: Part) -> Path:
-    """Its source in the cache of Go, fetched if it is not there."""
-    name = f"{part.module}@v{part.version}"
-    done = subprocess.run(
-        ["go", "mod", "download", "-json", name], capture_output=True, text=True, check=False
-    )
-    answer = json.loads(done.stdout or "{}")
-    if "Dir" not in answer:
-        raise SystemExit(f"{name} cannot be fetched: {answer.get('Error') or done.stderr}")
-    return Path(answer["Dir"])
 
 
 def _list(items: list[Object]) -> str:
