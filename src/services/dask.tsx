@@ -24,6 +24,7 @@ import {
   formatSize,
   Page,
   PageModel,
+  StateIcon,
   translated,
   useAction,
   useModel,
@@ -32,6 +33,7 @@ import {
 import { askWith } from '../ui/asking';
 import { DaskFields, DaskForm } from './daskform';
 import { clientCode, insertCode, notebookOf, versionsOf } from './daskkernel';
+import { pictureOf } from './states';
 
 const PAUSE = 2_000;
 const SANDBOX = 'allow-downloads allow-popups allow-same-origin allow-scripts';
@@ -222,6 +224,7 @@ function DaskCluster(props: {
   return (
     <li className="jp-Convect-endpoint" data-cluster={id}>
       <div className="jp-Convect-title">
+        <StateIcon state={pictureOf(state)} label={stateOf(state, trans)} />
         <h3>{title}</h3>
         <span className="jp-Convect-titleState">{stateOf(state, trans)}</span>
         {cluster.orphan && (

@@ -6,8 +6,9 @@ import * as React from 'react';
 
 import type { IService } from '../api';
 import { sentenceOf } from '../api';
-import { Action, Ago, useAction, useTrans } from '../ui';
+import { Action, Ago, StateIcon, useAction, useTrans } from '../ui';
 import type { EndpointsModel } from './page';
+import { pictureOf } from './states';
 
 export function isUp({ state }: IService): boolean {
   return state === 'starting' || state === 'ready';
@@ -46,6 +47,7 @@ function Service(props: {
   const { id, kind, name, state } = service;
   const trans = useTrans();
   const isStopping = model.isStopping(id);
+  const label = isStopping ? trans.__('Stopping') : stateOf(state, trans);
   const isUsable = isUp(service) && !isStopping;
   const [failure, act] = useAction(() => model.refresh());
   const open = (): void => {
@@ -55,10 +57,12 @@ function Service(props: {
   return (
     <li className="jp-Convect-endpoint" data-service={id}>
       <div className="jp-Convect-title">
+        <StateIcon
+          state={isStopping ? 'cancelled' : pictureOf(state)}
+          label={label}
+        />
         <h3>{name}</h3>
-        <span className="jp-Convect-titleState">
-          {isStopping ? trans.__('Stopping') : stateOf(state, trans)}
-        </span>
+        <span className="jp-Convect-titleState">{label}</span>
         <div className="jp-Convect-actions" role="toolbar" aria-label={name}>
           {isUsable && !['dask', 'endpoint'].includes(kind) && (
             <Action label={trans.__('Open')} onClick={open} />

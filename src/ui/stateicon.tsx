@@ -18,9 +18,14 @@ const SHAPES: Record<State, string[]> = {
   lost: ['M6.4 6.4a1.7 1.7 0 1 1 2.3 1.7c-.5.2-.7.5-.7 1M8 11v.2']
 };
 
-/** The state of a run or a step as a picture that also says its name. */
-export function StateIcon({ state }: { state: State }): JSX.Element {
-  const label = stateLabel(useTrans(), state);
+/** The state of a run or a step as a picture that also says its name, or `label`. */
+export function StateIcon(props: {
+  state: State;
+  label?: string;
+}): JSX.Element {
+  const { state } = props;
+  const trans = useTrans();
+  const label = props.label ?? stateLabel(trans, state);
   return (
     <span
       className="jp-Convect-state"

@@ -316,6 +316,7 @@ async function* services({ page, folder, say }: ITour): Screens {
   await up.first().waitFor();
   await front
     .locator('[data-service]', { hasText: say('Failed') })
+    .locator('[data-state="failed"]')
     .first()
     .waitFor();
   yield ['endpoints and services', front];
