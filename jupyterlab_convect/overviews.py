@@ -13,6 +13,7 @@ from pathlib import Path
 from .errors import ConvectError, Missing, Refused
 from .runner.processes import is_here
 from .runs.model import ENDED
+from .runtimes.base import Runtime
 from .runtimes.capacity import HeldAmount, Holder, Overview
 from .services.host import LEFT
 from .services.store import ServiceRecord, ServiceStore
@@ -36,10 +37,21 @@ async def overview_of(
 
     `kernels` are those that can be given back here, by id.
     """
-    found = await workspace.runtimes[runtime].capacity(workspace.offering.profiles)
+    found = await telling(workspace, runtime).capacity(workspace.offering.profiles)
     if found is None:
-        raise Missing(f"The runtime {runtime} cannot report its capacity.", code="no-capacity")
+        raise _cannot_tell(runtime)
     return await asyncio.to_thread(_with_names, workspace, runtime, found, kernels or {})
+
+
+def telling(workspace: Workspace, name: str) -> Runtime:
+    """The runtime. Missing if it is of a kind that never tells, be it configured or not. Blocks."""
+    if workspace.runtimes.kind(name).capacity is Runtime.capacity:
+        raise _cannot_tell(name)
+    return workspace.runtimes[name]
+
+
+def _cannot_tell(name: str) -> Missing:
+    return Missing(f"The runtime {name} cannot report its capacity.", code="no-capacity")
 
 
 async def give_back(workspace: Workspace, kind: str, item: str) -> None:

@@ -10,7 +10,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado.web import authenticated
 
 from ..errors import Missing
-from ..overviews import LOCAL, OwnKernel, give_back, overview_of
+from ..overviews import LOCAL, OwnKernel, give_back, overview_of, telling
 from ..pipeline.plan import Json
 from ..pipeline.profiles import Offering, settings_of
 from ..runtimes.capacity import as_json
@@ -23,7 +23,7 @@ class CapacityHandler(PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, name: str) -> None:
-        await self.aside(self.workspace.runtimes.__getitem__, name)
+        await self.aside(telling, self.workspace, name)
         kernels = await self.kernels() if name == LOCAL else {}
         found = await self.drive(overview_of(self.workspace, name, kernels))
         self.answer(await self.aside(as_json, found))

@@ -57,7 +57,8 @@ class Runtimes(Mapping[str, Runtime]):
         named = self._settings.named_runtimes.items()
         return kinds | {name: kinds[own["kind"]] for name, own in named if own.get("kind") in kinds}
 
-    def _make(self, name: str) -> Runtime:
+    def kind(self, name: str) -> type[Runtime]:
+        """Its class, also of one that cannot be made because it is not configured."""
         offered = self._settings.runtimes
         place = EMBEDDED.get(name) or self._installed.get(name)
         if place is None or (offered and name not in offered):
@@ -69,15 +70,24 @@ class Runtimes(Mapping[str, Runtime]):
         module, _, attribute = place.partition(":")
         try:
             kind: type[Runtime] = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise _unavailable(name, error) from error
+        return kind
+
+    def _make(self, name: str) -> Runtime:
+        kind = self.kind(name)
+        try:
             own = {**self._settings.named_runtimes.get(name, {})}
             own.pop("kind", None)
             runtime = kind(parent=self._settings, log=self._log, health=self._health, **own)
             runtime.name = name
             return runtime
         except (ImportError, AttributeError, TraitError) as error:
-            raise Refused(
-                f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable"
-            ) from error
+            raise _unavailable(name, error) from error
+
+
+def _unavailable(name: str, error: Exception) -> Refused:
+    return Refused(f"The runtime {name!r} cannot be loaded: {error}.", code="runtime-unavailable")
 
 
 def check_options(runtime: Runtime, options: Mapping[str, Json]) -> list[Problem]:

@@ -4,7 +4,7 @@ import type { IConvectApi } from '../tokens';
 import { ReadModel } from '../ui/reading';
 
 /** How often to look while somebody does, in milliseconds. */
-const PAUSE = 2000;
+const PAUSE = 1000;
 
 /** One runtime, and what it says of itself. */
 export interface IRuntimeState {
@@ -40,34 +40,43 @@ export class ClusterModel extends ReadModel {
       this.runtimes = runtimes.map(stateOf).sort(localFirst);
       this.touch();
     }
-    await Promise.all(this.runtimes.map(state => this.look(state)));
+    for (const { name } of this.runtimes) {
+      if (!this._looking.has(name)) {
+        this._looking.add(name);
+        void this.look(name).finally(() => this._looking.delete(name));
+      }
+    }
   }
 
   /** One that does not answer holds up no other, and keeps what was last known of it. */
-  private async look(state: IRuntimeState): Promise<void> {
+  private async look(runtime: string): Promise<void> {
     let change: Partial<IRuntimeState>;
     try {
-      const overview = await this.api.top(state.name);
+      const overview = await this.api.top(runtime);
       change = { overview, problem: null };
     } catch (error) {
       if (error instanceof ConvectError && error.code === 'no-capacity') {
         // It is none of the places that this page is about.
         this.runtimes = (this.runtimes ?? []).filter(
-          ({ name }) => name !== state.name
+          ({ name }) => name !== runtime
         );
+        this.touch();
         return;
       }
       change = { problem: sentenceOf(error) };
     }
     this.runtimes = (this.runtimes ?? []).map(each =>
-      each.name === state.name ? { ...each, ...change } : each
+      each.name === runtime ? { ...each, ...change } : each
     );
     this.touch();
   }
+
+  /** Those that have been asked and have not answered yet. */
+  private _looking = new Set<string>();
 }
 
-function stateOf({ name, display_name, problem }: IRuntime): IRuntimeState {
-  return { name, displayName: display_name, overview: null, problem };
+function stateOf({ name, display_name }: IRuntime): IRuntimeState {
+  return { name, displayName: display_name, overview: null, problem: null };
 }
 
 function localFirst(a: IRuntimeState, b: IRuntimeState): number {

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 async def test_this_machine_says_what_is_free_and_who_holds_the_rest(
     api: Any, jp_root_dir: Path, write_notebook: Callable[..., Path]
@@ -92,3 +94,11 @@ async def test_a_run_that_waits_for_room_is_queued_and_says_who_has_it(
 async def test_an_unknown_runtime_has_nothing_to_show(api: Any) -> None:
     status, _ = await api("GET", "runtimes/moon/top")
     assert status == 404
+
+
+async def test_a_kind_of_runtime_that_never_tells_is_no_place_of_the_page(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
+    status, said = await api("GET", "runtimes/kfp/top")
+    assert (status, said["code"]) == (404, "no-capacity"), "also while it is not configured"
