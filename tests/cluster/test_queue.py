@@ -12,7 +12,7 @@ from waiting import PATIENCE, eventually, until
 
 from jupyterlab_convect.pipeline.resolve import plan_for_file
 from jupyterlab_convect.runtimes.capacity import as_json
-from jupyterlab_convect.runtimes.kubernetes.fit import LABEL
+from jupyterlab_convect.runtimes.kubernetes.queues import LABEL
 
 API = "/apis/kueue.x-k8s.io/v1beta2"
 WAIT = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)\n"

@@ -15,7 +15,7 @@ from operated import by_operator, clean_up
 from test_queue import queue  # noqa: F401
 from waiting import PATIENCE, eventually
 
-from jupyterlab_convect.runtimes.kubernetes.fit import LABEL
+from jupyterlab_convect.runtimes.kubernetes.queues import LABEL
 
 FRAMEWORKS = ("kubeflow.org/pytorchjob", "kubeflow.org/mpijob")
 HOLD = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)"

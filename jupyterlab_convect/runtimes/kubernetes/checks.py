@@ -15,11 +15,12 @@ from . import fit, jobs
 from .api import ApiError
 from .cluster import Capacity, Cluster, operator_for
 from .components import planned_content
-from .fit import Queues, queue_of
 from .manifests import Manifest, PodContent, claim, job
 from .objects import step_container
 from .operators import JOB, Operator
 from .pod_defaults import PodDefaults
+from .queues import Queues, queue_of
+from .quotas import judge_quotas
 
 Where = tuple[str | int, ...]
 NEEDED = ("create jobs", "delete jobs", "watch jobs", "watch pods")
@@ -203,7 +204,7 @@ def judge(manifest: Manifest, step: Step, capacity: Capacity) -> Iterator[Proble
         in_full = "Write the type in full, as it is in the label of the nodes."
         yield Problem("info", "unknown", text, None, where, in_full if needs.gpu_type else None)
     yield from _judge_queue(manifest, capacity.queues)
-    for verdict in fit.judge_quotas(needs.times(count), capacity.quotas or ()):
+    for verdict in judge_quotas(needs.times(count), capacity.quotas or ()):
         sentence = verdict.sentence or ""
         if verdict.ever:
             yield Problem("info", "would-wait", f"It would wait: {_lower(sentence)}", None, where)

@@ -13,27 +13,24 @@ from typing import Any
 from ...background import Health
 from ...pipeline.plan import Json, Step
 from .api import Api, ApiError, ClusterUnreachable
-from .fit import (
+from .fit import Node, nodes_of
+from .jobs import OURS
+from .operators import JOB, OPERATORS, Operator, as_job, choose, place_of
+from .pod_defaults import PodDefaults
+from .pod_facts import PodFacts, pod_facts
+from .queues import (
     GROUP,
     LABEL,
-    Node,
-    PodFacts,
     Queue,
     QueueGroup,
     QueuePosition,
     Queues,
-    Quota,
     group_of,
-    nodes_of,
-    pod_facts,
     positions_of,
     queues_of,
-    quotas_of,
     workload_of,
 )
-from .jobs import OURS
-from .operators import JOB, OPERATORS, Operator, as_job, choose, place_of
-from .pod_defaults import PodDefaults
+from .quotas import Quota, quotas_of
 from .reflector import Reflector
 
 Object = dict[str, Any]

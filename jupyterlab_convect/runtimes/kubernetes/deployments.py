@@ -30,7 +30,6 @@ from .pod_defaults import PodDefaults, find_own_pod
 from .prepare import as_secret
 
 ENDPOINT = f"{jobs.DOMAIN}/endpoint"
-WORKER = f"{jobs.DOMAIN}/worker"
 PORT, PROGRAM, READY_PATH = 8080, "worker.py", "/v2/health/ready"
 MOST_RESTARTS = 5
 """How often it may end by itself once it was ready."""
@@ -54,7 +53,7 @@ def deployment(order: WorkerOrder, defaults: PodDefaults, mounts: Mounts, folder
         "timeoutSeconds": 10,
         "failureThreshold": 30,
     }
-    own = {jobs.MANAGED_BY: jobs.US, ENDPOINT: jobs.label_value(order.endpoint), WORKER: name}
+    own = {jobs.MANAGED_BY: jobs.US, ENDPOINT: jobs.label_value(order.endpoint), jobs.WORKER: name}
     metadata = {
         "labels": {**defaults.labels, **step.kubernetes.labels, **own},
         "annotations": {
@@ -70,7 +69,7 @@ def deployment(order: WorkerOrder, defaults: PodDefaults, mounts: Mounts, folder
         "spec": {
             "replicas": 1,
             "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": {WORKER: name}},
+            "selector": {"matchLabels": {jobs.WORKER: name}},
             "template": {"metadata": metadata, "spec": {**spec, "restartPolicy": "Always"}},
         },
     }
@@ -84,7 +83,7 @@ def service(made: Object) -> Manifest:
         "kind": "Service",
         "metadata": {"name": name, **_belonging_to(made)},
         "spec": {
-            "selector": {WORKER: name},
+            "selector": {jobs.WORKER: name},
             "ports": [{"name": "http", "port": 80, "targetPort": "http"}],
         },
     }
@@ -212,7 +211,7 @@ class DeployedWorker(RemoteWorker):
         """`succeeded` is ready, here."""
         api, name = self._api, self._order.name
         made = api.get(api.path("deployments", name))
-        pods = api.list(api.path("pods"), labelSelector=f"{WORKER}={name}")
+        pods = api.list(api.path("pods"), labelSelector=f"{jobs.WORKER}={name}")
         pods = [each for each in pods if "deletionTimestamp" not in each["metadata"]]
         pods.sort(key=lambda each: (_is_over(each), each["metadata"]["creationTimestamp"]))
         self._pod = pod = next(

@@ -14,7 +14,6 @@ from ...pipeline.plan import Json
 from ...pipeline.quantities import quantity
 from ...runner.outcome import CANCELLED, TAKEN, UNWRITABLE
 from ...text import listing
-from .fit import QueuePosition, explain_queue, queue_of
 from .objects import (
     Diagnosis,
     Object,
@@ -33,6 +32,7 @@ from .objects import (
     words_of,
 )
 from .operators import is_ignored
+from .queues import QueuePosition, explain_queue, queue_of
 
 UNCONFIRMED = 15.0
 """Seconds after which a pod that should be gone counts as gone."""

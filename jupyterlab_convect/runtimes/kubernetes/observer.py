@@ -28,13 +28,13 @@ from . import components, fit
 from .api import ApiError, ClusterUnreachable, as_convect_error, read_pieces
 from .cluster import Cluster, Observed
 from .explain import explain, explain_gone, missing_secret
-from .fit import QueuePosition, queue_of
 from .gang import COPYING_BACK, Gangs, nodes_of
 from .jobs import delete, job_of, kind_of, way_of, without_shared_volume
 from .log_follower import LogFollower, LogReader, PlainLog
 from .manifests import SEND
 from .objects import STEP, Diagnosis, Object, is_over, record_of, seconds_of, step_status
 from .operators import operator_of
+from .queues import QueuePosition, queue_of
 from .secret_digests import DIGESTS, SecretDigests
 
 Key = tuple[str, str, int]

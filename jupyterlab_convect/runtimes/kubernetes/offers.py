@@ -15,11 +15,14 @@ from ...transfer.base import PYTHON, Mounts
 from ..capacity import GpuOverview, Offer
 from . import fit
 from .cluster import Capacity
-from .fit import ZERO, Needs, Node, Queue
+from .fit import Needs, Node
 from .gpu_sharing import PARTS
 from .manifests import PodContent, pod_spec
 from .objects import bare
 from .pod_defaults import PodDefaults
+from .pod_facts import ZERO
+from .queues import LABEL, Queue
+from .quotas import judge_quotas
 
 MOST = 1000
 """So many times a profile is enough to be told."""
@@ -89,7 +92,7 @@ def _offer(
     made: Callable[..., Offer] = lambda **given: Offer(  # noqa: E731
         profile=name, title=title, notes=profile.notes, **given
     )
-    verdicts = fit.judge_quotas(unit, capacity.quotas or ())
+    verdicts = judge_quotas(unit, capacity.quotas or ())
     if verdicts:
         return made(settings={}, now=False, count=0, node=None, sentence=verdicts[0].sentence)
     blocked, doubt = _queue_verdict(unit, capacity, defaults)
@@ -107,7 +110,7 @@ def _offer(
     count, node = _how_many(unit, capacity.nodes)
     count = min(count, most)
     while count > 1 and (
-        fit.judge_quotas(_scaled(unit, count), capacity.quotas or ())
+        judge_quotas(_scaled(unit, count), capacity.quotas or ())
         or _queue_verdict(_scaled(unit, count), capacity, defaults)[0]
     ):
         count -= 1
@@ -145,7 +148,7 @@ def _queue_verdict(
     needs: Needs, capacity: Capacity, defaults: PodDefaults
 ) -> tuple[str | None, str | None]:
     """Why the queue of every step would not let it in now; and why that is not certain."""
-    name = defaults.labels.get(fit.LABEL)
+    name = defaults.labels.get(LABEL)
     if not name:
         return None, None
     queues = capacity.queues
@@ -184,7 +187,8 @@ def _largest(
 ) -> Iterator[tuple[str, Profile]]:
     """Requests as large as nodes, quotas and the queue leave room for."""
     nodes = [node for node in capacity.nodes or () if node.ready and node.free is not None]
-    plain = [node for node in nodes if not fit.unsuited(needed.of(Profile(CPU_ONLY)), node)]
+    least = needed.of(Profile(CPU_ONLY))
+    plain = [node for node in nodes if not fit.unsuited(least, node)]
     best = max(plain, key=lambda n: (n.free or {}).get("cpu", ZERO), default=None)
     if best is not None:
         cpu, memory = _share(best, Decimal(1), capacity, defaults)
@@ -234,7 +238,7 @@ def _left(resource: str, amount: float, capacity: Capacity, defaults: PodDefault
         for key in (resource, f"requests.{resource}"):
             if key in quota.hard:
                 left.append(quota.hard[key] - quota.used.get(key, ZERO))
-    name = defaults.labels.get(fit.LABEL)
+    name = defaults.labels.get(LABEL)
     if name and capacity.queues is not None:
         queue = next((each for each in capacity.queues.queues if each.name == name), None)
         group = (capacity.queues.groups or {}).get((queue.group if queue else "") or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -23,43 +23,18 @@ from ..capacity import (
     WaitingWorkload,
     WaitRange,
 )
-from . import jobs
 from .cluster import Capacity
-from .deployments import WORKER
-from .fit import (
-    CORDONED,
-    ZERO,
-    Node,
-    PodFacts,
-    Queue,
-    Queues,
-    estimate_wait,
-    head_times,
-    unsuited_taint,
-)
+from .fit import CORDONED, Node, unsuited_taint
 from .gpu_metrics import GpuUse
 from .gpu_sharing import sharing_of
 from .pod_defaults import GpuProfile
+from .pod_facts import ZERO, Amounts, PodFacts, add_amounts
+from .queues import Queue, Queues, estimate_wait, head_times
 
 PLAIN = ("cpu", "memory")
 MOST_PODS = 200
 """Beyond so many, the pods of others that hold GPUs are told by namespace and owner."""
 MOST_WORKLOADS = 50
-USERS = ("hub.jupyter.org/username", "app.kubernetes.io/owner", "owner", "user", "username")
-"""Labels and annotations that say whose a pod is."""
-KINDS: tuple[tuple[str, HolderKind], ...] = (
-    ("gateway.dask.org/cluster", "dask"),
-    ("dask.org/cluster-name", "dask"),
-    ("training.kubeflow.org/job-name", "training"),
-    ("trainer.kubeflow.org/trainjob-ancestor-step", "training"),
-    ("jobset.sigs.k8s.io/jobset-name", "training"),
-    ("ray.io/cluster", "training"),
-    ("pipeline/runid", "pipeline"),
-    ("workflows.argoproj.io/workflow", "pipeline"),
-    ("notebook-name", "server"),
-    ("hub.jupyter.org/servername", "server"),
-)
-"""What pods with a label are; its value is what they are called."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +238,7 @@ def _with_use(
     use: Mapping[tuple[str, str], GpuUse],
 ) -> Iterator[GpuOverview]:
     """How busy those are that pods hold, as far as it is measured."""
-    busy: dict[tuple[str, str | None], list[float]] = {}
+    busy: dict[tuple[str, str | None], list[tuple[float, float]]] = {}
     if use:
         by_name = {node.name: node for node in nodes}
         for pod in pods:
@@ -271,13 +246,17 @@ def _with_use(
             node = by_name.get(pod.node or "")
             if seen is None or node is None:
                 continue
-            for name in pod.requests:
-                if "/" in name:
+            for name, held in pod.requests.items():
+                if "/" in name and held:
                     key = (name, _type_of(node, name, labels))
-                    busy.setdefault(key, []).append(seen.use)
+                    busy.setdefault(key, []).append((seen.use, float(held)))
     for gpu in gpus:
         seen_here = busy.get((gpu.resource, gpu.type))
-        yield replace(gpu, use=sum(seen_here) / len(seen_here)) if seen_here else gpu
+        if seen_here is None:
+            yield gpu
+            continue
+        in_use = sum(use * held for use, held in seen_here)
+        yield replace(gpu, use=in_use / sum(held for _, held in seen_here))
 
 
 def _holders(
@@ -286,90 +265,57 @@ def _holders(
     use: Mapping[tuple[str, str], GpuUse],
 ) -> list[Holder]:
     """Ours and those that hold GPUs one by one, the rest by namespace, owner and kind."""
-    alone: list[Holder] = []
-    together: dict[tuple[str, str | None, HolderKind], list[Holder]] = {}
-    for pod in pods:
-        if not pod.node or pod.is_over:
-            continue
-        holder = _holder(pod, gpus, use.get((pod.namespace, pod.name)))
-        has_gpu = any(each.name in gpus for each in holder.resources)
-        if has_gpu or holder.run is not None or holder.id is not None:
-            alone.append(holder)
-        elif holder.resources:
-            together.setdefault((holder.namespace, holder.owner, holder.kind), []).append(holder)
-    others = [each for each in alone if each.run is None and each.id is None]
-    if len(others) > MOST_PODS:
-        alone = [each for each in alone if each.run is not None or each.id is not None]
-        for each in others:
-            together.setdefault((each.namespace, each.owner, each.kind), []).append(each)
-    alone += [_sum(each) for each in together.values()]
-    return sorted(alone, key=lambda each: _weight(each, gpus), reverse=True)
+    there = [pod for pod in pods if pod.node and not pod.is_over]
+    ours = [pod for pod in there if pod.run is not None or pod.service is not None]
+    others = [pod for pod in there if pod.run is None and pod.service is None]
+    with_gpus = [pod for pod in others if any(map(pod.requests.get, gpus & pod.requests.keys()))]
+    alone = ours
+    if len(with_gpus) <= MOST_PODS:
+        alone = ours + with_gpus
+        shown = {id(pod) for pod in with_gpus}
+        others = [pod for pod in others if id(pod) not in shown]
+    together: dict[tuple[str, str | None, HolderKind], list[PodFacts]] = {}
+    for pod in others:
+        if pod.requests:
+            together.setdefault((pod.namespace, pod.owner, pod.kind), []).append(pod)
+    groups = [*([pod] for pod in alone), *together.values()]
+    held = [
+        found
+        for each in groups
+        if (found := _sum(each, gpus, use)).resources or found.run or found.id
+    ]
+    return sorted(held, key=lambda each: _weight(each, gpus), reverse=True)
 
 
-def _holder(pod: PodFacts, gpus: Collection[str], seen: GpuUse | None) -> Holder:
-    labels = pod.labels
-    ours = labels.get(jobs.MANAGED_BY) == jobs.US
-    kind, name = _kind_of(pod)
-    worker = labels.get(WORKER) if ours else None
-    run = labels.get(jobs.RUN) if ours else None
-    if worker:
-        kind = "service"
-    elif run:
-        kind = "run"
-    return Holder(
-        kind,
-        pod.name if ours else name,
-        pod.namespace,
-        pod.node,
-        tuple(
-            HeldAmount(name, float(pod.requests[name]))
-            for name in (*PLAIN, *sorted(gpus & pod.requests.keys()))
-            if pod.requests.get(name)
-        ),
-        owner=_owner_of(pod),
-        run=run,
-        step=labels.get(jobs.STEP) if ours else None,
-        id=worker,
-        idle=seen.idle if seen else None,
-        gpu_use=seen.use if seen else None,
-    )
-
-
-def _kind_of(pod: PodFacts) -> tuple[HolderKind, str]:
-    for label, kind in KINDS:
-        if pod.labels.get(label):
-            return kind, pod.labels[label]
-    if pod.labels.get("component") == "singleuser-server":
-        return "server", pod.name
-    return "other", pod.name
-
-
-def _owner_of(pod: PodFacts) -> str | None:
-    for name in USERS:
-        value = pod.annotations.get(name) or pod.labels.get(name)
-        if value:
-            return value
-    return None
-
-
-def _sum(holders: list[Holder]) -> Holder:
+def _sum(
+    pods: Sequence[PodFacts], gpus: Collection[str], use: Mapping[tuple[str, str], GpuUse]
+) -> Holder:
     """Several as one; of a single pod all is told."""
-    if len(holders) == 1:
-        return holders[0]
-    totals: dict[str, float] = {}
-    for holder in holders:
-        for each in holder.resources:
-            totals[each.name] = totals.get(each.name, 0.0) + each.amount
-    uses = [each.gpu_use for each in holders if each.gpu_use is not None]
-    return replace(
-        holders[0],
-        name="",
-        node=None,
-        count=len(holders),
-        resources=tuple(HeldAmount(name, amount) for name, amount in totals.items()),
-        idle=None,
-        gpu_use=sum(uses) / len(uses) if uses else None,
+    totals: Amounts = {}
+    for pod in pods:
+        add_amounts(totals, pod.requests)
+    seen = [found for pod in pods if (found := use.get((pod.namespace, pod.name)))]
+    first = pods[0]
+    holder = Holder(
+        first.kind,
+        first.title,
+        first.namespace,
+        first.node,
+        tuple(
+            HeldAmount(name, float(totals[name]))
+            for name in (*PLAIN, *sorted(gpus & totals.keys()))
+            if totals.get(name)
+        ),
+        owner=first.owner,
+        run=first.run,
+        step=first.step,
+        id=first.service,
+        idle=seen[0].idle if seen else None,
+        gpu_use=sum(each.use for each in seen) / len(seen) if seen else None,
     )
+    if len(pods) == 1:
+        return holder
+    return replace(holder, name="", node=None, count=len(pods), idle=None)
 
 
 def _weight(holder: Holder, gpus: Collection[str]) -> tuple[float, float, float]:

@@ -42,7 +42,6 @@ from .checks import LOOKING, check_plan, gpu_types, why_gang_waits
 from .cluster import Cluster, operator_for
 from .cron_jobs import cron_job, delete_cron_job, put_cron_job
 from .deployments import DeployedWorker
-from .fit import pod_facts
 from .gang import nodes_of, stop_nodes
 from .gpu_metrics import GpuMetrics
 from .job_file import JobRun
@@ -79,6 +78,7 @@ from .pod_defaults import (
     profile_from_config,
     volume_from_config,
 )
+from .pod_facts import pod_facts
 from .prepare import Prepared, as_secret, folder_in_pod, paths_of, prepare, write_manifest
 from .shell import run_in_pod
 
@@ -177,8 +177,9 @@ class KubernetesRuntime(StepRuntime):
 
     gpu_metrics = Unicode(
         "",
-        help="""The address of a Prometheus server with the metrics of NVIDIA's DCGM exporter, to
-        show how busy GPUs are: http://prometheus.monitoring:9090. Nothing is asked if empty.""",
+        help="""Where to read how busy GPUs are: from a Prometheus server that has the metrics of
+        NVIDIA's DCGM exporter (http://prometheus.monitoring:9090), or from the exporters
+        themselves (http://dcgm-exporter.gpu-operator:9400/metrics). Nothing is asked if empty.""",
     ).tag(config=True)
 
     engine_image = Unicode(

@@ -10,10 +10,10 @@ import pytest
 from jupyterlab_convect.pipeline.plan import Plan, Step
 from jupyterlab_convect.runtimes.base import Attempt
 from jupyterlab_convect.runtimes.kubernetes.explain import explain, explain_gone, missing_secret
-from jupyterlab_convect.runtimes.kubernetes.fit import QueuePosition, positions_of
 from jupyterlab_convect.runtimes.kubernetes.jobs import job_of
 from jupyterlab_convect.runtimes.kubernetes.objects import Diagnosis
 from jupyterlab_convect.runtimes.kubernetes.observer import patience_with
+from jupyterlab_convect.runtimes.kubernetes.queues import QueuePosition, positions_of
 
 JOB: Any = {"metadata": {"name": "j", "uid": "1", "labels": {}}, "spec": {}, "status": {}}
 

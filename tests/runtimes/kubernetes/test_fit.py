@@ -7,12 +7,11 @@ from jupyterlab_convect.runtimes.kubernetes.fit import (
     Needs,
     judge_gang,
     judge_nodes,
-    judge_quotas,
     match_types,
     needs_of,
     nodes_of,
-    quotas_of,
 )
+from jupyterlab_convect.runtimes.kubernetes.quotas import judge_quotas, quotas_of
 
 A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
 

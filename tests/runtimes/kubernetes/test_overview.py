@@ -9,26 +9,25 @@ from jupyterlab_convect.pipeline.profiles import Profile, read_offering
 from jupyterlab_convect.routes import requests
 from jupyterlab_convect.runtimes.capacity import as_json
 from jupyterlab_convect.runtimes.kubernetes.cluster import Capacity
-from jupyterlab_convect.runtimes.kubernetes.fit import (
+from jupyterlab_convect.runtimes.kubernetes.fit import nodes_of
+from jupyterlab_convect.runtimes.kubernetes.gpu_metrics import GpuUse
+from jupyterlab_convect.runtimes.kubernetes.gpu_sharing import sharing_of
+from jupyterlab_convect.runtimes.kubernetes.offers import offers
+from jupyterlab_convect.runtimes.kubernetes.overview import OverviewFacts, gpus_of, overview
+from jupyterlab_convect.runtimes.kubernetes.pod_defaults import PodDefaults, profile_from_config
+from jupyterlab_convect.runtimes.kubernetes.pod_facts import pod_facts, pod_requests
+from jupyterlab_convect.runtimes.kubernetes.queues import (
     Queue,
     Queues,
     Workload,
     estimate_wait,
     group_of,
     head_times,
-    nodes_of,
-    pod_facts,
-    pod_requests,
     positions_of,
     queues_of,
-    quotas_of,
     workload_of,
 )
-from jupyterlab_convect.runtimes.kubernetes.gpu_metrics import GpuUse, gpu_use
-from jupyterlab_convect.runtimes.kubernetes.gpu_sharing import sharing_of
-from jupyterlab_convect.runtimes.kubernetes.offers import offers
-from jupyterlab_convect.runtimes.kubernetes.overview import OverviewFacts, gpus_of, overview
-from jupyterlab_convect.runtimes.kubernetes.pod_defaults import PodDefaults, profile_from_config
+from jupyterlab_convect.runtimes.kubernetes.quotas import quotas_of
 from jupyterlab_convect.transfer.base import Mounts
 
 PROFILES = {
@@ -414,23 +413,10 @@ def test_the_wait_is_a_range_and_only_with_enough_samples() -> None:
     assert head_times(seen, "other") == []
 
 
-def test_gpu_use_is_that_of_pods_by_either_label() -> None:
-    now = [
-        {"metric": {"exported_pod": "a", "exported_namespace": "x"}, "value": [0, "50"]},
-        {"metric": {"exported_pod": "a", "exported_namespace": "x"}, "value": [0, "100"]},
-        {"metric": {"pod": "b", "namespace": "y"}, "value": [0, "0"]},
-        {"metric": {"gpu": "0"}, "value": [0, "7"]},
-        {"metric": {"pod": "c", "namespace": "y"}, "value": [0, "NaN"]},
-    ]
-    busy = [{"metric": {"exported_pod": "a", "exported_namespace": "x"}, "value": [0, "940"]}]
-    seen = [{"metric": {"pod": "b", "namespace": "y"}, "value": [0, "600"]}]
-    assert gpu_use(now, busy, seen, 1000.0) == {
-        ("x", "a"): GpuUse(0.75, 60.0),
-        ("y", "b"): GpuUse(0.0, 600.0),
-    }
+def test_gpu_use_is_told_by_type_and_by_holder() -> None:
     found = answer(
-        capacity_of([node("n1", 4, "A100")], [pod("a", "n1", 2)]),
-        use={("team", "a"): GpuUse(0.25, 120.0)},
+        capacity_of([node("n1", 4, "A100")], [pod("a", "n1", 3), pod("b", "n1", 1)]),
+        use={("team", "a"): GpuUse(0.25, 120.0), ("team", "b"): GpuUse(1.0, 0.0)},
     )
-    assert found["gpus"][0]["use"] == 0.25
+    assert found["gpus"][0]["use"] == (3 * 0.25 + 1) / 4, "three GPUs count for three"
     assert (found["holders"][0]["gpu_use"], found["holders"][0]["idle"]) == (0.25, 120.0)
