@@ -91,6 +91,13 @@ class Settings(Configurable):
         empty allows every registry.""",
     ).tag(config=True)
 
+    asked_registries = List(
+        Unicode(),
+        help="""Registries that are asked, before a run, whether they have its images: as in
+        `registries`, and `http://registry.example.org:5000` for one without TLS. Those that are
+        named without `*` may have internal addresses. Nobody is asked if empty.""",
+    ).tag(config=True)
+
     keep_days = Float(0, min=0, help="Delete ended runs after so many days; 0 keeps them.").tag(
         config=True
     )

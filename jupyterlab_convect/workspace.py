@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .catalog.store import CatalogStore
+    from .image_registries import ImageRegistries
     from .notify.notifier import Notifier
     from .schedules.scheduling import Scheduling
 
@@ -104,6 +105,12 @@ class Workspace:
         """The profiles, images and registries that an administrator has configured."""
         settings = self.settings
         return read_offering(settings.profiles, settings.images, settings.registries)
+
+    @functools.cached_property
+    def image_registries(self) -> ImageRegistries:
+        from .image_registries import ImageRegistries
+
+        return ImageRegistries(self.settings.asked_registries)
 
     @functools.cached_property
     def planner(self) -> Planner:
@@ -223,6 +230,8 @@ class Workspace:
             found = await asyncio.to_thread(self._unapproved, request, plan)
             found = found or check_options(runtime, request.options) or await runtime.check(plan)
             found = [*self._image_problems(runtime, plan), *found]
+            if Feature.IMAGE in runtime.features:
+                found += await asyncio.to_thread(self.image_registries.problems, plan)
             odd = await asyncio.to_thread(self._remarks, request, plan)
             reported = await asyncio.to_thread(reported_by, plan, files)
         except Missing:

@@ -127,19 +127,33 @@ class Fetcher:
             address = target
         raise Refused(f"{url} redirects too often.")
 
+    def head(self, url: str, accept: str) -> tuple[int, http.client.HTTPMessage]:
+        """The status and the headers of what is there; nobody is followed elsewhere."""
+        deadline = min(time.monotonic() + self.policy.timeout, self.until)
+        with self._answer("HEAD", check_url(url), deadline, Accept=accept) as response:
+            return response.status, response.headers
+
     def _once(self, url: str, archive: bool, deadline: float) -> FetchedPage | str:
         """What is there, or where it is instead."""
-        parts = check_url(url)
+        with self._answer("GET", check_url(url), deadline) as response:
+            if response.status in (301, 302, 303, 307, 308):
+                location = response.headers.get("Location")
+                if location:
+                    return location
+            _check_status(url, response.status)
+            return self._page(url, response, archive)
+
+    @contextmanager
+    def _answer(
+        self, method: str, parts: SplitResult, deadline: float, **more: str
+    ) -> Iterator[http.client.HTTPResponse]:
+        """An answer to read within the block; what goes wrong on the way is a sentence."""
+        url = parts.geturl()
         try:
             with self._connection(parts, deadline) as connection:
-                connection.request("GET", connection.target(parts), headers=self._headers(parts))
-                response = connection.getresponse()
-                if response.status in (301, 302, 303, 307, 308):
-                    location = response.headers.get("Location")
-                    if location:
-                        return location
-                _check_status(url, response.status)
-                return self._page(url, response, archive)
+                headers = {**self._headers(parts), **more}
+                connection.request(method, connection.target(parts), headers=headers)
+                yield connection.getresponse()
         except TimeoutError:
             _too_slow(url, self.policy.timeout)
         except ssl.SSLError as error:
