@@ -258,6 +258,8 @@ def test_the_processes_of_a_distributed_script(folder: Path) -> None:
         (1, "succeeded"),
     ]
     assert run.logs(replica=1) == "rank 1\n"
+    assert [each["state"] for each in run.events(replica=1)] == ["running", "succeeded"]
+    assert "step.end" in {each["type"] for each in run.events("train")}
 
 
 def test_a_notebook_is_made_callable_called_and_taken_back(folder: Path, write_notebook: Write):

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import ConvectError, Missing
-from ..text import elapsed_text, some_of
+from ..text import elapsed_text, size_text, some_of
 from . import output
 from .arguments import RUN, add_json, find_run, find_sweep, open_workspace, split
 from .artifacts import add_artifacts
@@ -22,7 +22,7 @@ from .run import add_following, leave_to_host
 
 if TYPE_CHECKING:
     from ..runs.index import Page, Query
-    from ..runs.model import RunState
+    from ..runs.model import RunState, StepState
     from ..runs.store import Record, Store
     from ..runs.sweeps import Sweeps
     from ..runs.versions import Version
@@ -57,6 +57,15 @@ def add(subparsers: Any) -> None:
         "--replica", type=int, metavar="RANK", help="only this replica of a distributed step"
     )
     logs.set_defaults(handler=_logs)
+
+    replicas = verbs.add_parser("replicas", help="list the processes of a distributed step")
+    replicas.add_argument("run", help=RUN)
+    replicas.add_argument("step", nargs="?", help="only this step")
+    replicas.add_argument(
+        "--replica", type=int, metavar="RANK", help="how the state of this one changed"
+    )
+    add_json(replicas)
+    replicas.set_defaults(handler=_replicas)
 
     _add_shell(verbs)
 
@@ -337,10 +346,7 @@ def _logs(options: argparse.Namespace) -> int:
 
     store = _store()
     run_id = find_run(store, options.run)
-    steps = store.read(run_id).state.steps
-    if options.step is not None and options.step not in steps:
-        hint = ", ".join(itertools.islice(steps, MOST_GROUPS))
-        raise Missing(f"Run {run_id} has no step “{options.step}”.", hint=hint)
+    _steps_of(store.read(run_id), options.step)
     if options.replica is not None and options.step is None:
         raise ConvectError("--replica needs the name of a step.")
     logs = Logs(store, options.step, options.attempt, options.replica)
@@ -351,6 +357,58 @@ def _logs(options: argparse.Namespace) -> int:
         if ended or not options.follow:
             return 0
         time.sleep(POLL)
+
+
+def _replicas(options: argparse.Namespace) -> int:
+    from ..runs.attempt_files import all_events, files_of
+    from ..runs.replicas import is_of, list_replicas, need_replica
+
+    store = _store()
+    record = store.read(find_run(store, options.run))
+    found = [
+        files_of(store, record, step.id, max(1, len(step.attempts)))
+        for step in _steps_of(record, options.step)
+        if step.attempts or step.source
+    ]
+    listed = [(files.attempt.step.id, each) for files in found for each in list_replicas(files)]
+    if not listed:
+        raise Missing("No process of a distributed step has started.")
+    if options.replica is None:
+        if options.json:
+            output.say_json([{"step": step, **each} for step, each in listed])
+            return 0
+        rows = [[step, *_replica_row(each)] for step, each in listed]
+        header = ("step", "rank", "state", "node", "gpu", "cpu", "memory", "exit", "rate", "")
+        output.say(output.table(rows, header))
+        return 0
+    for files in found:
+        need_replica(files, options.replica)
+    told = [each for files in found for each in all_events(files) if is_of(each, options.replica)]
+    if options.json:
+        output.say_json(told)
+        return 0
+    for event in told:
+        at = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+        output.say(" ".join(filter(None, (at, event.get("state"), event.get("reason")))))
+    return 0
+
+
+def _replica_row(replica: dict[str, Any]) -> list[str]:
+    def text(name: str) -> str:
+        return "" if replica[name] is None else str(replica[name])
+
+    memory = "" if replica["memory"] is None else size_text(replica["memory"])
+    cells = [text(name) for name in ("rank", "state", "node", "gpu", "cpu")]
+    return [*cells, memory, text("exit_code"), text("rate"), replica["reason"] or replica["line"]]
+
+
+def _steps_of(record: Record, name: str | None) -> list[StepState]:
+    """The step of that name, or all of them."""
+    run, state = record
+    if name is not None and name not in state.steps:
+        hint = ", ".join(itertools.islice(state.steps, MOST_GROUPS))
+        raise Missing(f"Run {run.id} has no step “{name}”.", hint=hint)
+    return [step for step in state.steps.values() if name in (None, step.id)]
 
 
 def _shell(options: argparse.Namespace) -> int:

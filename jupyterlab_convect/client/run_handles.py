@@ -11,9 +11,9 @@ from ..errors import Missing
 from ..json_text import shown
 from ..pipeline.plan import Json
 from ..runs import environments, made, views
-from ..runs.attempt_files import AttemptFiles, files_of, list_files, read_log
+from ..runs.attempt_files import AttemptFiles, all_events, files_of, list_files, read_log
 from ..runs.model import ENDED, GOOD, Selection, State, StepState, step_of, steps_of
-from ..runs.replicas import list_replicas, log_of
+from ..runs.replicas import is_of, list_replicas, log_of
 from ..runs.store import Record
 from ..runs.versions import Version
 
@@ -116,8 +116,19 @@ class RunHandle:
         return "".join(self._log(name, replica) for name in self._steps(step))
 
     def replicas(self, step: str | None = None) -> list[dict[str, Json]]:
-        """The processes of a distributed step: rank, state, reason, exit code and last line."""
+        """The processes of a distributed step: rank, state, reason, node, GPU, exit code, what each
+        uses of the machine, its rate and its last line."""
         return [each for name in self._steps(step) for each in list_replicas(self._files(name))]
+
+    def events(
+        self, step: str | None = None, *, replica: int | None = None
+    ) -> list[dict[str, Json]]:
+        """What a step did, each with `time` and `type`.
+
+        `replica` is the rank of one process of a distributed step: how its state changed.
+        """
+        found = [event for name in self._steps(step) for event in all_events(self._files(name))]
+        return found if replica is None else [event for event in found if is_of(event, replica)]
 
     def view(self) -> dict[str, Json]:
         """All that is known, as the REST API gives it."""

@@ -66,6 +66,10 @@ class EventsHandler(StepHandler):
         found = await self.results(run_id, step, attempt)
         offset, limit = self.whole("offset", 0), self.whole("limit", attempt_files.LIMIT, most=MOST)
         chunk = await self.aside(attempt_files.read_events, found, offset, max(limit, 1))
+        if self.get_query_argument("replica", None) is not None:
+            rank = self.whole("replica", 0)
+            await self.aside(replicas.need_replica, found, rank)
+            chunk.events[:] = [event for event in chunk.events if replicas.is_of(event, rank)]
         self.answer(asdict(chunk))
 
 

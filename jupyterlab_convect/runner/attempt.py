@@ -40,7 +40,7 @@ from .processes import identify
 from .record import StepRecord
 from .shared_folder import check_source
 from .step import RunnerSettings, StepSpec, read_step
-from .usage import Usage
+from .usage import Gpu, Usage
 from .view import inside, keep_made, open_view
 from .view_spec import View, ViewSpec
 
@@ -58,7 +58,7 @@ class Work(Protocol):
     async def run(self) -> None: ...
     async def interrupt(self) -> None: ...
     def kill(self) -> None: ...
-    def tick(self, used: Mapping[str, float] | None) -> None:
+    def tick(self, used: Mapping[str, float] | None, gpus: Mapping[str, Gpu]) -> None:
         """Called again and again; `used` is what was used of the machine, if that is new."""
 
     def processes(self) -> list[int]: ...
@@ -290,7 +290,7 @@ async def _tick(work: Work, step: StepSpec, record: StepRecord, scalars: EventFi
             used = await usage.sample(work.processes()) if usage.is_due() else None
             if used:
                 record.event("usage", **used)
-            work.tick(used)
+            work.tick(used, usage.gpus)
             reap_rest()
             if time.monotonic() - beat >= BEAT:
                 beat = time.monotonic()

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -41,6 +41,7 @@ from .replica_process import CONTROL
 from .rounds import AGENT, Member, Round, Rules, given_master, joined
 from .shared_folder import wait_for_turn
 from .step import REPLICA_STATES, DistributedSpec, RunnerSettings, StepSpec
+from .usage import Gpu, Meter
 from .view import certain
 from .view_spec import View
 
@@ -66,6 +67,9 @@ class Replica:
     pid: int | None = None
     started: float | None = None
     ended: float | None = None
+    meter: Meter = field(default_factory=Meter)
+    used: Mapping[str, float] = field(default_factory=dict)
+    """What it used of the machine when somebody looked last, by the names of REPLICA_USE."""
 
     def told(self) -> dict[str, Any]:
         facts = {
@@ -76,6 +80,7 @@ class Replica:
             "exit_code": self.exit_code,
             "started": self.started,
             "ended": self.ended,
+            **self.used,
         }
         return {name: fact for name, fact in facts.items() if fact is not None}
 
@@ -250,12 +255,24 @@ class DistributedWork:
     def processes(self) -> list[int]:
         return [each.pid for each in self._processes if each.returncode is None]
 
-    def tick(self, used: Mapping[str, float] | None) -> None:
-        pids = [each.pid for each in self._replicas if each.pid and each.state == "running"]
+    def tick(self, used: Mapping[str, float] | None, gpus: Mapping[str, Gpu]) -> None:
+        running = [each for each in self._replicas if each.pid and each.state == "running"]
+        pids = [each.pid for each in running if each.pid]
+        self._measure([r for r in running if used is not None or r.meter.read_at is None], gpus)
         if self._watch is not None and pids and self._watch.look(used, pids):
             self._tell_hang(self._watch.hangs)
         if not self._is_written:
             self._write()
+
+    def _measure(self, running: Sequence[Replica], gpus: Mapping[str, Gpu]) -> None:
+        for replica in running:
+            found = replica.meter.read([replica.pid or 0])
+            if found is None:
+                continue
+            if replica.gpu is not None and replica.gpu in gpus:
+                found["gpu_load"], found["gpu_memory"] = gpus[replica.gpu]
+            replica.used = found
+            self._is_written = False
 
     def told(self) -> list[dict[str, Any]]:
         """What became of each replica so far."""
@@ -285,6 +302,7 @@ class DistributedWork:
         memory = MemoryWatch(self._limits)
         for replica in self._replicas:
             replica.exit_code = replica.pid = replica.started = replica.ended = None
+            replica.meter, replica.used = Meter(), {}
             self._change(replica, "starting")
         try:
             code, said = await self._run_launcher(turn, command, env, option, memory)
@@ -432,13 +450,20 @@ class DistributedWork:
             self._change(replica, "running", reason if hangs else None)
             if hangs and not (replica.pid and show_stacks([replica.pid])):
                 replica.log.write("[It has no Python stacks that can be shown.]\n")
-        # With several nodes, the others may be at work.
-        if hangs and self._how.on_hang == "stop" and self._how.nodes == 1:
+        if self._how.on_hang != "stop":
+            return
+        if not hangs and self._member is not None:
+            self._member.hangs(None)
+        if hangs and (self._member is not None or self._how.nodes == 1):
             self._ending = asyncio.ensure_future(self._end_hanging(reason, self._processes[-1]))
 
     async def _end_hanging(self, reason: str, launcher: asyncio.subprocess.Process) -> None:
         await asyncio.sleep(SHOWING)
-        if launcher.returncode is None and self._watch is not None and self._watch.hangs:
+        if launcher.returncode is not None or self._watch is None or not self._watch.hangs:
+            return
+        if self._member is not None:  # the other nodes may be at work
+            self._member.hangs(reason)
+        else:
             self._halt, self._hangs = reason, True
             await self._end_all()
 

@@ -22,6 +22,7 @@ from .outcome import Ending, MemoryWatch, StepFailed, ending_of
 from .record import StepRecord
 from .replica_process import PARENT, RANK
 from .step import REPLICA_LOGS, RunnerSettings, StepSpec, child_environment
+from .usage import Gpu
 from .view_spec import View
 
 
@@ -48,10 +49,10 @@ class DistributedNotebook(DistributedWork):
         self._leave()
         await self._interrupt()
 
-    def tick(self, used: Mapping[str, float] | None) -> None:
+    def tick(self, used: Mapping[str, float] | None, gpus: Mapping[str, Gpu]) -> None:
         for rank in self._ranks.values():
-            rank.work.tick(used)
-        super().tick(used)
+            rank.work.tick(used, gpus)
+        super().tick(used, gpus)
 
     def _program(self) -> tuple[list[str], dict[str, str]]:
         step = self._step

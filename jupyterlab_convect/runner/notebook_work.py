@@ -128,7 +128,7 @@ class NotebookWork:
     def processes(self) -> list[int]:
         return [] if self._kernel is None else [self._kernel.pid]
 
-    def tick(self, used: object) -> None:
+    def tick(self, used: object, gpus: object) -> None:
         execution = self._execution
         if execution is not None and execution.version != self._saved and self._pace.due():
             execution.settle(final=False)

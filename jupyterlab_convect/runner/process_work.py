@@ -68,7 +68,7 @@ class ProcessWork:
     def processes(self) -> list[int]:
         return [] if self._process is None else [self._process.pid]
 
-    def tick(self, used: object) -> None:
+    def tick(self, used: object, gpus: object) -> None:
         pass
 
     def close(self) -> None:

@@ -152,6 +152,10 @@ class Member:
         """`how`: succeeded, failed or stopped."""
         self._say(ended=turn.number, how=how, rank=rank, reason=reason)
 
+    def hangs(self, why: str | None) -> None:
+        """All processes of this node seem to hang, or do so no more."""
+        self._say(hangs=why)
+
     def leave(self) -> None:
         self._say(leaving=True)
         self._rounds.put_nowait(StepFailed(INTERRUPTED))
@@ -201,6 +205,8 @@ class _Connection:
     writer: asyncio.StreamWriter
     heard: float = field(default_factory=time.monotonic)
     is_busy: bool = False
+    hang: str | None = None
+    """Why its processes are said to hang."""
 
     def say(self, **message: Any) -> None:
         with contextlib.suppress(OSError, RuntimeError):
@@ -286,6 +292,8 @@ class Coordinator:
     def _hear(self, node: int, told: Message) -> None:
         if told.get("leaving"):
             self._lose(node, self._members.get(node))
+        elif "hangs" in told and node in self._members:
+            self._members[node].hang = told["hangs"]
         elif "executed" in told:
             if agent := self._agents.pop(int(told["executed"]), None):
                 agent.say(code=told.get("code"))
@@ -329,6 +337,9 @@ class Coordinator:
             return
         of_round = set(self._round.nodes)
         lost = of_round - self._members.keys() - self._done
+        going = [self._members[node].hang for node in of_round - self._done - lost]
+        if self._failure is None and going and all(going):
+            self._failure, self._failed_at = {"reason": going[0]}, now
         came = self._members.keys() - of_round
         if of_round <= self._done:
             self._end(None, None)
@@ -366,7 +377,7 @@ class Coordinator:
         self._round = Round(before.number + 1, nodes, again, why)
         self._done, self._failure, self._is_stopping = set(), None, False
         for connection in self._members.values():
-            connection.is_busy = True
+            connection.is_busy, connection.hang = True, None
             connection.say(round=self._round.number, nodes=nodes, restart=again, why=why)
 
     def _end(self, reason: str | None, rank: int | None) -> None:

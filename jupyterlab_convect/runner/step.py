@@ -20,6 +20,8 @@ _PREFIX = "CONVECT_"
 VALUES = "values.ndjson"
 """The file in the attempt folder that steps report to."""
 REPLICA_STATES, REPLICA_LOGS = "replicas.json", "replicas"
+REPLICA_USE = ("cpu", "memory", "gpu_load", "gpu_memory")
+"""What a replica uses of the machine: cores, bytes, percent of its GPU, bytes there."""
 """The file that says what became of each replica so far, and the folder with one log of each."""
 NODES = "nodes"
 """Where nodes share a volume, the folder in which each of them has one of its own."""

@@ -22,33 +22,53 @@ PATIENCE = 5.0
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_QUERY = "--query-gpu=utilization.gpu,memory.used"
+_QUERY = "--query-gpu=index,uuid,utilization.gpu,memory.used"
+
+Gpu = tuple[float, float]
+"""Its load in percent, and the bytes in use on it."""
+
+
+class Meter:
+    """What processes use with all their descendants, from one look to the next."""
+
+    def __init__(self) -> None:
+        self.read_at: float | None = None
+        self._seconds = 0.0
+
+    def read(self, roots: Iterable[int]) -> dict[str, float] | None:
+        """`cpu` in cores since the last look, `memory` in bytes; None when there is none yet."""
+        seconds, memory = used_by(tree(roots))
+        now, before = time.monotonic(), self.read_at
+        new, self.read_at, self._seconds = seconds - self._seconds, now, seconds
+        if before is None or not memory:
+            return None
+        return {"cpu": round(max(0.0, new) / (now - before), 3), "memory": memory}
 
 
 class Usage:
     """Samples processes with all their descendants, ever more seldom. Knows nothing but Linux."""
 
     def __init__(self) -> None:
+        self.gpus: dict[str, Gpu] = {}
+        """In the last sample, by their numbers and by their ids."""
         self._interval = INTERVAL
         self._left = SAMPLES
-        self._last: tuple[float, float] | None = None
+        self._meter = Meter()
         self._gpus = shutil.which("nvidia-smi") if os.environ.get("CUDA_VISIBLE_DEVICES") else None
 
     def is_due(self) -> bool:
-        return self._last is None or time.monotonic() - self._last[0] >= self._interval
+        last = self._meter.read_at
+        return last is None or time.monotonic() - last >= self._interval
 
     async def sample(self, roots: Iterable[int]) -> dict[str, float] | None:
-        """`cpu` in cores since the last sample, `memory` in bytes; None when there is none yet."""
-        seconds, memory = used_by(tree(roots))
-        now, before = time.monotonic(), self._last
-        self._last = (now, seconds)
-        if before is None or not memory:
+        """As the meter reads, and what is used of GPUs; None when there is none yet."""
+        used = self._meter.read(roots)
+        if used is None:
             return None
         self._left -= 1
         if not self._left:
             self._interval, self._left = self._interval * 2, SAMPLES
-        cpu = max(0.0, seconds - before[1]) / (now - before[0])
-        return {"cpu": round(cpu, 3), "memory": memory, **await self._of_gpus()}
+        return {**used, **await self._of_gpus()}
 
     async def _of_gpus(self) -> dict[str, float]:
         """The mean load of the step's GPUs in percent, and the bytes in use on them."""
@@ -61,13 +81,15 @@ class Usage:
                 *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
             )
             answer, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
-            rows = [
-                [float(cell) for cell in row.split(",")] for row in answer.decode().splitlines()
-            ]
-            load = sum(row[0] for row in rows) / len(rows)
-            return {"gpu": round(load, 1), "gpu_memory": sum(row[1] for row in rows) * 2**20}
-        except (OSError, ValueError, IndexError, ZeroDivisionError, asyncio.TimeoutError):
+            rows = [row.split(",") for row in answer.decode().splitlines()]
+            found = [(float(load), float(used) * 2**20) for _, _, load, used in rows]
+            for (number, name, *_), gpu in zip(rows, found, strict=True):
+                self.gpus[number.strip()] = self.gpus[name.strip()] = gpu
+            load = sum(load for load, _ in found) / len(found)
+            return {"gpu": round(load, 1), "gpu_memory": sum(used for _, used in found)}
+        except (OSError, ValueError, ZeroDivisionError, asyncio.TimeoutError):
             self._gpus = None
+            self.gpus.clear()
             return {}
 
 

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -124,6 +125,16 @@ def read_events(files: AttemptFiles, offset: int = 0, limit: int = LIMIT) -> Eve
         offset + len(data if complete else whole),
         complete,
     )
+
+
+def all_events(files: AttemptFiles) -> Iterator[dict[str, Json]]:
+    """Everything that the attempt did so far."""
+    offset, new = 0, -1
+    while new != offset:
+        offset = max(new, 0)
+        chunk = read_events(files, offset)
+        new = chunk.offset
+        yield from chunk.events
 
 
 def executed_notebook(files: AttemptFiles) -> bytes:

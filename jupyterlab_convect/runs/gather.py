@@ -23,7 +23,7 @@ from ..errors import ConvectError
 from ..json_text import dumps, is_number, loads
 from ..pipeline.plan import Distributed, Json
 from ..runner.outcome import INTERRUPTED, Ending, write_outcome
-from ..runner.step import NODES, REPLICA_LOGS, REPLICA_STATES
+from ..runner.step import NODES, REPLICA_LOGS, REPLICA_STATES, REPLICA_USE
 from ..safe_files import append_to, make_folder, open_regular, write_whole
 from ..text import size_text
 from .json_files import read_json
@@ -81,19 +81,20 @@ class Gathering:
 
     def update(self, nodes: Sequence[NodeStatus]) -> None:
         """Take over what is new."""
-        before = dict(self._read)
+        before = dict(self._written)
         for number in range(len(nodes)):
             self._take_log(number)
         self._take_events()
-        if self._read != before:
-            state = {"read": self._read, "written": self._written}
-            write_whole(self._folder / NODES / STATE, dumps(state).encode())
         replicas = [replica for number in range(len(nodes)) for replica in self._of(number, nodes)]
         if first := first_failed(replicas):
             why = f"Stopped because rank {first['rank']} failed."
             for replica in replicas:
                 if replica["state"] == "cancelled":
                     replica["reason"] = why
+        self._tell_changes(replicas)
+        if self._written != before:
+            state = {"read": self._read, "written": self._written}
+            write_whole(self._folder / NODES / STATE, dumps(state).encode())
         if replicas != self.replicas:
             write_whole(self._folder / REPLICA_STATES, dumps({"replicas": replicas}).encode())
             self.replicas = replicas
@@ -199,6 +200,7 @@ class Gathering:
                 "exit_code": found.get("exit_code", status.exit_code if is_over else None),
                 "started": found.get("started"),
                 "ended": found.get("ended", status.ended if is_over else None),
+                **{name: found.get(name) for name in REPLICA_USE},
             }
             yield {key: value for key, value in facts.items() if value is not None}
 
@@ -244,6 +246,15 @@ class Gathering:
             kept = [line for line in lines if _type_of(line) not in ("log", "replica")]
             self._append(EVENTS, b"".join(kept))
 
+    def _tell_changes(self, replicas: Iterable[dict[str, Json]]) -> None:
+        """An event for each replica whose state is another one, or the reason for it."""
+        before = {each["rank"]: each for each in self.replicas}
+        for replica in replicas:
+            known = before.get(replica["rank"], {})
+            if any(replica.get(key) != known.get(key) for key in ("state", "reason")):
+                event = {"time": round(time.time(), 6), "type": "replica", **replica}
+                self._append(EVENTS, dumps(event).encode() + b"\n")
+
     def _new_lines(self, number: int, name: str) -> Iterator[list[bytes]]:
         key = f"{number}/{name}"
         while True:
@@ -273,6 +284,8 @@ class Gathering:
             self._read, self._written = dict(state["read"]), dict(state["written"])
         except (OSError, ConvectError, KeyError, TypeError, ValueError):
             self._read, self._written = {}, {}
+        with contextlib.suppress(OSError, ConvectError, KeyError, TypeError):
+            self.replicas = list(read_json(self._folder / REPLICA_STATES)["replicas"])
         logs = (self._folder / REPLICA_LOGS).glob("*.log")
         for path in (self._folder / LOG, self._folder / EVENTS, *logs):
             size = self._written.get(path.relative_to(self._folder).as_posix(), 0)
@@ -305,12 +318,15 @@ def _state_of(status: NodeStatus) -> State:
     return "starting" if status.state == "running" else status.state
 
 
+_NUMBERS = ("started", "ended", *REPLICA_USE)
+
+
 def _is_sound(told: dict[str, Json]) -> bool:
     states = ("starting", "running", "succeeded", "failed", "cancelled")
     return (
         isinstance(told.get("rank"), int)
         and told.get("state") in states
-        and all(told.get(key) is None or is_number(told[key]) for key in ("started", "ended"))
+        and all(told.get(key) is None or is_number(told[key]) for key in _NUMBERS)
         and isinstance(told.get("exit_code", 0), int)
         and isinstance(told.get("gpu", ""), str)
     )

@@ -6,12 +6,13 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConvectError, Missing
 from ..json_text import is_number
 from ..pipeline.plan import Json
-from ..runner.step import REPLICA_LOGS, REPLICA_STATES
+from ..runner.step import REPLICA_LOGS, REPLICA_STATES, REPLICA_USE
 from ..safe_files import open_regular
 from .attempt_files import AttemptFiles
 from .json_files import read_json
@@ -32,7 +33,7 @@ _UNKNOWN = "It can no longer be found, so how it ended is unknown."
 
 
 def list_replicas(files: AttemptFiles) -> list[dict[str, Json]]:
-    """Rank, state, reason, node, GPU, exit code, times, rate and last line of each.
+    """Rank, state, reason, node, GPU, exit code, times, use, rate and last line of each.
 
     None for a usual step. The node is None on this machine, and while none has been found; the
     rate is the last one that the replica printed.
@@ -45,8 +46,9 @@ def list_replicas(files: AttemptFiles) -> list[dict[str, Json]]:
             "node": _text(found.get("node")),
             "gpu": _text(found.get("gpu")),
             "exit_code": _whole(found.get("exit_code")),
-            "started": _time(found.get("started")),
-            "ended": _time(found.get("ended")),
+            "started": _number(found.get("started")),
+            "ended": _number(found.get("ended")),
+            **{name: _number(found.get(name)) for name in REPLICA_USE},
             "rate": last_rate(said),
             "line": _last_line(said),
         }
@@ -58,13 +60,23 @@ def list_replicas(files: AttemptFiles) -> list[dict[str, Json]]:
 
 def log_of(files: AttemptFiles, rank: int) -> Path:
     """The log of one replica. Missing when there is no such replica."""
+    need_replica(files, rank)
+    return log_path(files, rank)
+
+
+def is_of(event: dict[str, Json], rank: int) -> bool:
+    """Whether an event of the attempt says how the state of this replica changed."""
+    return event.get("type") == "replica" and event.get("rank") == rank
+
+
+def need_replica(files: AttemptFiles, rank: int) -> None:
+    """Missing when there is no such replica."""
     told = _told(files.folder)
     if rank not in told:
         last = max(told, default=None)
         hint = "It is not distributed." if last is None else f"The last one is {last}."
         name = files.attempt.step.id
         raise Missing(f"Step {name!r} has no replica {rank}.", code="no-such-replica", hint=hint)
-    return log_path(files, rank)
 
 
 def log_path(files: AttemptFiles, rank: int) -> Path:
@@ -98,7 +110,7 @@ def _text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _time(value: Json) -> float | None:
+def _number(value: Json) -> float | None:
     return value if is_number(value) else None
 
 
@@ -123,33 +135,64 @@ def last_rate(text: str) -> str | None:
     return f"{found[-1][0]} {found[-1][1]}" if found else None
 
 
+@dataclass(eq=False, slots=True)
+class _Line:
+    place: tuple[int, ...]
+    """Of two lines, that with the smaller one comes first."""
+    said: str
+    ranks: set[int]
+
+
 def fold(text: str) -> str:
     """The log of all replicas with lines that several of them wrote as one: `[0-3,5] line`.
 
-    The lines of each replica stay in their order.
+    The lines of each replica stay in their order. Those that it wrote alone move up with it, to
+    the line that it wrote next and that another replica wrote before.
     """
-    groups: list[tuple[set[int], str]] = []
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    """Where a line stands, for each line."""
-    reached: dict[int, int] = {}
-    """Which line each replica has come to."""
-    barrier = -1
-    for line in text.splitlines(keepends=True):
+    lines: list[_Line] = []
+    by_text: defaultdict[str, list[_Line]] = defaultdict(list)
+    passed: defaultdict[tuple[int, str], int] = defaultdict(int)
+    """How many of those a replica has passed for good."""
+    alone: defaultdict[int, list[_Line]] = defaultdict(list)
+    """What a replica wrote since the last line that it has in common with another one."""
+    common: dict[int, tuple[int, ...]] = {}
+    """Where that line stands."""
+    for count, line in enumerate(text.splitlines(keepends=True)):
         match = _LINE.fullmatch(line)
+        end = (len(lines),)
         if match is None:
-            barrier = len(groups)
-            groups.append((set(), line))
+            lines.append(_Line(end, line, set()))
+            for known in (by_text, passed, alone, common):
+                known.clear()
             continue
         rank, said = int(match[1]), match[2]
-        least = max(reached.get(rank, -1), barrier, len(groups) - WINDOW - 1) + 1
-        place = next((each for each in places[said] if each >= least), None)
-        if place is None:
-            place = len(groups)
-            groups.append((set(), said))
-            places[said].append(place)
-        groups[place][0].add(rank)
-        reached[rank] = place
-    return "".join(f"[{ranks_text(ranks)}] {said}" if ranks else said for ranks, said in groups)
+        equal, at, after = by_text[said], passed[rank, said], common.get(rank, ())
+        after = max(after, (end[0] - WINDOW,))
+        while at < len(equal) and (equal[at].place <= after or rank in equal[at].ranks):
+            at += 1
+        passed[rank, said] = at
+        if at == len(equal):
+            lines.append(_Line(end, said, {rank}))
+            equal.append(lines[-1])
+            alone[rank].append(lines[-1])
+            continue
+        found = equal[at]
+        *outer, last = found.place
+        for number, own in enumerate(alone.pop(rank, ())):
+            if own.place > found.place:
+                # Before it, and after all that stands there already.
+                own.place = (*outer, last - 1, count, number)
+        if len(found.ranks) == 1:
+            (other,) = found.ranks
+            if found in alone[other]:
+                common[other] = found.place
+                alone[other] = alone[other][alone[other].index(found) + 1 :]
+        found.ranks.add(rank)
+        common[rank] = found.place
+    lines.sort(key=lambda each: each.place)
+    return "".join(
+        f"[{ranks_text(each.ranks)}] {each.said}" if each.ranks else each.said for each in lines
+    )
 
 
 def ranks_text(ranks: Iterable[int]) -> str:

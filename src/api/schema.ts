@@ -1366,6 +1366,14 @@ export type Components = {
             exit_code: number | null;
             started: number | null;
             ended: number | null;
+            /** @description The cores that it used in the last sample. */
+            cpu: number | null;
+            /** @description The bytes that it used in the last sample. */
+            memory: number | null;
+            /** @description The load of its GPU in percent. */
+            gpu_load: number | null;
+            /** @description The bytes in use on its GPU. */
+            gpu_memory: number | null;
             /** @description The last rate that it printed, as in `12.5 it/s`. */
             rate: string | null;
             /** @description What it printed last. */
@@ -1802,6 +1810,8 @@ export interface IOperations {
     offset?: number;
     /** @description How many bytes at most, up to the end of a line. */
     limit?: number;
+    /** @description Of a distributed step, only how the state of the replica of this rank changed. */
+    replica?: number;
 }): Promise<Components["schemas"]["EventChunk"]>;
     /** The executed notebook, as far as it is */
     notebook(path: {

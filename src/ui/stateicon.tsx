@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import type { State } from '../api';
 import { useTrans } from './hooks';
-import { stateLabel } from './states';
+import { hangs, stateLabel } from './states';
 
 /** Paths in a box of 16 by 16, drawn as strokes. */
 const SHAPES: Record<State, string[]> = {
@@ -22,14 +22,17 @@ const SHAPES: Record<State, string[]> = {
 export function StateIcon(props: {
   state: State;
   label?: string;
+  /** Why it is in that state, if that may show. */
+  reason?: string | null;
 }): JSX.Element {
-  const { state } = props;
+  const { state, reason } = props;
   const trans = useTrans();
   const label = props.label ?? stateLabel(trans, state);
   return (
     <span
       className="jp-Convect-state"
       data-state={state}
+      data-hangs={hangs(state, reason) ? '' : undefined}
       role="img"
       aria-label={label}
       title={label}

@@ -18,6 +18,11 @@ export function isBad(state: State): boolean {
   return state === 'failed' || state === 'lost';
 }
 
+/** Whether a step or a process runs, and neither says nor does anything. */
+export function hangs(state: State, reason?: string | null): boolean {
+  return state === 'running' && !!reason?.startsWith('It seems to hang');
+}
+
 const RUNTIMES: Record<string, string> = {
   kfp: 'Kubeflow Pipelines',
   kubernetes: 'Kubernetes'

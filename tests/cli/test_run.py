@@ -436,6 +436,19 @@ def test_a_script_runs_as_several_processes(work: Path, capsys: pytest.CaptureFi
     assert main(["runs", "logs", "latest", "train", "--replica", "3"]) == 2
     assert "Step 'train' has no replica 3." in capsys.readouterr().err
     assert main(["runs", "logs", "latest", "--replica", "1"]) == 2
+    capsys.readouterr()
+    assert main(["runs", "replicas", "latest"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split()[:3] == ["STEP", "RANK", "STATE"]
+    assert [row.split()[:3] for row in rows] == [
+        ["train", str(rank), "succeeded"] for rank in range(3)
+    ]
+    assert main(["runs", "replicas", "latest", "train", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[1]["exit_code"] == 0
+    assert main(["runs", "replicas", "latest", "train", "--replica", "1"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in told] == ["running", "succeeded"]
+    assert main(["runs", "replicas", "latest", "train", "--replica", "3"]) == 2
 
 
 def test_what_cannot_be_distributed_is_refused_before_the_run(

@@ -52,6 +52,11 @@ async def test_the_processes_of_a_distributed_script(api: Any, jp_root_dir: Path
     assert log["text"] == "rank 1\n"
     status, error = await api("GET", f"{place}/log", replica=2)
     assert (status, error["code"]) == (404, "no-such-replica")
+    _, told = await api("GET", f"{place}/events", replica=1)
+    assert [event["state"] for event in told["events"]] == ["running", "failed"]
+    assert told["events"][1]["exit_code"] == 7
+    status, error = await api("GET", f"{place}/events", replica=2)
+    assert (status, error["code"]) == (404, "no-such-replica")
 
 
 async def test_a_notebook_runs_and_comes_home(api: Any, train: str, jp_root_dir: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from jupyterlab_convect.runner.hang import HangWatch, hang_of, want_processor
 
-from .test_distributed import environment, log_of, replicas
+from .conftest import Ended
+from .test_distributed import environment, log_of, replicas, start_nodes
 
 HANGS = textwrap.dedent(
     """
@@ -45,6 +46,38 @@ def test_what_hangs_fails_when_it_is_not_to_start_again(bench: Any) -> None:
     assert ended.state == "failed"
     assert ended.reason == "It seems to hang: no output and no use of a CPU or GPU for 1 s."
     assert replicas(ended)[0]["state"] == "cancelled"
+
+
+def test_nodes_that_all_hang_start_again_together(bench: Any) -> None:
+    how = {"restarts": 1, "hang_after": 1, "on_hang": "stop"}
+    folder, runners = start_nodes(bench, HANGS, **how)
+    codes = [runner.wait() for runner in runners]
+    ended = [Ended(folder / "nodes" / str(node), 0) for node in range(2)]
+    assert codes == [0, 0], ended[0].log + ended[1].log
+    why = "It seems to hang: no output and no use of a CPU or GPU for 1 s."
+    for rank, each in enumerate(ended):
+        assert f"[Restart 1 of 1: {why}]" in each.log
+        assert log_of(each, rank).count("begun") == 2
+        assert "in wait_for_nobody" in log_of(each, rank)
+
+
+def test_a_node_that_hangs_is_left_alone_while_another_works(bench: Any, until: Any) -> None:
+    script = textwrap.dedent(
+        """
+        import os, pathlib, time
+        while not pathlib.Path("end").exists():
+            if os.environ["RANK"] == "1":
+                print("works", flush=True)
+            time.sleep(0.1 if os.environ["RANK"] == "1" else 0.5)
+        """
+    )
+    how = {"restarts": 1, "hang_after": 1, "on_hang": "stop"}
+    folder, runners = start_nodes(bench, script, **how)
+    log = folder / "nodes" / "0" / "log.txt"
+    until(lambda: log.exists() and "[It seems to hang" in log.read_text())
+    (bench.work / "end").touch()
+    assert [runner.wait() for runner in runners] == [0, 0]
+    assert "Restart" not in log.read_text()
 
 
 def test_what_hangs_is_only_told_of_and_may_go_on(bench: Any, until: Any) -> None:

@@ -20,7 +20,7 @@ class Work:
 
     ticks = 0
 
-    def tick(self, used: Mapping[str, float] | None) -> None:
+    def tick(self, used: Mapping[str, float] | None, gpus: object) -> None:
         self.ticks += 1
         if self.ticks < 3:
             raise OverflowError("int too large to convert to float")

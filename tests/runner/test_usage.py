@@ -44,6 +44,43 @@ def test_a_step_is_sampled_with_all_its_processes(bench, monkeypatch):
     assert ended.state == "succeeded", ended.log
 
 
+RANKS = """
+import json, os, pathlib, time
+rank = int(os.environ["RANK"])
+held = b"x" * (64_000_000 if rank else 1)
+told = pathlib.Path({told!r})
+
+def used():
+    return [each.get("memory", 0) for each in json.loads(told.read_text())["replicas"]]
+
+until = time.monotonic() + {patience}
+while not (told.exists() and used()[1] > 64_000_000 > used()[0] > 0):
+    assert time.monotonic() < until
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="It reads /proc.")
+def test_each_rank_is_sampled(bench, monkeypatch):
+    """With the load of the GPU that its local rank counts."""
+    monkeypatch.setattr(usage, "INTERVAL", 0.1)
+    program = bench.work / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 0, GPU-a, 50, 1000\necho 1, GPU-b, 90, 500\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bench.work}:{os.environ['PATH']}")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    script = bench.work / "ranks.py"
+    folder = bench.attempt(script, distributed={"processes": 2})
+    script.write_text(RANKS.format(told=str(folder / "replicas.json"), patience=PATIENCE))
+    ended = Ended(folder, run(folder))
+    assert ended.state == "succeeded", ended.log
+    first, second = ended.outputs["replicas"]
+    assert first["memory"] < 64_000_000 < second["memory"]
+    assert first["cpu"] >= 0
+    assert (first["gpu_load"], second["gpu_load"]) == (50.0, 90.0)
+    assert second["gpu_memory"] == 500 * 2**20
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="It reads /proc.")
 def test_samples_become_seldom(monkeypatch):
     monkeypatch.setattr(usage, "INTERVAL", 0.0)
@@ -63,7 +100,13 @@ def test_samples_become_seldom(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="It reads /proc.")
 @pytest.mark.parametrize(
     ("answer", "found"),
-    [("50, 1000\\n100, 500\\n", {"gpu": 75.0, "gpu_memory": 1500 * 2**20}), ("no device", {})],
+    [
+        (
+            "0, GPU-a, 50, 1000\\n1, GPU-b, 100, 500\\n",
+            {"gpu": 75.0, "gpu_memory": 1500 * 2**20},
+        ),
+        ("no device", {}),
+    ],
 )
 def test_gpus_are_asked_for_where_a_step_has_some(tmp_path, monkeypatch, answer, found):
     program = tmp_path / "nvidia-smi"
@@ -77,6 +120,8 @@ def test_gpus_are_asked_for_where_a_step_has_some(tmp_path, monkeypatch, answer,
         await sampling.sample([os.getpid()])
         used = await sampling.sample([os.getpid()])
         assert used is not None
+        if found:
+            assert sampling.gpus["1"] == sampling.gpus["GPU-b"] == (100.0, 500 * 2**20)
         return {name: value for name, value in used.items() if name.startswith("gpu")}
 
     assert asyncio.run(sample()) == found

@@ -73,6 +73,27 @@ def test_events_are_those_of_the_node_that_counts_with_marks_of_the_common_log(f
     assert [each["offset"] for each in events if each["type"] == "log"] == [0, 6]
 
 
+def test_each_change_of_a_rank_is_an_event_once(folder):
+    waiting = NodeStatus("queued", "Waiting for a node.")
+    Gathering(folder, HOW).update([RUNNING, waiting])
+    Gathering(folder, HOW).update([RUNNING, waiting])
+    told = {"rank": 1, "state": "running", "cpu": 0.5, "memory": 1e9}
+    say(folder, 1, json.dumps({"replicas": [told]}), "replicas.json")
+    gathering = Gathering(folder, HOW)
+    gathering.update([RUNNING, RUNNING])
+    assert replicas(folder)[1]["memory"] == 1e9
+    end(folder, 1, "failed", {"exit_code": 3, "reason": "The process exited with code 3."})
+    gathering.update([RUNNING, NodeStatus("failed", INTERRUPTED)])
+    events = [json.loads(line) for line in (folder / "events.ndjson").read_text().splitlines()]
+    assert [(each["rank"], each["state"], each.get("reason")) for each in events] == [
+        (0, "starting", None),
+        (1, "queued", "Waiting for a node."),
+        (1, "running", None),
+        (1, "failed", "The process exited with code 3."),
+    ]
+    assert events[-1]["exit_code"] == 3
+
+
 def test_a_rank_whose_runner_says_nothing_is_as_its_pod_is(folder):
     waiting = NodeStatus("queued", "Waiting for a node.")
     Gathering(folder, HOW).update([RUNNING, waiting])

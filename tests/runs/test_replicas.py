@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def test_state_and_last_line_of_each(files: AttemptFiles) -> None:
     failed = {"rank": 1, "state": "failed", "reason": "The process exited with code 3."}
     write(
         files,
-        {**failed, "exit_code": 3, "node": "gpu-7"},
-        {"rank": 0, "state": "running", "started": 5.5},
+        {**failed, "exit_code": 3, "node": "gpu-7", "memory": "a lot"},
+        {"rank": 0, "state": "running", "started": 5.5, "cpu": 0.5, "memory": 2e9},
     )
     (files.folder / "replicas").mkdir()
     (files.folder / "replicas" / "0.log").write_text("epoch 1\n 10%\r 20%\r 30%\n\n")
@@ -56,6 +57,8 @@ def test_state_and_last_line_of_each(files: AttemptFiles) -> None:
     assert (first["started"], first["ended"], first["exit_code"]) == (5.5, None, None)
     assert (second["rank"], second["state"], second["exit_code"]) == (1, "failed", 3)
     assert (first["node"], second["node"]) == (None, "gpu-7")
+    assert (first["cpu"], first["memory"], first["gpu_load"]) == (0.5, 2e9, None)
+    assert second["memory"] is None
     assert (second["reason"], second["line"]) == ("The process exited with code 3.", "")
 
 
@@ -118,3 +121,33 @@ def test_a_log_of_many_is_folded() -> None:
 def test_ranks_in_short() -> None:
     assert ranks_text([5]) == "5"
     assert ranks_text([3, 0, 1, 2, 5, 7, 8]) == "0-3,5,7-8"
+
+
+def test_lines_of_one_replica_do_not_keep_others_apart() -> None:
+    """What a process prints often comes as one block."""
+    lines = [f"[{rank}] {text}" for rank in range(3) for text in (f"rank {rank}", "epoch", "end")]
+    assert fold("\n".join(lines) + "\n").splitlines() == [
+        "[0] rank 0",
+        "[1] rank 1",
+        "[2] rank 2",
+        "[0-2] epoch",
+        "[0-2] end",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_lost_or_turned_round(seed: int) -> None:
+    choose = random.Random(seed)
+    lines = [
+        (choose.randrange(4), choose.choice([*"aabbcde", str(number)])) for number in range(200)
+    ]
+    folded = fold("".join(f"[{rank}] {said}\n" for rank, said in lines)).splitlines()
+    for rank in range(4):
+        own = [line.partition("] ")[2] for line in folded if rank in ranks_in(line)]
+        assert own == [said for other, said in lines if other == rank]
+    assert len(folded) < len(lines)
+
+
+def ranks_in(line: str) -> set[int]:
+    spans = [span.split("-") for span in line[1:].partition("]")[0].split(",")]
+    return {rank for span in spans for rank in range(int(span[0]), int(span[-1]) + 1)}

@@ -73,7 +73,7 @@ class Gangs:
             return None
         gathering.update(nodes)
         hang = hang_of(gathering.replicas)
-        if hang is not None and how.on_hang == "stop":
+        if hang is not None and how.on_hang == "stop" and not how.restarts:
             stop_nodes(attempt, "failed", hang)
             self._delete(attempt)
         elif how.is_elastic and found[0].state in ENDED:

@@ -40,7 +40,7 @@ export function StepStatus(props: {
         className="jp-Convect-statusBar"
         style={{ transform: `scaleX(${share})` }}
       />
-      <StateIcon state={step.state} />
+      <StateIcon state={step.state} reason={step.reason} />
       <span className="jp-Convect-statusText">{text}</span>
       <Duration
         started={step.started}

@@ -19,6 +19,7 @@ import {
   Ago,
   Duration,
   formatParameters,
+  hangs,
   isBad,
   isLive,
   momentOf,
@@ -26,6 +27,7 @@ import {
   runtimeLabel,
   StateIcon,
   stateLabel,
+  translated,
   useTrans
 } from '../../ui';
 import { PIN } from '../context';
@@ -44,13 +46,20 @@ export function Header(props: {
   const live = isLive(view.state);
   const parameters = formatParameters(view.parameters);
   const reason = reasonOf(view, trans);
+  const hanging = Object.values(view.steps).find(each =>
+    hangs(each.state, each.reason)
+  );
   const left = notPut(view.files?.kept ?? {}, trans);
   return (
     <header className="jp-Convect-header">
       <div className="jp-Convect-title">
-        <StateIcon state={view.state} />
+        <StateIcon state={view.state} reason={hanging?.reason} />
         <h2 title={view.id}>{view.name}</h2>
-        <span className="jp-Convect-titleState" data-state={view.state}>
+        <span
+          className="jp-Convect-titleState"
+          data-state={view.state}
+          data-hangs={hanging && live ? '' : undefined}
+        >
           {view.stopping && live
             ? trans.__('Stopping')
             : stateLabel(trans, view.state)}
@@ -108,6 +117,11 @@ export function Header(props: {
           data-severity={isBad(view.state) ? 'error' : undefined}
         >
           {reason}
+        </p>
+      )}
+      {hanging?.reason && (
+        <p className="jp-Convect-message" data-severity="warning">
+          {translated(hanging.reason, trans)}
         </p>
       )}
       {left && <p className="jp-Convect-message">{left}</p>}

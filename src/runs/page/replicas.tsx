@@ -4,6 +4,8 @@ import * as React from 'react';
 import type { IAttemptKey, IReplica, State } from '../../api';
 import type { IConvectApi } from '../../tokens';
 import {
+  formatSize,
+  hangs,
   StateIcon,
   stateLabel,
   translated,
@@ -84,7 +86,7 @@ function Ranks(props: {
       {chosen && (
         <div className="jp-Convect-replicaLog">
           <p className="jp-Convect-replicaHead">
-            <StateIcon state={chosen.state} />
+            <StateIcon state={chosen.state} reason={chosen.reason} />
             <b>{trans.__('Rank %1', chosen.rank)}</b>{' '}
             {chosen.node && (
               <span className="jp-Convect-replicaNode">
@@ -99,6 +101,9 @@ function Ranks(props: {
             {chosen.rate && (
               <span className="jp-Convect-replicaNode">{chosen.rate}</span>
             )}{' '}
+            <span className="jp-Convect-replicaNode">
+              {usedText(chosen, trans)}
+            </span>{' '}
             {chosen.reason
               ? translated(chosen.reason, trans)
               : stateLabel(trans, chosen.state)}{' '}
@@ -162,6 +167,19 @@ function gpuName(gpu: string, trans: TranslationBundle): string {
     : gpu.slice(0, 'GPU-'.length + 8);
 }
 
+/** What it uses of the machine, or used last. */
+function usedText(replica: IReplica, trans: TranslationBundle): string {
+  const { cpu, memory, gpu_load: load, gpu_memory: onGpu } = replica;
+  return [
+    cpu !== null && trans.__('CPU %1', Math.round(cpu * 10) / 10),
+    memory !== null && formatSize(memory),
+    load !== null && trans.__('GPU %1%', Math.round(load)),
+    onGpu !== null && formatSize(onGpu)
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
 /** One tile per rank; arrows go from one to the next. */
 function Tiles(props: {
   replicas: readonly IReplica[];
@@ -192,11 +210,12 @@ function Tiles(props: {
       aria-label={trans.__('Processes')}
       onKeyDown={onKeyDown}
     >
-      {replicas.map(({ rank, state, node, gpu, rate, line }, index) => (
+      {replicas.map(({ rank, state, reason, node, gpu, rate, line }, index) => (
         <Tile
           key={rank}
           rank={rank}
           state={state}
+          reason={reason}
           place={[node, gpu && gpuName(gpu, trans)].filter(Boolean).join(' · ')}
           rate={rate}
           line={line}
@@ -213,6 +232,7 @@ function Tiles(props: {
 const Tile = React.memo(function Tile(props: {
   rank: number;
   state: State;
+  reason: string | null;
   /** The node and the GPU, as far as they are known. */
   place: string;
   rate: string | null;
@@ -221,13 +241,14 @@ const Tile = React.memo(function Tile(props: {
   isReachable: boolean;
   onChoose: (rank: number) => void;
 }): JSX.Element {
-  const { rank, state, place, rate, line } = props;
+  const { rank, state, reason, place, rate, line } = props;
   const { isChosen, isReachable, onChoose } = props;
   return (
     <div
       className="jp-Convect-tile"
       role="option"
       data-state={state}
+      data-hangs={hangs(state, reason) ? '' : undefined}
       data-tall={rate && place ? '' : undefined}
       aria-selected={isChosen}
       tabIndex={isReachable ? 0 : -1}
@@ -235,7 +256,7 @@ const Tile = React.memo(function Tile(props: {
       onClick={() => onChoose(rank)}
     >
       <span className="jp-Convect-tileRank">
-        <StateIcon state={state} />
+        <StateIcon state={state} reason={reason} />
         {rank}
         <span className="jp-Convect-replicaNode">{rate ?? place}</span>
       </span>

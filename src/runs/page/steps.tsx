@@ -70,7 +70,7 @@ export function Steps(props: {
             style={{ paddingLeft: 16 + 16 * depth }}
             onClick={() => isChoice(row) && onSelect(id)}
           >
-            <StateIcon state={what.state} />
+            <StateIcon state={what.state} reason={step?.reason} />
             <span className="jp-Convect-stepName" title={name}>
               {item ? itemLabel(item, trans) : name}
             </span>

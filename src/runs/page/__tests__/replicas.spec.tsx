@@ -16,6 +16,10 @@ function replica(rank: number, known: Partial<IReplica> = {}): IReplica {
     gpu: null,
     rate: null,
     exit_code: null,
+    cpu: null,
+    memory: null,
+    gpu_load: null,
+    gpu_memory: null,
     started: 1,
     ended: null,
     line: `step ${rank}`,
@@ -94,6 +98,37 @@ describe('Replicas', () => {
     act(() => root.unmount());
     replicas.dispose();
     place.remove();
+  });
+
+  it('turns amber what hangs, and says what the chosen rank uses', async () => {
+    const reason =
+      'It seems to hang: no output and no use of a CPU or GPU for 10 min.';
+    const hanging = {
+      ...api,
+      replicas: async () => ({
+        complete: false,
+        replicas: [
+          replica(0, { reason, cpu: 0.04, memory: 2.5e9, gpu_load: 3 }),
+          replica(1)
+        ]
+      })
+    } as unknown as IConvectApi;
+    const place = document.createElement('div');
+    const root = createRoot(place);
+    const replicas = new ReplicasModel(hanging, key);
+    const model = { replicas, isShown: true, api: hanging };
+    await act(async () =>
+      root.render(
+        <Replicas model={model as unknown as RunModel} openTerminal={null} />
+      )
+    );
+    const tiles = place.querySelectorAll<HTMLElement>('[role=option]');
+    expect(tiles[0].dataset.hangs).toBe('');
+    expect(tiles[1].dataset.hangs).toBeUndefined();
+    expect(place.textContent).toContain('CPU 0 · 2.5 GB · GPU 3%');
+    expect(place.textContent).toContain(reason);
+    act(() => root.unmount());
+    replicas.dispose();
   });
 
   it('opens a terminal where the chosen rank runs', async () => {
