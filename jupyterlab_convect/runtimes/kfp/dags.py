@@ -318,6 +318,12 @@ def is_in(task: Task, dag: Dag) -> bool:
     return inside is not None
 
 
+def loops_alone(dag: Task) -> bool:
+    """Whether all that it repeats is one step of ours, which knows when there is nothing to do."""
+    inside = list(dag.tasks.values()) if isinstance(dag, Dag) else []
+    return len(inside) == 1 and isinstance(inside[0], RunnerTask)
+
+
 def _definitions(name: str, ends: Mapping[Kind, Mapping[str, Json]]) -> dict[str, Json]:
     found = {kind: dict(sorted(named.items())) for kind, named in ends.items() if named}
     return {name: found} if found else {}
