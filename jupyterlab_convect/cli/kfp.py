@@ -96,6 +96,7 @@ def _way(options: argparse.Namespace) -> Way:
 
 
 def _publish(options: argparse.Namespace) -> int:
+    from ..runtimes.kfp.api import page_of_version
     from ..runtimes.kfp.check import connect
 
     text, problems = exported(options)
@@ -103,7 +104,7 @@ def _publish(options: argparse.Namespace) -> int:
     version = options.version or time.strftime("%Y-%m-%d %H:%M:%S")
     client = connect(_way(options))
     found = client.publish(name, version, text)
-    page = f"{client.endpoint}/#/pipelines/details/{found['pipeline']}/version/{found['version']}"
+    page = page_of_version(client.endpoint, found)
     if options.json:
         told = [asdict(problem) for problem in problems]
         output.say_json({**found, "page": page, "problems": told})

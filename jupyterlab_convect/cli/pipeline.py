@@ -178,6 +178,7 @@ def exported(options: argparse.Namespace) -> tuple[str, list[Problem]]:
     from ..pipeline.files import FileCache
     from ..planning import plan
     from ..runs.model import Request
+    from ..runtimes.kfp.executor import TaskDefaults
     from ..runtimes.kfp.export import export_plan
 
     root, relative = locate(options.path, options.root)
@@ -187,7 +188,7 @@ def exported(options: argparse.Namespace) -> tuple[str, list[Problem]]:
         declared = declared_types(_read(options.path)) if is_pipeline else {}
         given = typed_parameters(options.parameter, declared)
     request = Request(root=str(root), path=relative, parameters=given)
-    return export_plan(plan(request, FileCache(root)), root, options.image)
+    return export_plan(plan(request, FileCache(root)), root, TaskDefaults(options.image))
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +18,7 @@ from ..pipeline.metrics import suggest
 from ..pipeline.plan import Json, to_json
 from ..workspace import Workspace
 from .base import Handler, StoreHandler
+from .pipelines import plan_of
 from .requests import openapi_document, request_of
 
 RESOURCE = "jupyterlab-convect:about"
@@ -109,6 +111,17 @@ class ConnectionHandler(Handler):
         self.answer({"ok": all(step.ok for step in steps), "steps": [asdict(s) for s in steps]})
 
 
+class PublishHandler(Handler):
+    @authenticated
+    @authorized("write", resource=RUNTIMES)
+    async def post(self, name: str) -> None:
+        body = self.body("PublishBody")
+        runtime = await self.aside(self.workspace.runtimes.__getitem__, name)
+        plan = await self.aside(plan_of, self.root, body)
+        version = body.get("version") or time.strftime("%Y-%m-%d %H:%M:%S")
+        self.answer(await self.drive(runtime.publish(plan, self.root, body["name"], version)))
+
+
 class OthersRunsHandler(StoreHandler):
     @authenticated
     @authorized("read", resource=RUNTIMES)
@@ -163,6 +176,7 @@ routes = [
     ("runtimes", RuntimesHandler),
     ("runtimes/([^/]+)/check", CheckHandler),
     ("runtimes/([^/]+)/connection", ConnectionHandler),
+    ("runtimes/([^/]+)/pipelines", PublishHandler),
     ("runtimes/([^/]+)/runs", OthersRunsHandler),
     ("runtimes/([^/]+)/runs/([^/]+)", OthersRunHandler),
 ]

@@ -14,7 +14,7 @@ from ..pipeline.discovery import discover
 from ..pipeline.document import read_file
 from ..pipeline.files import FileCache
 from ..pipeline.foreign import import_file
-from ..pipeline.plan import Json, to_json
+from ..pipeline.plan import Json, Plan, to_json
 from ..pipeline.problems import Problem
 from ..pipeline.validate import validate
 from ..planning import plan, read_pipeline
@@ -117,17 +117,24 @@ class ExportHandler(Handler):
         self.answer({"text": text, "problems": [to_json(problem) for problem in problems]})
 
     def exported(self, body: dict[str, Any]) -> tuple[str, list[Problem]]:
-        from ..runtimes.kfp.export import export_plan  # Seldom used, and not small.
+        # Seldom used, and not small.
+        from ..runtimes.kfp.executor import TaskDefaults
+        from ..runtimes.kfp.export import export_plan
 
-        path = body.get("path")
-        request = Request(
-            path=None if path is None else inside(self.root, path),
-            root=str(self.root),
-            document=body.get("document"),
-            parameters=body.get("parameters") or {},
-        )
-        found = plan(request, FileCache(self.root))
-        return export_plan(found, self.root, body.get("image") or "")
+        defaults = TaskDefaults(body.get("image") or "")
+        return export_plan(plan_of(self.root, body), self.root, defaults)
+
+
+def plan_of(root: Path, body: dict[str, Any]) -> Plan:
+    """The plan of what a body names, as it is now."""
+    path = body.get("path")
+    request = Request(
+        path=None if path is None else inside(root, path),
+        root=str(root),
+        document=body.get("document"),
+        parameters=body.get("parameters") or {},
+    )
+    return plan(request, FileCache(root))
 
 
 routes = [

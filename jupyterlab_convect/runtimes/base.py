@@ -44,6 +44,8 @@ class Feature(str, Enum):
     SHELL = "shell"
     CONNECTION = "connection"
     OTHERS_RUNS = "others_runs"
+    PUBLISH = "publish"
+    """Its server keeps pipelines that people start there."""
     CLOCK = "clock"
     WORKERS = "workers"
     RECURRING = "recurring"
@@ -257,6 +259,13 @@ class Runtime(LoggingConfigurable, metaclass=RuntimeMeta):
             f"{self.display_name} cannot list runs that were created elsewhere.",
             code="no-others-runs",
         )
+
+    async def publish(self, plan: Plan, root: Path, name: str, version: str) -> dict[str, Json]:
+        """Make a version of a pipeline there: `{pipeline, version, page, problems}`.
+
+        For runtimes with `Feature.PUBLISH`; the pipeline is made if there is none of that name.
+        """
+        raise Refused(f"{self.display_name} keeps no pipelines.", code="no-pipelines")
 
     async def keep_clock(self, clock: KeptClock) -> None:
         """Have the cluster start `keep_process` by this clock from now on, and no other for this

@@ -479,6 +479,16 @@ export type Components = {
             /** @description The image of steps that name none. */
             image?: string;
         };
+        /** @description One of `path` and `document` is needed; with both, `path` says where the document lies. */
+        PublishBody: {
+            /** @description What the pipeline is called there; it is made if there is none. */
+            name: string;
+            /** @description The version's name; the time if it is not given. */
+            version?: string;
+            path?: string | null;
+            document?: JSONObject | null;
+            parameters?: JSONObject;
+        };
         DiscoverBody: {
             /** @description Paths, each with the stamp that is known of it, or null. */
             files: {
@@ -1625,6 +1635,16 @@ export interface IOperations {
 }>;
     /** Go to the server of a runtime step by step, and name the step that fails */
     testConnection(name: string): Promise<Components["schemas"]["ConnectionTest"]>;
+    /** Make a version of a pipeline on the server of a runtime, which people start there */
+    publishPipeline(name: string, body: Components["schemas"]["PublishBody"]): Promise<{
+    /** @description The id of the pipeline. */
+    pipeline: string;
+    /** @description The id of the version. */
+    version: string;
+    /** @description Where the server shows it; empty where that is not known. */
+    page: string;
+    problems: Components["schemas"]["Problem"][];
+}>;
     /** Runs there that were made elsewhere, newest first */
     othersRuns(name: string, query?: {
     limit?: number;
@@ -2103,6 +2123,7 @@ export const OPERATIONS: Record<keyof IOperations, string> = {
     runtimes: 'GET runtimes',
     check: 'POST runtimes/{name}/check',
     testConnection: 'POST runtimes/{name}/connection',
+    publishPipeline: 'POST runtimes/{name}/pipelines',
     othersRuns: 'GET runtimes/{name}/runs',
     othersRun: 'GET runtimes/{name}/runs/{id}',
     top: 'GET runtimes/{name}/top',

@@ -41,6 +41,7 @@ export namespace EditorCommands {
   export const openStep = 'convect:pipeline-open-step';
   export const exportPicture = 'convect:pipeline-export-picture';
   export const exportToKfp = 'convect:pipeline-export-to-kfp';
+  export const publish = 'convect:pipeline-publish';
 }
 
 export const FACTORY = 'Pipeline Editor';

@@ -3,6 +3,7 @@ import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import {
   fileIcon,
+  fileUploadIcon,
   imageIcon,
   runIcon,
   stopIcon
@@ -99,6 +100,14 @@ export function runCommands(
       execute: async session => {
         const { exportToKfp } = await import('./download');
         await exportToKfp(session);
+      }
+    },
+    [ids.publish]: {
+      label: trans.__('Publish to Kubeflow Pipelines…'),
+      icon: fileUploadIcon,
+      execute: async session => {
+        const { publish } = await import('./publish');
+        await publish(session);
       }
     }
   };

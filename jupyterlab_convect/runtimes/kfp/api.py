@@ -216,6 +216,12 @@ class Client:
         return read_answer(answer, self.endpoint, self.namespace)
 
 
+def page_of_version(base: str, published: Mapping[str, str]) -> str:
+    """Where Kubeflow shows a version of a pipeline; empty where its page is not known."""
+    path = f"/#/pipelines/details/{published['pipeline']}/version/{published['version']}"
+    return f"{base}{path}" if base else ""
+
+
 def checked_endpoint(endpoint: str) -> str:
     """The address without what does not belong to it. A ConvectError when it is none."""
     try:

@@ -99,9 +99,11 @@ def add_executor(draft: Draft, task: Task, step: Step, container: dict[str, Json
         for volume in step.volumes
         if volume.size is not None
     }
+    node = ""
     if draft.home is not None and draft.home.keep and not isinstance(task, ComponentTask):
         step = replace(step, volumes=(*step.volumes, *_shared(draft, step)))
-    settings = executor.platform(step, draft.defaults, claims)
+        node = draft.defaults.node
+    settings = executor.platform(step, draft.defaults, claims, node)
     if settings:
         draft.platforms[executor_name(task)] = settings
 

@@ -34,6 +34,8 @@ class TaskDefaults:
     """The label of nodes that says of which type their GPUs are, by the GPU's resource."""
     volumes: tuple[Volume, ...] = ()
     """Those that tasks of ours share with us, where files go over one."""
+    node: str = ""
+    """The only node where tasks can have these volumes, if there is but one."""
 
 
 def refusals(step: Step, defaults: TaskDefaults) -> Iterator[Problem]:
@@ -140,9 +142,10 @@ def _amounts(amount: Amount | None) -> Iterator[tuple[str, str]]:
 
 
 def platform(
-    step: Step, defaults: TaskDefaults, claims: Mapping[str, dict[str, Json]]
+    step: Step, defaults: TaskDefaults, claims: Mapping[str, dict[str, Json]], node: str = ""
 ) -> dict[str, Json]:
-    """The settings of its pod; `claims` says which task made each volume claim of the run."""
+    """The settings of its pod; `claims` says which task made each volume claim of the run, `node`
+    the only one that it can run on."""
     wanted, gpu = step.kubernetes, step.resources.gpu
     tolerations = [_toleration(item) for item in wanted.tolerations]
     found: dict[str, Json] = {
@@ -176,10 +179,7 @@ def platform(
     if gpu is not None and gpu.count:
         # Nodes with GPUs are kept free by a taint of the resource's name.
         tolerations.append({"key": gpu.resource or DEFAULT_GPU, "operator": "Exists"})
-        if gpu.type:
-            requirement = {"operator": "In", "values": [gpu.type]}
-            label = _type_label(gpu, defaults)
-            found["nodeAffinity"] = [{"matchExpressions": [{"key": label, **requirement}]}]
+    found["nodeAffinity"] = _node_affinity(gpu, defaults, node)
     found["tolerations"] = tolerations
     if step.resources.shared_memory:
         found["emptyDirMounts"] = [
@@ -195,10 +195,23 @@ def platform(
     return {key: value for key, value in found.items() if value}
 
 
+def _node_affinity(gpu: Gpu | None, defaults: TaskDefaults, node: str) -> list[Json]:
+    """One term: of several, Kubernetes would take any."""
+    term: dict[str, Json] = {}
+    if gpu is not None and gpu.count and gpu.type:
+        label = _type_label(gpu, defaults)
+        term["matchExpressions"] = [{"key": label, "operator": "In", "values": [gpu.type]}]
+    if node:
+        term["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    return [term] if term else []
+
+
 def task_settings(step: Step) -> dict[str, Json]:
     """What belongs to the task: whether it is cached, and how often it is tried."""
-    # What a step leaves on a volume of the run is not there when its result is reused.
-    is_cached = step.cache and not any(item.size for item in step.volumes)
+    # What a step leaves on a volume of the run is not there when its result is reused, and
+    # Kubeflow's key has the image, the command and the inputs, but no variables.
+    variables = step.kind == "component" and (step.env or step.secrets)
+    is_cached = step.cache and not variables and not any(item.size for item in step.volumes)
     found: dict[str, Json] = {"cachingOptions": {"enableCache": True} if is_cached else {}}
     if step.retries.count:
         found["retryPolicy"] = {

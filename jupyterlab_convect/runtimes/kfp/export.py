@@ -14,9 +14,11 @@ from .executor import TaskDefaults
 from .payload import ProjectFiles
 
 
-def export_plan(plan: Plan, root: Path, image: str = "") -> tuple[str, list[Problem]]:
+def export_plan(
+    plan: Plan, root: Path, defaults: TaskDefaults | None = None
+) -> tuple[str, list[Problem]]:
     """The text, and what there is to know about it. Refused for what Kubeflow cannot do."""
-    compiled, problems = examine(plan, ProjectFiles(root), TaskDefaults(image))
+    compiled, problems = examine(plan, ProjectFiles(root), defaults or TaskDefaults())
     raise_first_error(problems)
     assert compiled is not None
     return as_yaml(compiled), problems

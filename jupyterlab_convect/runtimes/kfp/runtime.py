@@ -9,13 +9,14 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from traitlets import Dict, Enum, Int, List, Unicode
 
 from ...errors import ConvectError, Missing, Refused
-from ...pipeline.plan import Json, Plan, Volume
+from ...pipeline.plan import Json, Plan, Volume, to_json
 from ...pipeline.problems import Problem
 from ...pipeline.resolve import raise_first_error
 from ...pools import Threads
@@ -34,17 +35,18 @@ from ..base import (
     RecurringRuns,
     StepStatus,
 )
-from ..kubernetes.api import require_configuration
+from ..kubernetes.api import ApiError, ClusterUnreachable, require_configuration
 from . import others
-from .api import Client, Unreachable
+from .api import Client, Unreachable, page_of_version
 from .check import Method, Way, check, connect, way_from_environment
 from .compile import Compiled, examine
 from .credentials import TokenFile
 from .executor import DEFAULT_GPU, TaskDefaults
+from .export import export_plan
 from .payload import RunPayload
 from .pods import Pods
 from .recurring import RecurringClient
-from .volume_files import VolumeFiles
+from .volume_files import VolumeFiles, own_volumes
 from .watch import Watcher
 
 T = TypeVar("T")
@@ -136,6 +138,7 @@ class KfpRuntime(GraphRuntime):
         self._watching = threading.Lock()
         self._connecting = threading.Lock()
         self._client: Client | None = None
+        self._own: tuple[tuple[Volume, ...], str] | None = None
         self._pods = self._find_pods()
         self._stopped: set[str] = set()
         store = ObjectStore(parent=self)
@@ -175,8 +178,12 @@ class KfpRuntime(GraphRuntime):
             require_configuration()
         except ConvectError:
             return None
-        place = self.namespace or self.server_namespace or "kubeflow"
-        return Pods(place, lambda: self.changed(), self.health)
+        return Pods(self._place, lambda: self.changed(), self.health)
+
+    @property
+    def _place(self) -> str:
+        """The namespace of the pods."""
+        return self.namespace or self.server_namespace or "kubeflow"
 
     @property
     def _defaults(self) -> TaskDefaults:
@@ -187,6 +194,19 @@ class KfpRuntime(GraphRuntime):
                 "Each of c.KfpRuntime.volumes must have a path and a claim.", code="bad-config"
             ) from None
         return TaskDefaults(self.image, self.gpu_type_labels, shared)
+
+    def _with_own_volumes(self) -> TaskDefaults:
+        """The settings; if they name no volumes, with those of our own pod."""
+        defaults = self._defaults
+        if self._pods is None or defaults.volumes:
+            return defaults
+        if self._own is None:
+            try:
+                self._own = own_volumes(self._place)
+            except (ApiError, ClusterUnreachable, ConvectError):
+                return defaults  # The next run asks again.
+        volumes, node = self._own
+        return replace(defaults, volumes=volumes, node=node)
 
     async def check(self, plan: Plan) -> list[Problem]:
         home = RunPayload({"id": "", "name": plan.name}, limit=self.carry_limit)
@@ -211,6 +231,12 @@ class KfpRuntime(GraphRuntime):
     async def others_run(self, run_id: str) -> dict[str, Json]:
         found = await self._aside(lambda: others.detail(self._connected(), run_id))
         return {**found, "page": self._page_of(run_id)}
+
+    async def publish(self, plan: Plan, root: Path, name: str, version: str) -> dict[str, Json]:
+        text, problems = await self._aside(export_plan, plan, root, self._defaults)
+        found = await self._aside(lambda: self._connected().publish(name, version, text))
+        page = page_of_version(self._page_base, found)
+        return {**found, "page": page, "problems": [to_json(problem) for problem in problems]}
 
     async def submit(self, attempt: Attempt, known: Json) -> AsyncIterator[Json]:
         name = f"{attempt.plan.name} {attempt.run}"
@@ -300,10 +326,11 @@ class KfpRuntime(GraphRuntime):
     def _compile(self, attempt: Attempt) -> Compiled:
         told = {"id": attempt.run, "name": attempt.plan.name}
         project = _project(_view_of(attempt), attempt.root)
-        ways = self._by_volume(attempt) or self._by_store(attempt.run)
+        defaults = self._with_own_volumes() if self.files in ("auto", "shared") else self._defaults
+        ways = self._by_volume(attempt, defaults.volumes) or self._by_store(attempt.run)
         home = RunPayload(told, *project, limit=self.carry_limit, **ways)
         sources = _Sources(attempt.root, attempt.runs)
-        compiled, problems = examine(attempt.plan, sources, self._defaults, home)
+        compiled, problems = examine(attempt.plan, sources, defaults, home)
         raise_first_error(problems)
         assert compiled is not None
         if self._store is not None:
@@ -311,11 +338,11 @@ class KfpRuntime(GraphRuntime):
                 self._store.clean()
         return compiled
 
-    def _by_volume(self, attempt: Attempt) -> dict[str, Any]:
+    def _by_volume(self, attempt: Attempt, volumes: Sequence[Volume]) -> dict[str, Any]:
         """How files go over a volume, if one has the folder of the runs."""
         if self.files not in ("auto", "shared"):
             return {}
-        shared = (SharedVolume(each.path, {}) for each in self._defaults.volumes)
+        shared = (SharedVolume(each.path, {}) for each in volumes)
         if not any(volume.covers(str(attempt.runs)) for volume in shared):
             if self.files == "shared":
                 raise Refused(
@@ -352,10 +379,12 @@ class KfpRuntime(GraphRuntime):
 
     def _page_of(self, run_id: str) -> str:
         """Where Kubeflow shows a run."""
-        base = (
-            self.page or os.environ.get("KF_PIPELINES_UI_ENDPOINT") or self._way.endpoint
-        ).rstrip("/")
-        return f"{base}/#/runs/details/{run_id}" if base else ""
+        return f"{self._page_base}/#/runs/details/{run_id}" if self._page_base else ""
+
+    @property
+    def _page_base(self) -> str:
+        told = self.page or os.environ.get("KF_PIPELINES_UI_ENDPOINT") or self._way.endpoint
+        return told.rstrip("/")
 
     async def _patiently(self, work: Callable[[Client], T]) -> T:
         """Ask again while the server cannot be reached; what it refuses is refused."""

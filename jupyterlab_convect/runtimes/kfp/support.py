@@ -64,7 +64,7 @@ PROPERTIES: dict[str, Property] = {
     "node.resources.ephemeral_storage": Property("refused", "Kubeflow has no such field"),
     "node.volumes.claim": Property("honoured", "each claim once per node"),
     "node.volumes.path": Property("honoured", "where it is mounted"),
-    "node.volumes.sub_path": Property("refused", "servers before 2.15 refuse the field"),
+    "node.volumes.sub_path": Property("refused", "servers up to 2.14 do not take the field"),
     "node.volumes.read_only": Property("refused", "Kubeflow has no such field"),
     "node.volumes.size": Property(
         "honoured", "a claim that is made before the first step and deleted after the last"
@@ -85,7 +85,8 @@ PROPERTIES: dict[str, Property] = {
     "node.cache": Property(
         "approximated",
         "a run from here reuses results up to the first node that is executed; "
-        "an exported pipeline has the cache of Kubeflow",
+        "an exported pipeline has the cache of Kubeflow, by its own key: image, command and "
+        "inputs; not for components with variables, which that key leaves out",
     ),
     "node.working_folder": Property("honoured", "“shared” is refused"),
     "node.distributed": Property("refused", "a task of Kubeflow is one pod"),

@@ -6,13 +6,38 @@ import contextlib
 import hashlib
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from ...pipeline.plan import Volume
 from ...safe_files import make_folder, write_whole
-from ...transfer.base import KEPT
+from ...transfer.base import KEPT, SharedVolume
+from ..kubernetes.api import Api, connect
+from ..kubernetes.pod_defaults import find_own_pod, inherited
 
 FOLDER = ".kfp"
 """Where they are, in the folder of the runs."""
+
+
+def own_volumes(namespace: str) -> tuple[tuple[Volume, ...], str]:
+    """The claims of the pod that we run in, if tasks are made in its namespace, and the only node
+    where tasks can have them, if there is but one. Kubeflow mounts whole volumes alone."""
+    api = Api(connect())
+    pod = find_own_pod(api)
+    if pod is None or api.namespace != namespace:
+        return (), ""
+    return shareable(inherited(api, pod).shared_volumes)
+
+
+def shareable(volumes: Sequence[SharedVolume]) -> tuple[tuple[Volume, ...], str]:
+    found: dict[str, Volume] = {}
+    nodes: set[str] = set()
+    for each in volumes:
+        claim = str(each.source.get("persistentVolumeClaim", {}).get("claimName", ""))
+        if claim and claim not in found and not (each.sub_path or each.read_only):
+            found[claim] = Volume(claim, each.path)
+            nodes |= {each.node} if each.node else set()
+    return tuple(found.values()), min(nodes, default="")
 
 
 class VolumeFiles:

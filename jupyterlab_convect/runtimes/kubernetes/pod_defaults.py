@@ -8,6 +8,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from ...errors import Refused
@@ -157,6 +158,15 @@ def own_container(pod: Object, mounts: str) -> Object:
             if container.get("name") == name:
                 return container
     return containers[0]
+
+
+def inherited(api: Api, pod: Object) -> OwnPod:
+    """What there is to take over from the pod that we run in."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text()
+    except OSError:
+        mounts = ""
+    return inherit_from(pod, own_container(pod, mounts), access_modes(api, pod))
 
 
 def inherit_from(pod: Object, container: Object, modes: Mapping[str, Sequence[str]]) -> OwnPod:

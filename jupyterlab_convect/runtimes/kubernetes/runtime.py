@@ -60,7 +60,6 @@ from .jobs import (
     without_shared_volume,
 )
 from .manifests import Manifest
-from .objects import Object
 from .observer import Key, Observer, unknown, unreachable
 from .offers import offers
 from .operators import JOB, Operator, operator_of, place_of
@@ -71,10 +70,8 @@ from .pod_defaults import (
     GpuProfile,
     OwnPod,
     PodDefaults,
-    access_modes,
     find_own_pod,
-    inherit_from,
-    own_container,
+    inherited,
     profile_from_config,
     volume_from_config,
 )
@@ -111,6 +108,7 @@ class KubernetesRuntime(StepRuntime):
     features = frozenset(Feature) - {
         Feature.CONNECTION,
         Feature.OTHERS_RUNS,
+        Feature.PUBLISH,
         Feature.RECURRING,
     }
 
@@ -386,7 +384,7 @@ class KubernetesRuntime(StepRuntime):
         api, defaults = cluster.api, cluster.defaults
         require_shared(clock, defaults.shared_volumes)
         pod = find_own_pod(api)
-        own = None if pod is None else _own(api, pod)
+        own = None if pod is None else inherited(api, pod)
         image = self.engine_image or (own.image if own else "")
         require_image(image, "KubernetesRuntime.engine_image")
         account = self.engine_account or (pod or {"spec": {}})["spec"].get("serviceAccountName")
@@ -544,7 +542,7 @@ class KubernetesRuntime(StepRuntime):
     def _pod_defaults(self, api: Api) -> PodDefaults:
         """Look at our own pod, if we are in one, and put together what every pod gets."""
         pod = find_own_pod(api)
-        own = None if pod is None else _own(api, pod)
+        own = None if pod is None else inherited(api, pod)
         shared = (*map(volume_from_config, self.volumes), *(own.shared_volumes if own else ()))
         if self.files in ("s3", "bundle"):
             shared = ()
@@ -574,14 +572,6 @@ def _clean_up(opened: Opened, attempt: Attempt) -> None:
     opened.observer.clean_up(attempt)
     with contextlib.suppress(ConvectError):
         opened.transfers.of(way_of(attempt)).forget(attempt)
-
-
-def _own(api: Api, pod: Object) -> OwnPod:
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text()
-    except OSError:
-        mounts = ""
-    return inherit_from(pod, own_container(pod, mounts), access_modes(api, pod))
 
 
 def _user(shared: bool, own: OwnPod | None) -> dict[str, Json]:

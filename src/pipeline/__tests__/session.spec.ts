@@ -1,14 +1,16 @@
+import { Notification } from '@jupyterlab/apputils';
 import type { Contents } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import { until } from '../../__tests__/until';
-import type { IConvectApi } from '../../api';
+import type { IAbout, IConvectApi } from '../../api';
 import { removeTargets } from '../actions';
 import { move } from '../positions';
 import { findNodes } from '../canvas/Finder';
 import { updateComponent } from '../components';
 import { copyTargets, pasteText } from '../copying';
 import { exportToKfp } from '../download';
+import { publish } from '../publish';
 import { FileFacts } from '../files';
 import { OutsideWatch } from '../outside';
 import type { IDocument } from '../schema';
@@ -46,6 +48,44 @@ describe('Session', () => {
       path: 'work/a.pipeline',
       document: session.document
     });
+  });
+
+  it('publishes the pipeline as it is, where pipelines are kept', async () => {
+    const publishPipeline = jest.fn(async () => ({
+      pipeline: 'p',
+      version: 'v',
+      page: 'https://kubeflow/#/pipelines/details/p/version/v',
+      problems: []
+    }));
+    const runtimes = ['local', 'team'].map(name => ({
+      name,
+      display_name: name,
+      features: name === 'team' ? ['publish'] : [],
+      problem: null
+    }));
+    const about = async () => ({ runtimes }) as unknown as IAbout;
+    const { session } = openSession(CHAIN, { api: { publishPipeline, about } });
+    const shown = jest.spyOn(Notification, 'success').mockReturnValue('');
+    const ended = publish(session);
+    const find = () =>
+      document.querySelector<HTMLInputElement>('.jp-Dialog input');
+    await until(() => find() !== null);
+    const name = find()!;
+    expect(name.value).toBe('a');
+    name.value = '流失';
+    name.dispatchEvent(new Event('input'));
+    document
+      .querySelector<HTMLElement>('.jp-Dialog .jp-mod-accept')!
+      .click();
+    await ended;
+    expect(publishPipeline).toHaveBeenCalledWith('team', {
+      name: '流失',
+      path: 'work/a.pipeline',
+      document: session.document
+    });
+    expect(shown.mock.calls[0][0]).toContain('流失');
+    shown.mockRestore();
+    session.dispose();
   });
 
   it('deletes all that the line of a folded group stands for', () => {

@@ -29,6 +29,8 @@ class Runs(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answering)
         self.runs: list[dict[str, Any]] = []
         self.versions: dict[str, dict[str, Any]] = {}
+        self.pipelines: list[dict[str, Any]] = []
+        self.published: list[dict[str, Any]] = []
         self.asked: list[str] = []
 
     @property
@@ -56,6 +58,22 @@ class Answering(BaseHTTPRequestHandler):
             told = next((run for run in self.server.runs if run["run_id"] == name), None)
         elif "/versions/" in place.path:
             told = self.server.versions.get(name)
+        elif name == "pipelines":
+            told = {"pipelines": self.server.pipelines}
+        self.answer(told)
+
+    def do_POST(self) -> None:
+        place = urlsplit(self.path)
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if place.path.endswith("/pipelines"):
+            self.server.pipelines = [{"pipeline_id": "p1", **json.loads(data)}]
+            self.answer(self.server.pipelines[0])
+        else:
+            version = {name: values[0] for name, values in parse_qs(place.query).items()}
+            self.server.published.append({**version, "file": data})
+            self.answer({"pipeline_version_id": f"v{len(self.server.published)}"})
+
+    def answer(self, told: Any) -> None:
         data = json.dumps(told or {"message": "not found"}).encode()
         self.send_response(200 if told is not None else 404)
         self.send_header("Content-Type", "application/json")
@@ -211,6 +229,24 @@ async def test_a_run_that_is_not_there_and_a_server_that_is_away(api: Any, kubef
     status, told = await api("GET", "runtimes/kfp/runs")
     assert status == 503
     assert "refused the connection" in told["message"]
+
+
+async def test_a_pipeline_is_published_as_it_is_in_the_editor(api: Any, kubeflow: Runs) -> None:
+    command = {"kind": "command", "command": ["echo", "名"], "image": "ds:1"}
+    body: Any = {"name": "流失", "document": {"convect": 1, "nodes": {"say": command}}}
+    for version in ("v1", "v2"):
+        status, found = await api("POST", "runtimes/kfp/pipelines", body)
+        page = f"{kubeflow.address}/#/pipelines/details/p1/version/{version}"
+        assert status == 200, found
+        assert found == {"pipeline": "p1", "version": version, "page": page, "problems": []}
+    assert kubeflow.pipelines[0]["display_name"] == "流失"
+    assert [each["pipelineid"] for each in kubeflow.published] == ["p1", "p1"]
+    assert b"schemaVersion: 2.1.0" in kubeflow.published[0]["file"]
+    assert (await api("POST", "runtimes/local/pipelines", body))[1]["code"] == "no-pipelines"
+    command["timeout"] = "soon"
+    status, told = await api("POST", "runtimes/kfp/pipelines", body)
+    assert 400 <= status < 500, told
+    assert len(kubeflow.published) == 2
 
 
 def test_the_command_lists_and_shows_them(
