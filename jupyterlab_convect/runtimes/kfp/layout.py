@@ -12,6 +12,7 @@ from .argo_nodes import CLAIM, EACH, Place
 from .dags import STRING, ClaimTask, ComponentTask, Dag, RunnerTask, Task, unique_names
 from .draft import Draft, claim_name, executor_name
 from .scopes import units
+from .task import VALUES
 
 
 def lay_out(draft: Draft) -> list[tuple[Step, Task]]:
@@ -129,6 +130,7 @@ def _add_step(draft: Draft, step: Step) -> Task:
         task.names |= set(ends.inputs.values())
     else:
         task = RunnerTask(key, step.name, home, step.id)
+        task.outputs["parameters"][VALUES] = {"parameterType": "STRUCT"}
         kinds = {"files": "system.Artifact", "metrics": "system.Metrics"}
         if step.kind == "notebook":
             kinds |= {"notebook": "system.Artifact", "html": "system.HTML"}

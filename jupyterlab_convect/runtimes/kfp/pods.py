@@ -9,13 +9,14 @@ from ...background import Health
 from ...errors import ConvectError
 from ...transfer.receive import LogReceiver
 from ..kubernetes.api import Api, ApiError, ClusterUnreachable, connect
-from ..kubernetes.explain import pending
+from ..kubernetes.explain import pending, refused_pod
 from ..kubernetes.log_follower import LogFollower
 from ..kubernetes.objects import Diagnosis, Object, statuses
 
 Key = tuple[str, str, int]
-FRESH, AWAY = 2.0, 60.0
-"""Seconds for which a look is good, and until a cluster that did not let us look is asked again."""
+FRESH, SELDOM, AWAY = 2.0, 10.0, 60.0
+"""Seconds for which a look at pods is good, and one at a workflow, which is large; and until a
+cluster that did not let us look is asked again."""
 LATE = 15.0
 """Seconds for which a log may be read to its end after that of its task."""
 NODE = "workflows.argoproj.io/node-id"
@@ -32,6 +33,7 @@ class Pods:
         self._api: Api | None = None
         self._next_try = 0.0
         self._looks: dict[str, tuple[float, dict[str, Object]]] = {}
+        self._messages: dict[str, tuple[float, dict[str, str]]] = {}
         self._followers: dict[Key, LogFollower] = {}
         self._ended: dict[Key, float] = {}
 
@@ -49,6 +51,16 @@ class Pods:
         if pod.get("status", {}).get("phase") != "Pending":
             return None
         return pending(pod, (), None)
+
+    def refusal(self, run_id: str, node: str) -> Diagnosis | None:
+        """Why the cluster does not take the pod of a node, which Argo notes in its workflow."""
+        at, messages = self._messages.get(run_id, (0.0, {}))
+        now = time.monotonic()
+        if now > at + SELDOM and now >= self._next_try:
+            messages = self._messages_of(run_id)
+            self._messages[run_id] = (now, messages)
+        message = messages.get(node, "")
+        return refused_pod(message) if " is forbidden: " in message else None
 
     def follow(self, key: Key, pod: Object, begin: Callable[[], LogReceiver]) -> None:
         """Have the log read from now on, once its container runs."""
@@ -91,6 +103,7 @@ class Pods:
 
     def forget_run(self, run_id: str) -> None:
         self._looks.pop(run_id, None)
+        self._messages.pop(run_id, None)
 
     def close(self) -> None:
         for key in list(self._followers):
@@ -109,6 +122,23 @@ class Pods:
             node: pod
             for pod in listed
             if (node := pod["metadata"].get("annotations", {}).get(NODE)) is not None
+        }
+
+    def _messages_of(self, run_id: str) -> dict[str, str]:
+        """What Argo has noted of the nodes of a run."""
+        if self._api is None:
+            return {}
+        path = f"/apis/argoproj.io/v1alpha1/namespaces/{self._namespace}/workflows"
+        try:
+            listed = self._api.list(path, labelSelector=f"pipeline/runid={run_id}")
+        except (ApiError, ClusterUnreachable):
+            return {}
+        nodes = ((each.get("status") or {}).get("nodes") or {} for each in listed)
+        return {
+            name: str(node["message"])
+            for known in nodes
+            for name, node in known.items()
+            if node.get("message")
         }
 
 

@@ -177,6 +177,8 @@ def finish_step(draft: Draft, task: RunnerTask, step: Step) -> None:
         "outputs": [
             {"name": name, "kind": form, "key": key} for (name, form), key in task.given_out.items()
         ],
+        # Kubeflow's key for results has the command, and no secrets.
+        **({"secrets": to_json(step.secrets)} if step.secrets else {}),
     }
     is_first = task is draft.files
     words = step_command(

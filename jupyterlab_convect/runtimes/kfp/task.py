@@ -31,6 +31,8 @@ NOT_GIVEN = "-"
 """In place of a value that a step did not give; one that did not run has left nothing."""
 NO_ITEM = "~"
 """The only item of a list that is empty: Kubeflow cannot collect what a loop of nothing gives."""
+VALUES, LARGEST_VALUES = "values", 60_000
+"""The output with everything that a step gives, for people and for lineage, and its bytes."""
 NOTEBOOK, OUTCOME, LOG = "executed.ipynb", "outputs.json", "log.txt"
 
 
@@ -99,6 +101,7 @@ def run(
         return code or 1
     for output in bind["outputs"]:
         task.give(output, outcome.get("values") or {})
+    task.leave_values(outcome.get("values") or {})
     task.leave(attempt, outcome.get("metrics") or {})
     task.leave_files(top, before)
     if alone:
@@ -344,7 +347,17 @@ class ExecutorInput:
     def give_nothing(self, outputs: Any) -> int:
         for output in outputs:
             self.give(output, {}, NO_ITEM)
+        self.leave_values({})
         return 0
+
+    def leave_values(self, values: Mapping[str, Any]) -> None:
+        """All that the step gives, as far as there is room, where Kubeflow shows it."""
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            longer = {**found, name: readable(value)}
+            if len(json.dumps(longer)) <= LARGEST_VALUES:
+                found = longer
+        self.give({"key": VALUES}, {}, json.dumps(found))
 
     def leave(self, attempt: Path, metrics: Mapping[str, Any]) -> None:
         """The notebook as it was executed, how it looks, and its metrics."""
@@ -357,7 +370,11 @@ class ExecutorInput:
         if target is not None and notebook.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(as_html(notebook.read_text("utf-8")), encoding="utf-8")
-        numbers = {key: value for key, value in metrics.items() if isinstance(value, (int, float))}
+        numbers = {
+            key: readable(value)
+            for key, value in metrics.items()
+            if isinstance(value, (int, float, dict))
+        }
         listed = (self._outputs.get("artifacts") or {}).get("metrics")
         if listed and numbers and self._outputs.get("outputFile"):
             artifact = dict(listed["artifacts"][0], metadata=numbers)
@@ -439,6 +456,15 @@ def encode(output: Mapping[str, Any], values: Mapping[str, Any]) -> str:
         items = [json.dumps(item) for item in value]
         return json.dumps(items or ([NO_ITEM] if kind == "some" else []))
     return as_text(value)
+
+
+def readable(value: Any) -> Any:
+    """A value as people read it: numbers that JSON has no word for by their names."""
+    if isinstance(value, dict):
+        if set(value) == {"$numberDouble"}:
+            return value["$numberDouble"]
+        return {key: readable(item) for key, item in value.items()}
+    return [readable(item) for item in value] if isinstance(value, list) else value
 
 
 def as_text(value: Any) -> str:

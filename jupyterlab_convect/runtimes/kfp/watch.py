@@ -201,7 +201,12 @@ class Watcher:
         (state, reason), detail = _WORDS[task.state], None
         if task.state in ("pending", "running") and self._pods is not None:
             pod = self._pods.find(run_id, task.node)
-            if pod is not None and (why := self._pods.why_it_waits(pod)) is not None:
+            why = (
+                self._pods.refusal(run_id, task.node)
+                if pod is None
+                else self._pods.why_it_waits(pod)
+            )
+            if why is not None:
                 # What never mends by itself still waits there, until somebody stops the run.
                 state = "starting" if why.state in ENDED else why.state
                 reason, detail = why.reason, why.detail
@@ -300,7 +305,7 @@ class Watcher:
         except Missing as error:
             if time.monotonic() < since + (STOPPED_PATIENCE if seen.is_stopped else PATIENCE):
                 return StepStatus(attempt.key, "running", COPYING_BACK)
-            return _without_log(seen, task, attempt, error.sentence)
+            return self._without_log(run_id, seen, task, attempt, error.sentence)
         except ConvectError as error:
             return self.unreachable([attempt], error)[0]
         receiver = TaskReceiver(attempt)
@@ -316,6 +321,20 @@ class Watcher:
         if seen.is_stopped:
             return StepStatus(attempt.key, "cancelled", STOPPED)
         return StepStatus(attempt.key, "failed", *_told_by(data))
+
+    def _without_log(
+        self, run_id: str, seen: SeenRun, task: SeenTask, attempt: Attempt, detail: str
+    ) -> StepStatus:
+        if seen.is_stopped:
+            return StepStatus(attempt.key, "cancelled", STOPPED)
+        if task.state == "failed":
+            why = None if self._pods is None else self._pods.refusal(run_id, task.node)
+            if why is not None:
+                return StepStatus(attempt.key, "failed", why.reason, why.detail)
+            reason = "It failed, and Kubeflow Pipelines has no log of it."
+        else:
+            reason = "Its results could not be copied back: Kubeflow Pipelines has no log of it."
+        return StepStatus(attempt.key, "failed", reason, detail)
 
     def _fetched(self, attempt: Attempt) -> StepStatus:
         """What becomes of results that come from the object store; it is asked until it gives."""
@@ -395,16 +414,6 @@ def _never_ran(seen: SeenRun, attempt: Attempt) -> StepStatus:
         return StepStatus(attempt.key, "cancelled", STOPPED)
     reason = "Kubeflow Pipelines ended the run before it began."
     return StepStatus(attempt.key, "failed", reason, seen.error or None)
-
-
-def _without_log(seen: SeenRun, task: SeenTask, attempt: Attempt, detail: str) -> StepStatus:
-    if seen.is_stopped:
-        return StepStatus(attempt.key, "cancelled", STOPPED)
-    if task.state == "failed":
-        reason = "It failed, and Kubeflow Pipelines has no log of it."
-    else:
-        reason = "Its results could not be copied back: Kubeflow Pipelines has no log of it."
-    return StepStatus(attempt.key, "failed", reason, detail)
 
 
 def _told_by(data: bytes) -> tuple[str, str | None]:

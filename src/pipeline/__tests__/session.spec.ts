@@ -74,9 +74,7 @@ describe('Session', () => {
     expect(name.value).toBe('a');
     name.value = '流失';
     name.dispatchEvent(new Event('input'));
-    document
-      .querySelector<HTMLElement>('.jp-Dialog .jp-mod-accept')!
-      .click();
+    document.querySelector<HTMLElement>('.jp-Dialog .jp-mod-accept')!.click();
     await ended;
     expect(publishPipeline).toHaveBeenCalledWith('team', {
       name: '流失',

@@ -61,11 +61,12 @@ class Launcher:
         for name, definition in outputs.get("parameters", {}).items():
             path = self.path(key, f"{name}.value")
             if path.exists():
-                assert definition["parameterType"] == "STRING"
-                self.values[key, name] = path.read_text("utf-8")
+                text = path.read_text("utf-8")
+                is_text = definition["parameterType"] == "STRING"
+                self.values[key, name] = text if is_text else strictly(text)
         metadata = self.path(key, "metadata.json")
         if metadata.exists():
-            self.metadata[key] = json.loads(metadata.read_text("utf-8"))["artifacts"]
+            self.metadata[key] = strictly(metadata.read_text("utf-8"))["artifacts"]
         return done
 
     def _filled(self, word: str, key: str, told: dict[str, Any]) -> str:
@@ -86,3 +87,12 @@ class Launcher:
 
     def _artifacts(self, task: str, name: str) -> dict[str, Any]:
         return {"artifacts": [{"name": name, "uri": str(self.path(task, name))}]}
+
+
+def strictly(text: str) -> Any:
+    """JSON as the launcher reads it, which knows of no NaN."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)

@@ -629,6 +629,30 @@ def test_a_pipeline_is_the_same_each_time(compiled: Callable[..., Compiled]) -> 
     assert set(cached["inputs"]) == {"artifacts"}
 
 
+def test_a_result_is_reused_by_a_key_that_has_all_it_depends_on(
+    compiled: Callable[..., Compiled],
+) -> None:
+    """Kubeflow's own key is the image, the command and the inputs of a task."""
+
+    def key(**settings: Any) -> Any:
+        found = compiled({"a": {**NOTEBOOK, "cache": True, **settings}})
+        return found.pipeline_spec["deploymentSpec"]["executors"]["exec-a"]["container"]["args"]
+
+    secret = {"env": "TOKEN", "name": "tokens"}
+    different = [
+        {},
+        {"env": {"X": "1"}},
+        {"secrets": [{**secret, "key": "old"}]},
+        {"secrets": [{**secret, "key": "new"}]},
+    ]
+    keys = [key(**settings) for settings in different]
+    assert all(keys.count(each) == 1 for each in keys)
+    node = {"kind": "component", "component": "made", "cache": True}
+    for settings, options in (({}, {"enableCache": True}), ({"env": {"X": "1"}}, {})):
+        found = compiled({"a": {**node, **settings}}, components=maker())
+        assert tasks(found)["a"]["cachingOptions"] == options
+
+
 def test_argo_and_kubernetes_find_nothing_to_replace(compiled: Callable[..., Compiled]) -> None:
     """Both put values into what looks like one of their templates, wherever it stands."""
     tricky = {"x": "{{workflow.name}} $(HOME) {{$.inputs.parameters['x']}}"}
@@ -644,9 +668,10 @@ def test_tasks_execute_one_after_the_other(
     """What Kubeflow's launcher does, done here: real tasks, with the real runner and kernel."""
     write_notebook(
         project / "one.ipynb",
-        "import jupyterlab_convect\njupyterlab_convect.metric('loss', 0.5)",
+        "import jupyterlab_convect\njupyterlab_convect.metric('loss', 0.5)\n"
+        "jupyterlab_convect.metric('auc', float('nan'))",
         "open('made.txt', 'w').write('hello')",
-        ("outputs", "rows = [1, 'two']\nname = '名'"),
+        ("outputs", "rows = [1, 'two']\nname = '名'\nunseen = {'x': float('inf')}"),
     )
     write_notebook(
         project / "two.ipynb",
@@ -679,7 +704,13 @@ def test_tasks_execute_one_after_the_other(
     assert "hello [1, 'two']" in launcher.text("two", "html")
     assert json.loads(launcher.text("two", "notebook"))["cells"]
     assert (launcher.path("one", "files") / "made.txt").read_text() == "hello"
-    assert launcher.metadata["one"]["metrics"]["artifacts"][0]["metadata"] == {"loss": 0.5}
+    metrics = launcher.metadata["one"]["metrics"]["artifacts"][0]["metadata"]
+    assert metrics == {"loss": 0.5, "auc": "NaN"}
+    assert launcher.values["one", "values"] == {
+        "rows": [1, "two"],
+        "name": "名",
+        "unseen": {"x": "Infinity"},
+    }
     three = launcher.execute("three")
     assert '[[1, "two"], "n-名"] the-run' in three.stdout
 
