@@ -74,7 +74,9 @@ def leftovers(folder: Path) -> None:
             raise Broken(f"{len(extra)} processes are left, for instance {names[0][:120]}")
         time.sleep(0.2)
     parts = [path for path in folder.rglob("*") if path.name.startswith(".") and path.is_file()]
-    strange = [path for path in parts if path.name not in (".server.log",)]
+    kept = (".server.log", f".dask-{os.getuid()}")
+    """What is meant to stay: the log of the server, and the password of the user's Dask gateway."""
+    strange = [path for path in parts if path.name not in kept]
     if strange:
         raise Broken(f"{len(strange)} temporary files are left, for instance {strange[0].name}")
 
