@@ -1,8 +1,7 @@
-import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
-import { Failure, Field, TextField, useModel, useTrans } from '../ui';
+import { Failure, Field, Select, TextField, useModel, useTrans } from '../ui';
 import { askWith } from '../ui/asking';
 import { formatDuration } from '../ui/format';
 import { lazy } from '../ui/lazy';
@@ -101,14 +100,14 @@ const HOUR = 3600;
 function RefreshField({ form }: { form: CatalogForm }): JSX.Element {
   const trans = useTrans();
   const { refresh } = form.values;
-  const choices = new Map([
-    ['', trans.__('When asked')],
-    [String(HOUR), trans.__('Every hour')],
-    [String(24 * HOUR), trans.__('Every day')],
-    [String(7 * 24 * HOUR), trans.__('Every week')]
-  ]);
-  if (!choices.has(refresh)) {
-    choices.set(refresh, formatDuration(Number(refresh)));
+  const choices = [
+    { value: '', label: trans.__('When asked') },
+    { value: String(HOUR), label: trans.__('Every hour') },
+    { value: String(24 * HOUR), label: trans.__('Every day') },
+    { value: String(7 * 24 * HOUR), label: trans.__('Every week') }
+  ];
+  if (!choices.some(({ value }) => value === refresh)) {
+    choices.push({ value: refresh, label: formatDuration(Number(refresh)) });
   }
   return (
     <Field
@@ -117,19 +116,11 @@ function RefreshField({ form }: { form: CatalogForm }): JSX.Element {
         'When to look for changes. They are shown before they are applied.'
       )}
     >
-      {input => (
-        <HTMLSelect
-          {...input}
-          value={refresh}
-          onChange={event => form.set({ refresh: event.target.value })}
-        >
-          {[...choices].map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </HTMLSelect>
-      )}
+      <Select
+        value={refresh}
+        options={choices}
+        onChange={value => form.set({ refresh: value })}
+      />
     </Field>
   );
 }
@@ -145,21 +136,18 @@ function AuthFields({ form }: { form: CatalogForm }): JSX.Element {
           'The secret is looked up when it is needed. It is never stored here.'
         )}
       >
-        {input => (
-          <HTMLSelect
-            {...input}
-            value={auth}
-            onChange={event =>
-              form.set({ auth: event.target.value as IFormValues['auth'] })
-            }
-          >
-            <option value="none">{trans.__('None')}</option>
-            <option value="env">
-              {trans.__('Environment variable of the server')}
-            </option>
-            <option value="keyring">{trans.__('Secret in the keyring')}</option>
-          </HTMLSelect>
-        )}
+        <Select
+          value={auth}
+          options={[
+            { value: 'none', label: trans.__('None') },
+            {
+              value: 'env',
+              label: trans.__('Environment variable of the server')
+            },
+            { value: 'keyring', label: trans.__('Secret in the keyring') }
+          ]}
+          onChange={value => form.set({ auth: value as IFormValues['auth'] })}
+        />
       </Field>
       {auth === 'env' && (
         <FormText form={form} name="env" label={trans.__('Variable')} />

@@ -22,7 +22,8 @@ import {
   countOfRuns,
   EMPTY_SWEEP,
   readEntries,
-  sweepOf
+  sweepOf,
+  withEntry
 } from '../settings/sweepchoice';
 import { Observable } from '../ui/observable';
 import type {
@@ -106,13 +107,7 @@ export class ScheduleForm extends Observable implements IParameterForm {
   }
 
   setEntry({ name }: IParameter, entry: IEntry | null): void {
-    const parameters = { ...this._values.parameters };
-    if (entry) {
-      parameters[name] = entry;
-    } else {
-      delete parameters[name];
-    }
-    this.set({ parameters });
+    this.set({ parameters: withEntry(this.entries, name, entry) });
   }
 
   get sweepChoice(): ISweepChoice {

@@ -71,6 +71,21 @@ export function changedEntry(
   return unchanged && !parameter.required ? { ...entry, text: null } : entry;
 }
 
+/** The entries with another one for a parameter; null takes its own away. */
+export function withEntry(
+  entries: IEntries,
+  name: string,
+  entry: IEntry | null
+): IEntries {
+  const own: Record<string, IEntry> = { ...entries };
+  if (entry) {
+    own[name] = entry;
+  } else {
+    delete own[name];
+  }
+  return own;
+}
+
 export function isChanged(entries: IEntries, { name }: IParameter): boolean {
   return (entries[name]?.text ?? null) !== null;
 }

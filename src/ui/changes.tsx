@@ -1,10 +1,10 @@
-import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import '../../style/changes.css';
 
 import type { ISourceChange } from '../api';
 import { useTrans } from './hooks';
+import { Select } from './inputs';
 import { lazy } from './lazy';
 
 const TextDiff = lazy(() => import('./textdiff'));
@@ -24,17 +24,15 @@ export function Changes(props: {
   return (
     <div className="jp-Convect-changes">
       {changes.length > 1 ? (
-        <HTMLSelect
-          aria-label={trans.__('File')}
+        <Select
+          label={trans.__('File')}
           value={change.path}
-          onChange={event => setPath(event.target.value)}
-        >
-          {changes.map(each => (
-            <option key={each.path} value={each.path}>
-              {each.path}
-            </option>
-          ))}
-        </HTMLSelect>
+          options={changes.map(each => ({
+            value: each.path,
+            label: each.path
+          }))}
+          onChange={setPath}
+        />
       ) : (
         <code>{change.path}</code>
       )}

@@ -65,6 +65,36 @@ export function notebook(...cells: (string | ICell)[]): string {
   });
 }
 
+/** A training job in which a line is out of place and an argument is no text. */
+export function pytorchJob(name: string, image: string, argument: string): string {
+  return `apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata:
+  name: ${name}
+spec:
+  runPolicy: {cleanPodPolicy: Running}
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers:
+            - name: pytorch
+        image: ${image}
+              command: [python, train.py]
+              args: [${argument}, 10]
+    Worker:
+      replicas: 1 # one for now
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: ${image}
+`;
+}
+
 export async function upload(
   page: IJupyterLabPageFixture,
   path: string,

@@ -6,6 +6,7 @@ import {
   frontPage,
   notebook,
   openFile,
+  pytorchJob,
   showRuns,
   upload
 } from './helpers';
@@ -342,36 +343,9 @@ async function* services({ page, folder, say }: ITour): Screens {
   await forget(page, 'endpoints', 'services');
 }
 
-const JOB = `apiVersion: kubeflow.org/v1
-kind: PyTorchJob
-metadata:
-  name: report
-spec:
-  runPolicy: {cleanPodPolicy: Running}
-  pytorchReplicaSpecs:
-    Master:
-      replicas: 1
-      restartPolicy: OnFailure
-      template:
-        spec:
-          containers:
-            - name: pytorch
-        image: registry/image:tag
-              command: [python, report.py]
-              args: [--step, 10]
-    Worker:
-      replicas: 1
-      restartPolicy: OnFailure
-      template:
-        spec:
-          containers:
-            - name: pytorch
-              image: registry/image:tag
-`;
-
 async function* training({ page, folder, say }: ITour): Screens {
   const path = `${folder}/report.yaml`;
-  await upload(page, path, JOB);
+  await upload(page, path, pytorchJob('report', 'registry/image:tag', '--step'));
   await openFile(page, path);
   const above = page.locator('.jp-Convect-training:visible');
   await above.getByRole('list', { name: say('Problems') }).waitFor();

@@ -7,35 +7,12 @@ import {
   frontPage,
   openFile,
   pressRun,
+  pytorchJob,
   test,
   upload
 } from './helpers';
 
-const JOB = `apiVersion: kubeflow.org/v1
-kind: PyTorchJob
-metadata:
-  name: mnist
-spec:
-  pytorchReplicaSpecs:
-    Master:
-      replicas: 1
-      restartPolicy: OnFailure
-      template:
-        spec:
-          containers:
-            - name: pytorch
-        image: registry/mnist:v1
-              command: [python, train.py]
-              args: [--epochs, 10]
-    Worker:
-      replicas: 1 # one for now
-      restartPolicy: OnFailure
-      template:
-        spec:
-          containers:
-            - name: pytorch
-              image: registry/mnist:v1
-`;
+const JOB = pytorchJob('mnist', 'registry/mnist:v1', '--epochs');
 
 test('a faulty training job is mended, changed by its form, and converted', async ({
   page,
@@ -49,8 +26,8 @@ test('a faulty training job is mended, changed by its form, and converted', asyn
   await expect(problems).toContainText(
     '“image” is indented by 8 spaces, but the lines around it by 14.'
   );
-  await problems.getByRole('button', { name: 'Line 14' }).click();
-  await expect(page.getByText('Ln 14, Col 1')).toBeVisible();
+  await problems.getByRole('button', { name: 'Line 15' }).click();
+  await expect(page.getByText('Ln 15, Col 1')).toBeVisible();
 
   await above.getByRole('button', { name: 'Mend 2 problems' }).click();
   await expect(above.getByRole('status')).toHaveText('No problems');

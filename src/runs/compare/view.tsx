@@ -1,4 +1,3 @@
-import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 
@@ -16,6 +15,7 @@ import {
   formatParameters,
   lazy,
   momentOf,
+  Select,
   StateIcon,
   useKept,
   useModel,
@@ -57,18 +57,18 @@ export function CompareView(props: {
         <div className="jp-Convect-title">
           <h2>{trans._n('%1 run', '%1 runs', views.length)}</h2>
           {others.length > 0 && (
-            <HTMLSelect
-              aria-label={trans.__('Add a run')}
+            <Select
+              label={trans.__('Add a run')}
               value=""
-              onChange={event => model.add(event.target.value)}
-            >
-              <option value="">{trans.__('Add a run…')}</option>
-              {others.map(run => (
-                <option key={run.id} value={run.id}>
-                  {`${run.name} · ${formatExact(run.created)} · ${formatParameters(run.parameters)}`}
-                </option>
-              ))}
-            </HTMLSelect>
+              options={[
+                { value: '', label: trans.__('Add a run…') },
+                ...others.map(run => ({
+                  value: run.id,
+                  label: `${run.name} · ${formatExact(run.created)} · ${formatParameters(run.parameters)}`
+                }))
+              ]}
+              onChange={run => model.add(run)}
+            />
           )}
           {views.length > 0 && (
             <Action
@@ -241,28 +241,23 @@ function SourceDiff(props: {
       <h3 className="jp-Convect-inline">
         {trans.__('Source')}
         {pairs.length > 1 && (
-          <HTMLSelect
-            aria-label={trans.__('Step')}
-            value={pair?.[0].id}
-            onChange={event => setChosen(event.target.value)}
-          >
-            {pairs.map(([{ id }]) => (
-              <option key={id}>{id}</option>
-            ))}
-          </HTMLSelect>
+          <Select
+            label={trans.__('Step')}
+            value={pair[0].id}
+            options={pairs.map(([{ id }]) => ({ value: id, label: id }))}
+            onChange={setChosen}
+          />
         )}
         {views.length > 2 && (
-          <HTMLSelect
-            aria-label={trans.__('Compare the first with')}
-            value={right}
-            onChange={event => setRight(Number(event.target.value))}
-          >
-            {views.slice(1).map((view, index) => (
-              <option key={view.id} value={index + 1}>
-                {view.name} · {formatExact(view.created)}
-              </option>
-            ))}
-          </HTMLSelect>
+          <Select
+            label={trans.__('Compare the first with')}
+            value={String(right)}
+            options={views.slice(1).map((view, index) => ({
+              value: String(index + 1),
+              label: `${view.name} · ${formatExact(view.created)}`
+            }))}
+            onChange={index => setRight(Number(index))}
+          />
         )}
       </h3>
       {failure && <div className="jp-Convect-hint">{failure}</div>}

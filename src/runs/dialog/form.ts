@@ -15,6 +15,7 @@ import type {
 import { isAway, sentenceOf } from '../../api';
 import type { IParameterForm } from '../../settings/parameters';
 import type { IEntry, ISweepChoice } from '../../settings/sweepchoice';
+import { withEntry } from '../../settings/sweepchoice';
 import { offeringOf } from '../../settings/offering';
 import { Coalesced } from '../../ui/coalesce';
 import { compact, isObject, withValue } from '../../ui/json';
@@ -284,13 +285,7 @@ export class RunForm extends Observable implements IParameterForm {
   }
 
   setEntry({ name }: IParameter, entry: IEntry | null): void {
-    const parameters = { ...this._choice.parameters };
-    if (entry) {
-      parameters[name] = entry;
-    } else {
-      delete parameters[name];
-    }
-    this.set({ parameters });
+    this.set({ parameters: withEntry(this.entries, name, entry) });
   }
 
   get sweepChoice(): ISweepChoice {

@@ -1,4 +1,3 @@
-import { HTMLSelect } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IAttemptKey, IPlanStep, IStep } from '../../api';
@@ -6,6 +5,7 @@ import { CommandIDs } from '../../commands';
 import type { Execute } from '../../ui';
 import {
   lazy,
+  Select,
   stateLabel,
   Tabs,
   translated,
@@ -253,16 +253,14 @@ function Attempts(props: { model: RunModel; step: IStep }): JSX.Element | null {
     return null;
   }
   return (
-    <HTMLSelect
-      aria-label={trans.__('Attempt')}
-      value={model.attempt}
-      onChange={event => model.look({ attempt: Number(event.target.value) })}
-    >
-      {step.attempts.map(({ attempt, state }) => (
-        <option key={attempt} value={attempt}>
-          {trans.__('Attempt %1: %2', attempt, stateLabel(trans, state))}
-        </option>
-      ))}
-    </HTMLSelect>
+    <Select
+      label={trans.__('Attempt')}
+      value={String(model.attempt)}
+      options={step.attempts.map(({ attempt, state }) => ({
+        value: String(attempt),
+        label: trans.__('Attempt %1: %2', attempt, stateLabel(trans, state))
+      }))}
+      onChange={attempt => model.look({ attempt: Number(attempt) })}
+    />
   );
 }

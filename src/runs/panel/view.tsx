@@ -1,4 +1,4 @@
-import { Button, HTMLSelect } from '@jupyterlab/ui-components';
+import { Button } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { IAbout, State } from '../../api';
@@ -6,7 +6,14 @@ import { sentenceOf } from '../../api';
 import { CommandIDs } from '../../commands';
 import { convectIcon } from '../../icons';
 import type { Execute } from '../../ui';
-import { Empty, runtimeLabel, SearchInput, useModel, useTrans } from '../../ui';
+import {
+  Empty,
+  runtimeLabel,
+  SearchInput,
+  Select,
+  useModel,
+  useTrans
+} from '../../ui';
 import { ServerBanner } from '../banner';
 import { RunList } from './list';
 import type { PanelModel } from './model';
@@ -107,7 +114,7 @@ function Filters(props: {
     queued: trans.__('Queued'),
     failed: trans.__('Failed'),
     succeeded: trans.__('Succeeded'),
-    cancelled: trans.__('Cancelled')
+    cancelled: trans.__('Stopped')
   };
   return (
     <div className="jp-Convect-filters" role="search">
@@ -146,19 +153,18 @@ function Filters(props: {
           </button>
         )}
         {runtimes.length > 1 && (
-          <HTMLSelect
-            className="jp-Convect-runtimes"
-            aria-label={trans.__('Runtime')}
+          <Select
+            label={trans.__('Runtime')}
             value={filter.runtime}
-            onChange={event => model.setFilter({ runtime: event.target.value })}
-          >
-            <option value="">{trans.__('Everywhere')}</option>
-            {runtimes.map(name => (
-              <option key={name} value={name}>
-                {runtimeLabel(trans, name)}
-              </option>
-            ))}
-          </HTMLSelect>
+            options={[
+              { value: '', label: trans.__('Everywhere') },
+              ...runtimes.map(name => ({
+                value: name,
+                label: runtimeLabel(trans, name)
+              }))
+            ]}
+            onChange={runtime => model.setFilter({ runtime })}
+          />
         )}
       </div>
     </div>

@@ -1,5 +1,4 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONValue } from '@lumino/coreutils';
 import * as React from 'react';
 
@@ -7,7 +6,7 @@ import type { IRunSummary } from '../../api';
 import { asNumber, comparable, isNotFinite } from '../../api';
 import type { IColours } from '../../charts';
 import { Chart } from '../../charts';
-import { formatValue, useKept, useModel, useTrans } from '../../ui';
+import { formatValue, Select, useKept, useModel, useTrans } from '../../ui';
 import type { SweepModel } from './model';
 import type { IColumn } from './table';
 import { goalOf, labelOf, valueOf } from './table';
@@ -105,13 +104,14 @@ function Scatter(props: {
   const choice = (label: string, value: string, set: (v: string) => void) => (
     <label>
       {label}
-      <HTMLSelect value={value} onChange={event => set(event.target.value)}>
-        {axes.map(column => (
-          <option key={column.id} value={column.id}>
-            {labelOf(column, trans)}
-          </option>
-        ))}
-      </HTMLSelect>
+      <Select
+        value={value}
+        options={axes.map(column => ({
+          value: column.id,
+          label: labelOf(column, trans)
+        }))}
+        onChange={set}
+      />
     </label>
   );
   return (

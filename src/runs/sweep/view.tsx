@@ -4,7 +4,6 @@ import {
   downloadIcon,
   editIcon,
   folderIcon,
-  HTMLSelect,
   linkIcon,
   notebookIcon,
   refreshIcon,
@@ -27,6 +26,7 @@ import {
   goalLabel,
   isLive,
   SearchInput,
+  Select,
   Unavailable,
   useAction,
   useKept,
@@ -224,17 +224,14 @@ function BestChoice(props: {
   return (
     <label className="jp-Convect-inline">
       {trans.__('Best')}
-      <HTMLSelect
+      <Select
         value={view.select ?? ''}
-        onChange={event => onChoose(event.target.value || null)}
-      >
-        <option value="">{trans.__('not marked')}</option>
-        {goals.map(goal => (
-          <option key={goal} value={goal}>
-            {goalLabel(goal, trans)}
-          </option>
-        ))}
-      </HTMLSelect>
+        options={[
+          { value: '', label: trans.__('not marked') },
+          ...goals.map(goal => ({ value: goal, label: goalLabel(goal, trans) }))
+        ]}
+        onChange={goal => onChoose(goal || null)}
+      />
     </label>
   );
 }
