@@ -86,6 +86,8 @@ class GraphTask:
     after: tuple[str, ...] = ()
     unsupported: str | None = None
     """What only Kubeflow can do with it (a condition, a loop), as a sentence."""
+    replaces: str | None = None
+    """The address that the graph names; the component was read elsewhere, its digest unchecked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +369,8 @@ def _task(key: str, task: GraphTask, component: Component) -> dict[str, Json]:
         "image": component.container.image if component.container else None,
         "after": list(task.after),
         "unsupported": task.unsupported,
+        "source": component.source,
+        "replaces": task.replaces,
     }
 
 

@@ -143,8 +143,19 @@ class _Reader:
         self.sizes[digest] = 1 + sum(self.sizes.get(item, 1) for item in inner)
         if self.sizes[digest] > MAX_COMPONENTS:
             raise graph.fail(f"It expands to more than {MAX_COMPONENTS} components.")
+        component = read_graph(document, graph, name, found)
+        assert component.graph is not None
+        replaced = {
+            key: replace(component.graph.tasks[key], replaces=reference.url)
+            for key, (_, reference) in references.items()
+            if reference.url in self.replacements
+        }
+        tasks = {**component.graph.tasks, **replaced}
         return replace(
-            read_graph(document, graph, name, found), digest=digest, source=document.file
+            component,
+            graph=replace(component.graph, tasks=tasks),
+            digest=digest,
+            source=document.file,
         )
 
     def follow(

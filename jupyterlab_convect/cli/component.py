@@ -459,6 +459,12 @@ def tell_component(shown: dict[str, Any]) -> None:
         output.say("COMMAND")
         for word in shown["command"]:
             output.say(indented(word))
+    for task in shown["tasks"]:
+        if task["replaces"]:
+            output.note(
+                f"{task['name']} was read from {task['source']} instead of {task['replaces']}; "
+                "its digest was not checked."
+            )
     for sentence in shown["unsupported"]:
         output.note(f"It cannot run here: {sentence}")
     if shown["update"]:

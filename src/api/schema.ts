@@ -1569,6 +1569,10 @@ export type Components = {
                 image: string | null;
                 after: Components["schemas"]["Texts"];
                 unsupported: string | null;
+                /** @description Where its component was read. */
+                source: string;
+                /** @description The address that the graph names, when it was read elsewhere and its digest was not checked. */
+                replaces: string | null;
             }[];
             /** @description What keeps it from running outside of Kubeflow. */
             unsupported: string[];

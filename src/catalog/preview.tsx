@@ -178,6 +178,15 @@ function Details(props: {
                 {task.component === task.name
                   ? task.name
                   : `${task.name} (${task.component})`}
+                {task.replaces && (
+                  <div className="jp-Convect-hint">
+                    {trans.__(
+                      'Read from %1 instead of %2; its digest was not checked.',
+                      task.source,
+                      task.replaces
+                    )}
+                  </div>
+                )}
               </li>
             ))}
           </ol>

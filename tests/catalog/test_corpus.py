@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jupyterlab_convect.catalog.fetch import Policy
+from jupyterlab_convect.catalog.model import preview
 from jupyterlab_convect.catalog.sources import Catalog
 from jupyterlab_convect.catalog.store import CatalogStore
 
@@ -72,6 +73,9 @@ def test_the_graph_imports_with_a_twin_and_works_offline(
     assert graph is not None
     assert len(graph.tasks) == 32
     assert len(graph.components) == 7
+    shown = preview(CatalogStore(store.folder).component(entry.digest))["tasks"]
+    replaced = {(task["source"], task["replaces"]) for task in shown if task["replaces"]}
+    assert replaced == {(stand_in, served.url + DEAD)}
     asked = [path for path, _ in served.asked if "/components/" in path]
     assert len(asked) == len(set(asked)) == 6, "each reference is fetched once"
 
