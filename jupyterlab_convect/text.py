@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
 _DECIMAL = (1000, ("bytes", "kB", "MB", "GB", "TB"))
@@ -12,6 +12,11 @@ _BINARY = (1024, ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"))
 def listing(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
+
+
+def quoted(names: Iterable[str]) -> list[str]:
+    """Names in quotation marks, so that none is taken for a word of the sentence."""
+    return [f"“{name}”" for name in names]
 
 
 def some_of(names: Collection[str], most: int = 3) -> str:

@@ -204,7 +204,7 @@ class Workspace:
         """What to ask for to run it again, whole or in part, with its files or those of today."""
         run, _ = self.store.read(run_id)
         if selection.node is not None and not run.plan.steps_of(selection.node):
-            raise Missing(f"Run {run_id} has no step {selection.node!r}.", code="no-such-step")
+            raise Missing(f"Run {run_id} has no step “{selection.node}”.", code="no-such-step")
         if selection.mode in ("only", "from", "upto") and selection.node is None:
             raise ConvectError(f"`{selection.mode}` needs a `node` to start from.")
         return replace(

@@ -28,7 +28,7 @@ COMPOSED = {
     for said, *words in (
         ("A {} of this Elyra pipeline has no id.", "node", "pipeline"),
         ("A kernel has no effect on a {}.", "script", "command", "component", "group", "pipeline"),
-        ("Skipped because X {}.", "failed", "was stopped", "was skipped", "was lost"),
+        ("Skipped because “X” {}.", "failed", "was stopped", "was skipped", "was lost"),
         ("The namespace allows a {} of X X for a X.", "maximum", "minimum"),
         ("The run X is {}.", *LIVE),
         ("The run X is still {}.", *LIVE),
@@ -43,9 +43,11 @@ COMPOSED = {
 OTHERWISE = re.compile(
     r"(expecting|illegal trailing comma|invalid control character|unterminated string)\b.*"
     r"|%1 do not .*"
+    r"|“%1” was lost: %2"
     r"|Your session has ended\.|Log in again in another tab .*"
 )
-"""Words of Python's reader of JSON; plurals that are made of singulars; words of the client."""
+"""Words of Python's reader of JSON; plurals that are made of singulars;
+an ending with its reason; words of the client."""
 
 
 def sentences() -> list[str]:

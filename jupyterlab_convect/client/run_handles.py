@@ -96,7 +96,7 @@ class RunHandle:
     def notebook_of(self, step: str) -> Path:
         path = self._files(step).folder / "executed.ipynb"
         if not path.exists():
-            raise Missing(f"There is no executed notebook of step {step!r} yet.")
+            raise Missing(f"There is no executed notebook of step “{step}”.")
         return path
 
     def files(self, step: str | None = None) -> dict[str, Path]:

@@ -128,7 +128,7 @@ class StopRunHandler(StoreHandler):
         step = self.body("StopBody").get("step")
         _, state = await self.aside(self.workspace.store.read, run_id)
         if step is not None and not ids_of(state, step):
-            raise Missing(f"Run {run_id} has no step {step!r}.", code="no-such-step")
+            raise Missing(f"Run {run_id} has no step “{step}”.", code="no-such-step")
         await self.drive(self.workspace.engine.stop(run_id, step))
         await self.answer_run(run_id)
 

@@ -57,12 +57,12 @@ def files_of(store: Store, record: Record, step_id: str, number: int) -> Attempt
     """The place of an attempt's files. Missing when there is no such step or attempt."""
     run, state = record
     if step_id not in state.steps:
-        raise Missing(f"Run {run.id} has no step {step_id!r}.", code="no-such-step")
+        raise Missing(f"Run {run.id} has no step “{step_id}”.", code="no-such-step")
     step = state.steps[step_id]
     folder = store.attempt_folder(run.id, step_id, number)
     if store.is_linked(folder):
         raise Missing(
-            f"The folder of step {step_id!r} of run {run.id} is a link, which is not followed.",
+            f"The folder of step “{step_id}” of run {run.id} is a link, which is not followed.",
             code="no-such-attempt",
         )
 
@@ -85,7 +85,7 @@ def files_of(store: Store, record: Record, step_id: str, number: int) -> Attempt
     taken_over = store.result_folder(run.id, step_id) if step.source else None
     if taken_over is None:
         raise Missing(
-            f"Step {step_id!r} of run {run.id} has no attempt {number}.",
+            f"Step “{step_id}” of run {run.id} has no attempt {number}.",
             code="no-such-attempt",
             hint=step.reason,
         )
@@ -143,7 +143,7 @@ def executed_notebook(files: AttemptFiles) -> bytes:
         return read_regular(files.folder / "executed.ipynb")
     except OSError:
         name = files.attempt.step.id
-        raise Missing(f"There is no executed notebook of step {name!r}.") from None
+        raise Missing(f"There is no executed notebook of step “{name}”.") from None
 
 
 def source_notebook(files: AttemptFiles, root: Path) -> bytes:
@@ -176,7 +176,7 @@ def source_text(files: AttemptFiles) -> str:
         return read_regular(files.folder / SOURCE).decode("utf-8", "replace")
     except OSError:
         name = files.attempt.step.id
-        raise Missing(f"The source of step {name!r} was not kept.") from None
+        raise Missing(f"The source of step “{name}” was not kept.") from None
 
 
 def manifest(files: AttemptFiles) -> Json:

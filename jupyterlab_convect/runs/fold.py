@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..text import some_of
+from ..text import quoted, some_of
 from .events import (
     AttemptChange,
     AttemptEnd,
@@ -75,7 +75,9 @@ class Fold:
             above = (self._missing.get(name) for name in self._above(step.node, step.item))
             missing = next(filter(None, above), None)
         step.reason = (
-            f"Waiting for {some_of(missing)} to finish." if missing else "Waiting for its turn."
+            f"Waiting for {some_of(quoted(missing))} to finish."
+            if missing
+            else "Waiting for its turn."
         )
 
     def _above(self, unit: str, item: Item) -> Iterator[str]:

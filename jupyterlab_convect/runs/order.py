@@ -12,7 +12,7 @@ from ..errors import ConvectError
 from ..pipeline.document import describe_type
 from ..pipeline.expressions import Unavailable, explain_false, parse_one
 from ..pipeline.plan import DISABLED, Json
-from ..text import some_of
+from ..text import quoted, some_of
 from .events import GroupEnd, RunEnd, StepEnd
 from .graph import MOST_ITEMS, Graph, Item, Key
 from .model import ENDED, GOOD, GroupState, Run, RunState, State, StepState, steps_of
@@ -145,7 +145,7 @@ def doomed(state: RunState, culprit: UnitState, now: float) -> list[End]:
 
 
 def skipped_because(culprit: UnitState) -> str:
-    return f"Skipped because {culprit.id} {_ENDINGS.get(culprit.state, 'did not succeed')}."
+    return f"Skipped because “{culprit.id}” {_ENDINGS.get(culprit.state, 'did not succeed')}."
 
 
 def why_skipped(run: Run, state: RunState, key: Key, left_out: frozenset[str]) -> str | None:
@@ -255,9 +255,9 @@ def conclusion(state: RunState, now: float) -> RunEnd:
     if bad:
         first = bad[0]
         if len(bad) == 1:
-            return RunEnd(now, "failed", f"{first.id} {_ENDINGS[first.state]}: {first.reason}")
-        names = [unit.id for unit in bad]
-        return RunEnd(now, "failed", f"{some_of(names)} failed. {first.id}: {first.reason}")
+            return RunEnd(now, "failed", f"“{first.id}” {_ENDINGS[first.state]}: {first.reason}")
+        names = quoted(unit.id for unit in bad)
+        return RunEnd(now, "failed", f"{some_of(names)} failed. {names[0]}: {first.reason}")
     cancelled = any(group.state == "cancelled" for group in state.groups.values())
     if state.stopping or cancelled or "cancelled" in by_state:
         return RunEnd(now, "cancelled", "Stopped.")

@@ -240,7 +240,7 @@ def overlaps(
                 return sentences
             if digest != each.digest and step not in after[other] and other not in after[step]:
                 sentences.append(
-                    f"{each.path} was created by {step} and by {other}, which do not wait "
-                    f"for each other; the one from {other} is used."
+                    f"{each.path} was created by “{step}” and by “{other}”, which do not wait "
+                    f"for each other; the one from “{other}” is used."
                 )
     return sentences

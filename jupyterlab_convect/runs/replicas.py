@@ -76,7 +76,7 @@ def need_replica(files: AttemptFiles, rank: int) -> None:
         last = max(told, default=None)
         hint = "It is not distributed." if last is None else f"The last one is {last}."
         name = files.attempt.step.id
-        raise Missing(f"Step {name!r} has no replica {rank}.", code="no-such-replica", hint=hint)
+        raise Missing(f"Step “{name}” has no replica {rank}.", code="no-such-replica", hint=hint)
 
 
 def log_path(files: AttemptFiles, rank: int) -> Path:

@@ -159,7 +159,7 @@ class RunResults:
             folder = self._store.result_folder(self._run.id, step_id)
             outcome = None if folder is None else read_outcome(folder)
             if folder is None or outcome is None:
-                raise ConvectError(f"The result of {step_id} no longer exists.")
+                raise ConvectError(f"The result of “{step_id}” no longer exists.")
             self._known[step_id] = (folder, outcome)
         return self._known[step_id]
 

@@ -53,9 +53,9 @@ def choose(
             does_without = needed in graph.units[unit].weak and _is_skipped_by_rule(of, needed)
             if not (needed in execute or needed in reuse or does_without):
                 raise Refused(
-                    f"The step {unit} needs the result of {needed}, and there is none.",
+                    f"The step “{unit}” needs the result of “{needed}”, and there is none.",
                     code="no-earlier-result",
-                    hint=f"Run everything up to {unit} instead.",
+                    hint=f"Run everything up to “{unit}” instead.",
                 )
     return Choice(execute, reuse, frozenset(everything) - execute - reuse.keys())
 
@@ -110,7 +110,7 @@ def _wanted(
         return _not_good(graph, of)
     chosen = {top_of(graph, step) for step in _named(plan, graph, select.node)}
     if not chosen:
-        raise Missing(f"The pipeline has no node {select.node!r}.")
+        raise Missing(f"The pipeline has no node “{select.node}”.")
     if select.mode == "only":
         return frozenset(chosen)
     if select.mode == "upto":

@@ -123,7 +123,7 @@ class Store:
         run, state = self.read(run_id)
         steps = [None] if step is None else ids_of(state, step)
         if not steps:
-            raise Missing(f"The run {run.name} has no step {step!r}.", code="no-such-step")
+            raise Missing(f"The run {run.name} has no step “{step}”.", code="no-such-step")
         if state.state in ENDED:
             return state
         return self._ask(run_id, *(StopAsk(time.time(), each) for each in steps))

@@ -188,7 +188,7 @@ def items_view(
     loop = state.groups.get(loop_id)
     graph = state.graph
     if loop is None or not graph.is_loop(loop.node) or graph.is_iteration(loop.node, loop.item):
-        raise Missing(f"The run {run.name} has no loop {loop_id!r}.", code="no-such-loop")
+        raise Missing(f"The run {run.name} has no loop “{loop_id}”.", code="no-such-loop")
     values = loop.values or []
     found: list[tuple[int, StepState | GroupState]] = []
     for number in range(len(values)):

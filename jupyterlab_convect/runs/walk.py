@@ -138,7 +138,7 @@ class Walk:
         assert unit is not None
         if isinstance(unit, StepState):
             return Finish([StepEnd(now, unit.id, "failed", reason)])
-        inside = skips(state, key, f"Skipped because {unit.id} failed.", now, by_rule=False)
+        inside = skips(state, key, f"Skipped because “{unit.id}” failed.", now, by_rule=False)
         parts = [end for end in inside if isinstance(end, StepEnd) or end.group != unit.id]
         return Finish([*parts, GroupEnd(now, unit.id, "failed", reason)])
 

@@ -125,7 +125,7 @@ def compress(contents: Mapping[str, bytes], step: Step) -> bytes:
 
 def too_large(step: Step, count: int) -> Refused:
     return Refused(
-        f"The files of {step.name} are too large to be sent with the run: {size_text(count)} "
+        f"The files of “{step.name}” are too large to be sent with the run: {size_text(count)} "
         f"of at most {size_text(LARGEST)} compressed.",
         code="too-large",
         hint="Put them on a volume, and name it in `volumes` or in c.KubernetesRuntime.volumes.",

@@ -433,8 +433,8 @@ def written_at(headers: Mapping[str, str]) -> float:
 
 def too_large(attempt: Attempt, count: int, most: int) -> Refused:
     return Refused(
-        f"The files of {attempt.step.name} are too large for the object store: {size_text(count)} "
-        f"of at most {size_text(most)}.",
+        f"The files of “{attempt.step.name}” are too large for the object store: "
+        f"{size_text(count)} of at most {size_text(most)}.",
         code="too-large",
         hint="Put them on a volume, and name it in `volumes` or in c.KubernetesRuntime.volumes.",
     )

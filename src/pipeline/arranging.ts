@@ -101,12 +101,16 @@ export function putInto(
   edits.setGroup(session.doc, ids, target, gesture);
   const names = ids
     .filter(id => id in document.nodes)
-    .map(id => nameOf(document, id))
+    .map(id => `“${nameOf(document, id)}”`)
     .join(', ');
   session.announce(
     target === null
       ? trans.__('%1 is in no group now.', names)
-      : trans.__('%1 is in the group %2 now.', names, nameOf(document, target))
+      : trans.__(
+          '%1 is in the group “%2” now.',
+          names,
+          nameOf(document, target)
+        )
   );
 }
 
@@ -134,8 +138,8 @@ export function toggleFold(session: Session, id: string): void {
   }
   session.announce(
     wasFolded
-      ? session.trans.__('%1 is unfolded.', nameOf(document, id))
-      : session.trans.__('%1 is folded.', nameOf(document, id))
+      ? session.trans.__('“%1” is unfolded.', nameOf(document, id))
+      : session.trans.__('“%1” is folded.', nameOf(document, id))
   );
   focusOn(session, id);
 }

@@ -12,7 +12,7 @@ export function startConnecting(session: Session): void {
     session.state.update({ connecting: id });
     session.announce(
       session.trans.__(
-        'Connecting %1. Go to the node that runs after it and press Enter.',
+        'Connecting “%1”. Go to the node that runs after it and press Enter.',
         nameOf(session.document, id)
       )
     );
@@ -49,7 +49,7 @@ function endConnecting(
     session.state.update({ connecting: null });
     session.announce(
       trans.__(
-        '%1 runs after %2 now.',
+        '“%1” runs after “%2” now.',
         nameOf(document, target),
         nameOf(document, source)
       )

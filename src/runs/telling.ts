@@ -23,7 +23,7 @@ export function headline(ending: Ending, trans: TranslationBundle): string {
   }
   if (isBad(state)) {
     return step
-      ? trans.__('%1 failed in %2.', name, step)
+      ? trans.__('%1 failed in “%2”.', name, step)
       : trans.__('%1 failed.', name);
   }
   return state === 'cancelled'

@@ -77,7 +77,7 @@ function translatedBy(
       places.forEach(({ number, isWords }, index) => {
         const part = found[index + 1];
         const own = isWords ? translatedBy(withFragments, part, bundle) : null;
-        areKnown &&= own !== null;
+        areKnown &&= own !== null || /^“[^”]*”$/.test(part);
         parts[number - 1] = own ?? part;
       });
       // What merely has a comma in it is not a list.
@@ -89,15 +89,18 @@ function translatedBy(
   return null;
 }
 
-/** Why a run is as it is; that of a single step without its name, which is the run's. */
+/**
+ * Why a run is as it is; that of a single step without its name, which is the run's,
+ * and of what was stopped only more than that.
+ */
 export function reasonOf(
   run: Pick<IRunSummary, 'reason' | 'steps_total'>,
   bundle: TranslationBundle
 ): string | null {
   const { reason, steps_total: steps } = run;
   const own =
-    steps === 1 ? reason?.replace(/^[^ ]+ (failed|was lost): /, '') : reason;
-  return own ? translated(own, bundle) : null;
+    steps === 1 ? reason?.replace(/^“[^”]+” (failed|was lost): /, '') : reason;
+  return own && own !== 'Stopped.' ? translated(own, bundle) : null;
 }
 
 /**

@@ -17,12 +17,14 @@ def test_a_line_for_each_change(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines()
     lines.update([Row("a", "running"), Row("b", "waiting")])
     lines.update([Row("a", "running"), Row("b", "queued", "Waiting for its turn.")])
-    lines.update([Row("a", "running", attempt=2), Row("b", "skipped", "Skipped because a failed.")])
+    lines.update(
+        [Row("a", "running", attempt=2), Row("b", "skipped", "Skipped because “a” failed.")]
+    )
     assert said(capsys) == [
         "a: running",
         "b: queued: Waiting for its turn.",
         "a: running (attempt 2)",
-        "b: skipped because a failed.",
+        "b: skipped because “a” failed.",
     ]
 
 

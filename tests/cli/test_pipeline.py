@@ -251,7 +251,7 @@ def test_export_writes_a_pipeline_of_kubeflow_or_says_what_it_cannot_do(
 ) -> None:
     code, out, err = call("export", "one.pipeline", "--to", "kfp")
     assert (code, out) == (2, "")
-    assert "train has no image." in err
+    assert "“train” has no image." in err
     target = ("one.pipeline", "--to", "kfp", "--image", "ds:1", "-o", "one.yaml")
     assert call("export", *target, "-p", "lr=0.5")[0] == 0
     text = (folder / "one.yaml").read_text("utf-8")

@@ -434,7 +434,7 @@ def test_a_script_runs_as_several_processes(work: Path, capsys: pytest.CaptureFi
     assert main(["runs", "logs", "latest", "train", "--replica", "1"]) == 0
     assert capsys.readouterr().out == "rank 1 of 3\n"
     assert main(["runs", "logs", "latest", "train", "--replica", "3"]) == 2
-    assert "Step 'train' has no replica 3." in capsys.readouterr().err
+    assert "Step “train” has no replica 3." in capsys.readouterr().err
     assert main(["runs", "logs", "latest", "--replica", "1"]) == 2
     capsys.readouterr()
     assert main(["runs", "replicas", "latest"]) == 0

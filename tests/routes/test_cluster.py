@@ -83,7 +83,7 @@ async def test_a_run_that_waits_for_room_is_queued_and_says_who_has_it(
     while not (waiting.get("reason") or "").startswith("Waiting for"):
         _, page = await api("GET", "runs", state="queued")
         waiting = next(iter(page["runs"]), {})
-    assert waiting["reason"].endswith("are in use by long.")
+    assert waiting["reason"].endswith("are in use by “long”.")
     _, view = await api("GET", f"runs/{waiting['id']}")
     assert (view["state"], view["started"]) == ("queued", None)
     for run in reversed(runs):

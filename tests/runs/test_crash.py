@@ -88,7 +88,7 @@ SHAPES = {
             "never": node("other"),
         },
         {*(f"work.{n}.1" for n in range(4)), "end.1"},
-        {"never": "Skipped because other was skipped."},
+        {"never": "Skipped because “other” was skipped."},
     ),
     "loop in a loop": Shape(
         {
@@ -136,8 +136,8 @@ SHAPES = {
             *("g.0.b.1", "g.2.b.1", "last.1", "tell.0.1", "tell.1.1"),
         },
         {
-            "g.1.b": "Skipped because g.1.a failed.",
-            "never": "Skipped because g failed.",
+            "g.1.b": "Skipped because “g.1.a” failed.",
+            "never": "Skipped because “g” failed.",
         },
         "failed",
     ),

@@ -49,7 +49,10 @@ async def test_who_waits_says_why(engine, make_run, step, runtime, eventually):
     await eventually(lambda: steps["b"].state == steps["c"].state == "queued")
     assert (steps["b"].state, steps["b"].reason) == ("queued", "All 1 slots are taken.")
     assert (steps["c"].state, steps["c"].reason) == ("queued", "Waiting for its turn.")
-    assert (steps["d"].state, steps["d"].reason) == ("waiting", "Waiting for a and b to finish.")
+    assert (steps["d"].state, steps["d"].reason) == (
+        "waiting",
+        "Waiting for “a” and “b” to finish.",
+    )
 
 
 async def test_runs_take_turns(engine, make_run, step, runtime):
@@ -132,8 +135,8 @@ async def test_a_failure_stops_only_what_depends_on_it(finish, make_run, step):
         "further": "skipped",
         "after_good": "succeeded",
     }
-    assert state.steps["further"].reason == "Skipped because bad failed."
-    assert (state.state, state.reason) == ("failed", "bad failed: It broke.")
+    assert state.steps["further"].reason == "Skipped because “bad” failed."
+    assert (state.state, state.reason) == ("failed", "“bad” failed: It broke.")
 
 
 async def test_every_attempt_is_kept(finish, make_run, step, engine):
@@ -187,7 +190,7 @@ async def test_stop_one_step(engine, make_run, step, runtime, eventually):
     state = await engine.wait(run.id, 60)
     assert state.state == "cancelled"
     assert state.steps["a"].state == "cancelled"
-    assert state.steps["b"].reason == "Skipped because a was stopped."
+    assert state.steps["b"].reason == "Skipped because “a” was stopped."
     assert state.steps["c"].state == "succeeded"
 
 

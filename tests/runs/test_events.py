@@ -68,7 +68,7 @@ def test_a_metric_of_any_size_survives_the_file(value):
 
 def test_who_waits_knows_for_what():
     folding = Fold(RUN)
-    assert folding.state.steps["b"].reason == "Waiting for a to finish."
+    assert folding.state.steps["b"].reason == "Waiting for “a” to finish."
     folding.apply(e.StepEnd(1.0, "a", "succeeded"))
     assert folding.state.steps["b"].reason == "Waiting for its turn."
 

@@ -76,7 +76,7 @@ async def test_a_branch_that_is_not_taken_is_skipped_with_the_reason(finish, flo
     assert state.state == "succeeded"
     assert states(state) == {"train": "succeeded", "publish": "skipped", "tell": "skipped"}
     assert state.steps["publish"].reason == "Skipped: auc >= 0.8 was false, auc was 0.71."
-    assert state.steps["tell"].reason == "Skipped because publish was skipped."
+    assert state.steps["tell"].reason == "Skipped because “publish” was skipped."
 
 
 async def test_a_branch_that_is_taken_runs(finish, flow):
@@ -129,7 +129,7 @@ async def test_first_does_not_hide_a_failure(finish, flow):
     }
     state = await finish(flow(nodes))
     assert state.state == "failed"
-    assert state.steps["c"].reason == "Skipped because a failed."
+    assert state.steps["c"].reason == "Skipped because “a” failed."
 
 
 async def test_a_condition_that_cannot_be_evaluated_fails_the_node(finish, flow):
@@ -275,8 +275,8 @@ async def test_a_list_that_is_none_fails_the_loop(finish, flow, value, what):
     state = await finish(flow(nodes))
     assert state.state == "failed"
     assert state.groups["loop"].reason == f"It runs for each item of a list, but it got {what}."
-    assert state.steps["end"].reason == "Skipped because loop failed."
-    assert state.reason == f"loop failed: {state.groups['loop'].reason}"
+    assert state.steps["end"].reason == "Skipped because “loop” failed."
+    assert state.reason == f"“loop” failed: {state.groups['loop'].reason}"
 
 
 async def test_no_more_items_run_than_the_limit_allows(engine, flow, runtime, eventually):
@@ -306,7 +306,7 @@ async def test_an_item_that_fails_leaves_the_others_alone(finish, flow):
         "score.0": "succeeded", "score.1": "failed", "score.2": "succeeded", "end": "skipped"
     }  # fmt: skip
     assert state.groups["score"].reason == "1 of 3 items failed."
-    assert state.reason == "score.1 failed: bad"
+    assert state.reason == "“score.1” failed: bad"
 
 
 async def test_an_item_is_tried_again(finish, flow):
@@ -372,7 +372,7 @@ async def test_a_disabled_node_is_left_out_with_all_that_needs_it(finish, flow):
     }  # fmt: skip
     assert (state.groups["loop"].state, state.groups["loop"].reason) == ("skipped", "Disabled.")
     assert state.steps["off"].reason == state.steps["b"].reason == "Disabled."
-    assert state.steps["needs"].reason == "Skipped because off was skipped."
+    assert state.steps["needs"].reason == "Skipped because “off” was skipped."
 
 
 async def test_always_runs_after_a_loop_with_a_failed_item(finish, flow):
@@ -600,7 +600,7 @@ async def test_only_failed_runs_what_ran_in_spite_of_the_failure_once_more(finis
         "report": do("noop", after=["clean", "train"]),
     }
     first = flow(nodes)
-    assert (await finish(first)).steps["report"].reason == "Skipped because train failed."
+    assert (await finish(first)).steps["report"].reason == "Skipped because “train” failed."
     runtime.started.clear()
     nodes["train"] = do("noop", after=["data"])
     state = await finish(flow(nodes, of=first.id, select=Selection("failed")))
@@ -672,7 +672,7 @@ async def test_what_comes_after_a_loop_runs_alone_with_the_last_run_that_has_it(
         }
 
     only = Selection("only", "end")
-    with pytest.raises(Refused, match="needs the result of a, and there is none"):
+    with pytest.raises(Refused, match="needs the result of “a”, and there is none"):
         await finish(flow(nodes("value"), select=only))
     good = flow(nodes("value", "value"))
     await finish(good)
@@ -720,7 +720,7 @@ async def test_a_step_of_an_item_names_the_loop_that_runs_again(finish, flow, ru
     state = await finish(flow(nodes, select=Selection("from", name), of=first.id))
     assert state.state == "succeeded"
     assert {key[1] for key in runtime.started[started:]} == {"g.0.b", "g.1.b", "end"}
-    with pytest.raises(Missing, match=r"no node 'g\.b\.1'"):
+    with pytest.raises(Missing, match=r"no node “g\.b\.1”"):
         await finish(flow(nodes, select=Selection("from", "g.b.1"), of=first.id))
 
 

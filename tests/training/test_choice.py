@@ -30,7 +30,7 @@ async def said(lab: Any, **how: Any) -> dict[str, str]:
 
 
 async def test_the_operator_that_the_cluster_has_is_said_before_and_taken(lab: Any) -> None:
-    first = "a would run as a TrainJob of trainer.kubeflow.org/v1alpha1."
+    first = "“a” would run as a TrainJob of trainer.kubeflow.org/v1alpha1."
     assert (await said(lab))["operator"] == first
     assert "PyTorchJob of kubeflow.org/v1" in (await said(lab, operator="PyTorchJob"))["operator"]
     assert (await said(lab, operator="none"))["operator"].endswith("a Job, without an operator.")

@@ -65,7 +65,7 @@ test('files are wired, what is missing is added, and groups move as one', async 
     .poll(async () => (await documentOf(page)).nodes.read)
     .toMatchObject({ parameters: { total: 'data/rows.csv' }, after: ['make'] });
   const wire = editorOf(page).getByLabel(
-    'read takes the file data/rows.csv from make as total'
+    '“read” takes the file data/rows.csv from “make” as total'
   );
   await wire.focus();
   await page.keyboard.press('Delete');

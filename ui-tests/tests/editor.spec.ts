@@ -177,7 +177,7 @@ test('everything can be done by keyboard', async ({ page, tmpPath }) => {
   await page.keyboard.press('Control+ArrowDown');
   await expect(focused).toHaveAttribute('data-id', 'train');
   await page.keyboard.press('Enter');
-  await expect(spoken).toHaveText('train runs after prepare now.');
+  await expect(spoken).toHaveText('“train” runs after “prepare” now.');
   // The other way round is refused, and said.
   await page.keyboard.press('c');
   await page.keyboard.press('Control+ArrowLeft');

@@ -119,7 +119,7 @@ test('a run from a terminal is shown as it goes, and its failure is told', async
   await expect(long.getByRole('img', { name: 'Running' })).toBeVisible();
   await long.hover();
   await long.getByRole('button', { name: 'Stop long' }).click();
-  await expect(long.getByRole('img', { name: 'Cancelled' })).toBeVisible();
+  await expect(long.getByRole('img', { name: 'Stopped' })).toBeVisible();
 
   await page.locator('.jp-Terminal:visible').click();
   await prompt();
@@ -219,7 +219,7 @@ test('a run is watched, stopped, run again and deleted', async ({
   await execute(page, 'convect:open-run', { run: id });
 
   await run.getByRole('button', { name: 'Stop', exact: true }).click();
-  await expect(run.getByText('Cancelled').first()).toBeVisible();
+  await expect(run.getByText('Stopped').first()).toBeVisible();
   await run.getByRole('button', { name: 'Run again', exact: true }).click();
   await showRuns(page);
   await expect(
@@ -230,7 +230,7 @@ test('a run is watched, stopped, run again and deleted', async ({
   await expect(running).toHaveCount(1);
   await running.hover();
   await running.getByTitle('Stop').click();
-  await expect(again.getByText('Cancelled').first()).toBeVisible();
+  await expect(again.getByText('Stopped').first()).toBeVisible();
   await expect(badge).toHaveText('');
   await again.getByRole('button', { name: 'Delete', exact: true }).click();
   await page
@@ -317,7 +317,7 @@ test('a pipeline that failed in part runs again from there', async ({
   await panel.getByRole('treeitem', { name: 'partly' }).click();
   const run = frontPage(page);
   const step = (name: string) => run.locator(`[data-step="${name}"]`);
-  await expect(step('third')).toContainText('Skipped because second failed.');
+  await expect(step('third')).toContainText('Skipped because “second” failed.');
   await expect(step('second').locator('.jp-Convect-bar')).toBeVisible();
   await expect(run.locator('.react-flow__node')).toHaveCount(3);
   await expect(run.getByRole('alert')).toContainText('not yet');
@@ -432,7 +432,7 @@ test('a page that is moved keeps its log, and its place in it', async ({ page, t
   expect(asked.filter(each => each.includes('last='))).toEqual([]);
 
   await run.getByRole('button', { name: 'Stop', exact: true }).click();
-  await expect(run.getByText('Cancelled').first()).toBeVisible();
+  await expect(run.getByText('Stopped').first()).toBeVisible();
 });
 
 test('a page behind another one asks for nothing', async ({ page, tmpPath }) => {

@@ -87,7 +87,7 @@ def add_executor(draft: Draft, task: Task, step: Step, container: dict[str, Json
         draft.refuse(
             None if isinstance(task, FilesTask) else step.id,
             (),
-            f"The files of {step.name} are too large to be a part of the pipeline: "
+            f"The files of “{step.name}” are too large to be a part of the pipeline: "
             f"{size / 1000:.0f} kB of at most {LARGEST_TASK / 1000:g} kB.",
             "Configure an object store in c.ObjectStore, or put them on a volume and name that "
             "in `volumes`.",
@@ -124,7 +124,7 @@ def _shared(draft: Draft, step: Step) -> Iterator[Volume]:
 
 def no_image(step: Step) -> Problem:
     hint = "Set `image`, for the step or in the pipeline's defaults."
-    return Problem("error", "no-image", f"{step.name} has no image.", step.id, (), hint)
+    return Problem("error", "no-image", f"“{step.name}” has no image.", step.id, (), hint)
 
 
 def executor_name(task: Task) -> str:

@@ -93,10 +93,10 @@ def by_operator(step: Step, operator: Operator | Refused) -> Iterator[Problem]:
         text = operator.sentence
         yield Problem("error", operator.code, text, step.id, where, operator.hint)
     elif operator is not JOB:
-        text = f"{step.name} would run as a {operator.kind} of {operator.version}."
+        text = f"“{step.name}” would run as a {operator.kind} of {operator.version}."
         yield Problem("info", "operator", text, step.id, where)
     elif _needs_service(step, operator):
-        text = f"{step.name} would run as a Job, without an operator."
+        text = f"“{step.name}” would run as a Job, without an operator."
         yield Problem("info", "operator", text, step.id, where)
 
 
@@ -126,7 +126,7 @@ def distributed(step: Step) -> Iterator[Problem]:
         return Problem("error", "not-distributable", text, step.id, where, hint)
 
     if how.processes == "cpu":
-        text = f"How many processes each node of {step.name} runs is not known before they start."
+        text = f"How many processes each node of “{step.name}” runs is not known before they start."
         yield refusal("processes", text, "Write a number of processes, or request CPUs.")
 
 

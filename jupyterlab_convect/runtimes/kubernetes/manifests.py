@@ -266,7 +266,7 @@ def _belonging_to(job: Manifest) -> Manifest:
 
 def _without_image(step: Step) -> Refused:
     return Refused(
-        f"{step.name} has no image.",
+        f"“{step.name}” has no image.",
         code="no-image",
         hint="Set `image`, for the step, in the pipeline's defaults, or as "
         "c.KubernetesRuntime.image for all.",
@@ -306,7 +306,7 @@ def _containers(
         return {"containers": [container]}
     if not defaults.image:
         raise Refused(
-            f"{step.name} needs an image with Python beside its own, for its files and secrets.",
+            f"“{step.name}” needs an image with Python beside its own, for its files and secrets.",
             code="no-image",
             hint="Set c.KubernetesRuntime.image, or share a volume with the cluster.",
         )
@@ -457,7 +457,7 @@ def _affinity(
         label = defaults.profile(gpu).type_label
         if not label:
             raise Refused(
-                f"{step.name} asks for a GPU of type {gpu.type}, but no setting names the "
+                f"“{step.name}” asks for a GPU of type {gpu.type}, but no setting names the "
                 f"node label that holds the type of its {gpu.resource}.",
                 code="no-gpu-types",
                 hint="Set `type_label` in c.KubernetesRuntime.gpu_profiles.",

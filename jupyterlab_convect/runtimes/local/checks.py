@@ -88,7 +88,7 @@ def _resources(
         yield Problem(
             "error",
             "does-not-fit",
-            f"{step.name} {never}.",
+            f"“{step.name}” {never}.",
             node=step.id,
             path=("resources",),
             hint="Ask for less, or run it on a cluster.",
@@ -98,7 +98,7 @@ def _resources(
         yield Problem(
             "warning",
             "no-gpu",
-            f"{step.name} asks for a GPU; this machine has none, so it runs without one.",
+            f"“{step.name}” asks for a GPU; this machine has none, so it runs without one.",
             node=step.id,
             path=("resources", "gpu"),
         )
@@ -107,7 +107,7 @@ def _resources(
         yield Problem(
             "warning",
             "other-gpu",
-            f"{step.name} asks for {gpu.type}; this machine has {names}.",
+            f"“{step.name}” asks for {gpu.type}; this machine has {names}.",
             node=step.id,
             path=("resources", "gpu", "type"),
         )
@@ -137,7 +137,7 @@ def _distributed(step: Step) -> Iterator[Problem]:
         yield Problem(
             "error",
             "one-node",
-            f"{step.name} asks for {how.nodes} nodes, but there is only this machine.",
+            f"“{step.name}” asks for {how.nodes} nodes, but there is only this machine.",
             node=step.id,
             path=("distributed", "nodes"),
             hint="Ask for one node with more processes.",
@@ -146,7 +146,7 @@ def _distributed(step: Step) -> Iterator[Problem]:
         yield Problem(
             "error",
             "missing-program",
-            f"{step.name} needs mpirun, which is not installed here.",
+            f"“{step.name}” needs mpirun, which is not installed here.",
             node=step.id,
             path=("distributed", "launcher"),
         )
@@ -167,7 +167,7 @@ def _ignored(step: Step) -> Iterator[Problem]:
         yield Problem(
             "info",
             "ignored-locally",
-            f"{step.name} runs on this machine as it is; {', '.join(names)} "
+            f"“{step.name}” runs on this machine as it is; {', '.join(names)} "
             f"{'is' if len(names) == 1 else 'are'} only for clusters and ignored here.",
             node=step.id,
         )

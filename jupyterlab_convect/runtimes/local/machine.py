@@ -24,7 +24,7 @@ from ...pipeline.plan import Json
 from ...pipeline.profiles import Profile, floor_to, memory_text, settings_times, whole
 from ...pipeline.quantities import quantity
 from ...runner.processes import is_alive
-from ...text import size_text, some_of
+from ...text import quoted, size_text, some_of
 from ..capacity import (
     GPU_MEMORY,
     GpuOverview,
@@ -287,7 +287,7 @@ def _lacking(need: Requirements, capacity: MachineCapacity, others: list[Any]) -
 def _users(others: list[Any], what: str) -> str:
     """Who uses it, as far as that is known."""
     known = (each["about"]["name"] for each in others if each[what] and each.get("about"))
-    return some_of(list(dict.fromkeys(known)) or ["others"])
+    return some_of(quoted(dict.fromkeys(known)) or ["others"])
 
 
 def _choose_gpus(

@@ -144,10 +144,10 @@ describe('edges of groups', () => {
       trans
     });
     expect(edges.map(edge => edge.ariaLabel)).toEqual([
-      'regions is decided by auc of train',
-      'regions loops over regions of train',
-      'report runs after score',
-      'clean takes the state from regions as command'
+      '“regions” is decided by auc of “train”',
+      '“regions” loops over regions of “train”',
+      '“report” runs after “score”',
+      '“clean” takes the state from “regions” as command'
     ]);
     expect(nodes.find(({ id }) => id === 'regions')?.ariaLabel).toBe(
       'Group regions, runs after train, runs when auc >= least, runs once for each region in regions, 4 at a time, 2 nodes'

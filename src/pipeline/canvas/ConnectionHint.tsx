@@ -50,7 +50,7 @@ export function ConnectionHint({
     (connecting === null
       ? null
       : trans.__(
-          'Connecting %1: go to the node that runs after it and press Enter, or Escape to cancel.',
+          'Connecting “%1”: go to the node that runs after it and press Enter, or Escape to cancel.',
           nameOf(session.document, connecting)
         ));
   return text === null ? null : (

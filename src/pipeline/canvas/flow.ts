@@ -354,19 +354,19 @@ function edgeLabel(
   const from = nameOf(document, edge.source);
   const to = nameOf(document, edge.target);
   if (edge.kind === 'order') {
-    return trans.__('%1 runs after %2', to, from);
+    return trans.__('“%1” runs after “%2”', to, from);
   }
   const [property, name = property] = edge.path!;
   const { output = trans.__('the state') } = edge;
   if (property === 'when') {
-    return trans.__('%1 is decided by %2 of %3', to, output, from);
+    return trans.__('“%1” is decided by %2 of “%3”', to, output, from);
   }
   if (property === 'for_each') {
-    return trans.__('%1 loops over %2 of %3', to, output, from);
+    return trans.__('“%1” loops over %2 of “%3”', to, output, from);
   }
   return edge.kind === 'file'
-    ? trans.__('%1 takes the file %2 from %3 as %4', to, output, from, name)
-    : trans.__('%1 takes %2 from %3 as %4', to, output, from, name);
+    ? trans.__('“%1” takes the file %2 from “%3” as %4', to, output, from, name)
+    : trans.__('“%1” takes %2 from “%3” as %4', to, output, from, name);
 }
 
 /** The names of the nodes right before each node. */

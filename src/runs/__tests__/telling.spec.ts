@@ -20,7 +20,7 @@ const ending: Ending = {
 describe('what is told of an end', () => {
   it('names the step, the reason and the last lines', () => {
     expect(message(ending, trans)).toBe(
-      'churn failed in train. Cell 3 raised ValueError: bad value\nepoch 1\nepoch 2'
+      'churn failed in “train”. Cell 3 raised ValueError: bad value\nepoch 1\nepoch 2'
     );
   });
 
@@ -32,7 +32,7 @@ describe('what is told of an end', () => {
     };
     const text = message(long, trans);
     expect(text.length).toBeLessThanOrEqual(140);
-    expect(text).toMatch(/^churn failed in train\. r+…\n/);
+    expect(text).toMatch(/^churn failed in “train”\. r+…\n/);
     expect(text.endsWith('the last line')).toBe(true);
     expect(detail(long, trans)).toContain('r'.repeat(500));
   });

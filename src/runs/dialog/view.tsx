@@ -269,7 +269,7 @@ function ProblemText(props: { form: RunForm; problem: IProblem }): JSX.Element {
   return (
     <>
       {trans.__(
-        '%1 has not been approved to run without a container.',
+        '“%1” has not been approved to run without a container.',
         String(definition.name)
       )}{' '}
       <button

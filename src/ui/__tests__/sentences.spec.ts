@@ -32,17 +32,29 @@ describe('what the server says', () => {
 
   it.each([
     ['Waiting for its turn.', '等待轮到它。'],
-    ['Waiting for left and right to finish.', '等待 left 和 right。'],
+    [
+      'Waiting for “left” and “right” to finish.',
+      '等待“left” 和 “right”结束。'
+    ],
+    [
+      'Waiting for “a”, “b”, “c” and 2 more to finish.',
+      '等待“a”、“b”、“c” 以及另外 2 个结束。'
+    ],
+    [
+      'Waiting for 2 CPUs: 3 of 4 are in use by “slow” and “it”.',
+      '正在等待 2 个 CPU：4 中的 3 已被“slow” 和 “it”占用。'
+    ],
+    ['Skipped because “it” failed.', '已跳过，因为“it”失败。'],
     ['Cell 3 raised ValueError: a and b', '单元格 3 引发 ValueError: a and b'],
     [
       'All 2 attempts failed. The last: Cell 1 raised KeyError: 1',
       '2 次尝试全部失败。最后一次：单元格 1 引发 KeyError: 1'
     ],
-    ['right failed: Stopped.', 'right 失败：已停止。'],
+    ['“right” failed: Stopped.', '“right”失败：已停止。'],
     ['score.py exited with code 3.', 'score.py 以退出码 3 退出。'],
     [
-      'g.1.score failed: score.py exited with code 3: no data',
-      'g.1.score 失败：score.py 以退出码 3 退出：no data'
+      '“g.1.score” failed: score.py exited with code 3: no data',
+      '“g.1.score”失败：score.py 以退出码 3 退出：no data'
     ],
     [
       'All 2 attempts failed. The last: fit.R crashed (SIGSEGV).',
@@ -53,8 +65,8 @@ describe('what the server says', () => {
       'data/x.parquet 在此运行提交之后发生了变化。'
     ],
     [
-      'm.pkl was created by b and by a, which do not wait for each other; the one from a is used.',
-      'm.pkl 由 b 和 a 生成，二者互不等待；使用 a 生成的文件。'
+      'm.pkl was created by “b” and by “a”, which do not wait for each other; the one from “a” is used.',
+      'm.pkl 由“b”和“a”生成，二者互不等待；使用“a”生成的文件。'
     ],
     [
       'Waiting for its turn: run r1 works in /p, which is too large to copy for each run.',
@@ -124,12 +136,14 @@ describe('what the server says', () => {
   });
 
   it('does not repeat the name of the only step', () => {
-    const reason = 'train failed: Stopped.';
-    expect(reasonOf({ reason, steps_total: 1 }, trans)).toBe('已停止。');
+    const reason = '“train” failed: Timed out after 6 s.';
+    expect(reasonOf({ reason, steps_total: 1 }, trans)).toBe('6 秒后超时。');
     expect(reasonOf({ reason, steps_total: 2 }, trans)).toBe(
-      'train 失败：已停止。'
+      '“train”失败：6 秒后超时。'
     );
     expect(reasonOf({ reason: null, steps_total: 1 }, trans)).toBeNull();
+    const stopped = { reason: 'Stopped.', steps_total: 1 };
+    expect(reasonOf(stopped, trans)).toBeNull();
   });
 });
 

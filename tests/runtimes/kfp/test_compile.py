@@ -591,7 +591,7 @@ def test_a_step_without_an_image_and_files_that_are_too_large_are_refused(
     problems: Callable[..., list[Problem]], project: Path
 ) -> None:
     (told,) = problems({"a": NOTEBOOK}, defaults={})
-    assert (told.code, told.message) == ("no-image", "a has no image.")
+    assert (told.code, told.message) == ("no-image", "“a” has no image.")
     (project / "large.bin").write_bytes(os.urandom(120_000))
     (told,) = problems({"a": {**NOTEBOOK, "dependencies": ["large.bin"]}})
     assert "too large to be a part of the pipeline" in told.message

@@ -39,7 +39,7 @@ def test_a_path_in_the_folder_is_none_of_these() -> None:
         (
             {"processes": "cpu"},
             "processes",
-            "How many processes each node of train runs is not known before they start.",
+            "How many processes each node of “train” runs is not known before they start.",
         ),
     ],
 )

@@ -121,9 +121,9 @@ def test_an_operator_that_is_not_there_is_refused_before_the_run() -> None:
         ("distributed", "operator"),
     )
     (said,) = by_operator(STEP, TRAIN)
-    assert said.message == "train would run as a TrainJob of trainer.kubeflow.org/v1alpha1."
+    assert said.message == "“train” would run as a TrainJob of trainer.kubeflow.org/v1alpha1."
     (said,) = by_operator(STEP, JOB)
-    assert said.message == "train would run as a Job, without an operator."
+    assert said.message == "“train” would run as a Job, without an operator."
     assert not list(by_operator(Step("a", "script", "a"), JOB))
 
 

@@ -42,11 +42,11 @@ async def test_what_fits_has_no_problems(check):
 @pytest.mark.parametrize(
     ("resources", "message"),
     [
-        (Resources(cpu=Amount("64")), "Train needs 64 CPUs; this machine has 4."),
-        (Resources(cpu=Amount(limit="5")), "Train needs 5 CPUs; this machine has 4."),
+        (Resources(cpu=Amount("64")), "“Train” needs 64 CPUs; this machine has 4."),
+        (Resources(cpu=Amount(limit="5")), "“Train” needs 5 CPUs; this machine has 4."),
         (
             Resources(memory=Amount("1Ti")),
-            "Train needs 1 TiB of memory; this machine has 8 GiB.",
+            "“Train” needs 1 TiB of memory; this machine has 8 GiB.",
         ),
     ],
 )
@@ -60,7 +60,7 @@ async def test_this_machine_is_one_node(check):
     assert await check(distributed=Distributed(processes=3), **how) == []
     (problem,) = await check(distributed=Distributed(nodes=2), **how)
     assert problem.severity == "error"
-    assert problem.message == "Train asks for 2 nodes, but there is only this machine."
+    assert problem.message == "“Train” asks for 2 nodes, but there is only this machine."
 
 
 async def test_each_process_counts_as_a_cpu(check):
@@ -76,7 +76,7 @@ async def test_gpus(check):
     (problem,) = await check(resources=Resources(gpu=Gpu(1)))
     assert (problem.severity, problem.code) == ("warning", "no-gpu")
     (problem,) = await check({"gpus": ["0"]}, resources=Resources(gpu=Gpu(2)))
-    assert problem.message == "Train needs 2 GPUs; this machine has 1."
+    assert problem.message == "“Train” needs 2 GPUs; this machine has 1."
     assert problem.severity == "error"
     assert await check({"gpus": ["0"]}, resources=Resources(gpu=Gpu(1))) == []
 

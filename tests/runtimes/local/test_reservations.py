@@ -53,10 +53,11 @@ def test_who_waits_is_told_who_has_the_room(reservations, me):
         )
     assert (
         take("b", Requirements(cpu=2), "b")
-        == "Waiting for 2 CPUs: 3 of 4 are in use by slow and train."
+        == "Waiting for 2 CPUs: 3 of 4 are in use by “slow” and “train”."
     )
     assert (
-        take("c", Requirements(cpu=0, gpu=2), "c") == "Waiting for 2 GPUs: all are in use by train."
+        take("c", Requirements(cpu=0, gpu=2), "c")
+        == "Waiting for 2 GPUs: all are in use by “train”."
     )
 
 

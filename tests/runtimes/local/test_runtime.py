@@ -275,7 +275,7 @@ async def test_room_is_kept_by_what_runs_and_given_back_at_its_end(make):
     second = driver.attempt((".sh", "true"))
     assert driver.runtime.admit(first) is None
     assert driver.runtime.admit(first) is None
-    assert driver.runtime.admit(second) == "Waiting for 1 CPU: 1 of 1 are in use by s."
+    assert driver.runtime.admit(second) == "Waiting for 1 CPU: 1 of 1 are in use by “s”."
     first = await driver.start(first)
     driver.runtime.release(first)  # the host lets go, the step goes on
     assert driver.runtime.admit(second) is not None
