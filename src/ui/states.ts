@@ -52,7 +52,7 @@ export function stateLabel(trans: TranslationBundle, state: State): string {
     case 'failed':
       return trans.__('Failed');
     case 'cancelled':
-      return trans.__('Cancelled');
+      return trans.__('Stopped');
     case 'skipped':
       return trans.__('Skipped');
     case 'cached':

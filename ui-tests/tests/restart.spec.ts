@@ -52,7 +52,7 @@ test('the server is killed in the middle, and the page heals', async ({
     await expect.poll(lastTick, { timeout: 120000 }).toBeGreaterThan(before);
 
     await run.getByRole('button', { name: 'Stop', exact: true }).click();
-    await expect(run.getByText('Cancelled').first()).toBeVisible();
+    await expect(run.getByText('Stopped').first()).toBeVisible();
   } finally {
     await page.close();
     await server.kill();
