@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from jupyterlab_convect.pipeline.plan import to_json
 from jupyterlab_convect.pipeline.resolve import resolve
 from jupyterlab_convect.runs.model import Request, Run, Selection, new_id
 from jupyterlab_convect.runs.project import take_snapshot
+from jupyterlab_convect.runtimes.kfp import others
 from jupyterlab_convect.runtimes.kfp.check import Way, connect
 from jupyterlab_convect.runtimes.kfp.runtime import KfpRuntime
 from jupyterlab_convect.runtimes.kubernetes.api import Api
@@ -142,6 +143,33 @@ async def a_component_runs_as_itself_and_its_outputs_come_home(lab: Any) -> None
     assert state.steps["use"].outputs == {"twice": 8}
 
 
+async def kubeflow_keeps_what_a_notebook_leaves(lab: Any) -> None:
+    """For its own page, its lineage, and whoever looks at the run from elsewhere."""
+    import pipelines
+
+    lab.notebook(
+        "train.ipynb",
+        "import jupyterlab_convect\njupyterlab_convect.metric('auc', 0.9)",
+        ("outputs", "words = ['eu', '华东']\nbest = float('nan')"),
+    )
+    lab.write("use.py", "print('used')")
+    train = {"kind": "notebook", "path": "train.ipynb"}
+    run, _ = await lab.succeed({"train": train, "use": script("use.py", after=["train"])})
+    there = lab.graph(run)["id"]
+    known = {each["task"]: each for each in pipelines.lineage(there)}
+    assert known["train"]["outputs"]["values"] == {"words": ["eu", "华东"], "best": "NaN"}
+    left = known["train"]["left"]
+    assert left["metrics"]["facts"]["auc"] == 0.9
+    page = (pipelines.objects() / left["html"]["uri"].removeprefix("minio://")).read_text()
+    assert "jupyterlab_convect.metric" in page
+    notebook = pipelines.objects() / left["notebook"]["uri"].removeprefix("minio://")
+    assert json.loads(notebook.read_text())["cells"][0]["execution_count"] == 1
+    assert left["files"] in known["use"]["given"].values()
+    seen = others.detail(connect(Way(lab.runtime.endpoint)), there)
+    states = {step["name"]: (step["state"], step["after"]) for step in seen["steps"]}
+    assert states == {"train": ("succeeded", []), "use": ("succeeded", ["train"])}
+
+
 async def a_restart_in_the_middle_and_what_failed_once_more(lab: Any) -> None:
     lab.write("make.py", "open('made.txt', 'w').write('from the first run')")
     lab.write("use.py", "raise SystemExit('not yet')")
@@ -233,8 +261,29 @@ async def an_image_that_is_not_there(lab: Any) -> None:
     assert (await lab.engine.wait(run.id, PATIENCE)).state == "cancelled"
 
 
+GPU = "example.com/none"
+"""Of which nobody has any, and only one test asks for."""
+
+
+@pytest.fixture
+def no_gpus(endpoint: str) -> Iterator[str]:
+    """A quota that leaves no room for what asks for a certain accelerator; its name."""
+    import places
+
+    api = Api(connect_to_cluster(config_file=str(places.KUBECONFIG)))
+    path, name = api.path("resourcequotas", namespace="kubeflow"), f"no-gpus-{new_id()}"
+    spec = {"hard": {f"requests.{GPU}": "0"}}
+    metadata = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}}
+    api.create(path, {**metadata, "spec": spec})
+    yield name
+    api.delete(f"{path}/{name}")
+
+
 async def test_who_sees_the_pods_can_follow_and_is_told_why_they_wait(
-    make_lab: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_lab: Callable[[Path], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    no_gpus: str,
 ) -> None:
     import places
 
@@ -246,6 +295,7 @@ async def test_who_sees_the_pods_can_follow_and_is_told_why_they_wait(
         {
             "talk": {"kind": "notebook", "path": "talk.ipynb", "image": lab.runtime.image},
             "none": script("a.py", image="local/none:1", pull_policy="Never"),
+            "large": script("a.py", resources={"gpu": {"count": 1, "resource": GPU}}),
         }
     )
     steps = lab.store.read(run.id).state.steps
@@ -259,6 +309,9 @@ async def test_who_sees_the_pods_can_follow_and_is_told_why_they_wait(
     await eventually(lambda: steps["talk"].progress, "its cells are counted", PATIENCE)
     await eventually(
         lambda: "local/none:1" in (steps["none"].reason or ""), "the image is named", PATIENCE
+    )
+    await eventually(
+        lambda: no_gpus in (steps["large"].reason or ""), "the quota is named", PATIENCE
     )
     await eventually(lambda: (folder / "executed.ipynb").exists(), "so is its notebook", PATIENCE)
     await lab.engine.stop(run.id)
@@ -344,6 +397,7 @@ async def the_example(lab: Any) -> None:
 async def test_runs_and_what_can_go_wrong_with_them(at_once: Any) -> None:
     cases = (
         retries_loops_conditions_and_always,
+        kubeflow_keeps_what_a_notebook_leaves,
         a_restart_in_the_middle_and_what_failed_once_more,
         the_example,
         a_component_runs_as_itself_and_its_outputs_come_home,

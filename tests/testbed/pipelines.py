@@ -103,6 +103,19 @@ def pods(run_id: str) -> list[Manifest]:
     return list(json.loads(found)["items"])
 
 
+def objects() -> Path:
+    """The folder in which Kubeflow's store keeps what tasks leave."""
+    return PLACE / "objects"
+
+
+def lineage(run_id: str) -> list[Manifest]:
+    """What ML Metadata knows of the tasks of a run."""
+    _, _, port = SERVICES["metadata-grpc-service"]
+    program = str(Path(__file__).with_name("metadata_read.py"))
+    command = [str(programs.metadata_python()), program, f"{ADDRESS}:{port}", run_id]
+    return list(json.loads(_run(*command)))
+
+
 def _start_stores() -> None:
     if shutil.which("mariadbd") is None:
         wait = ("-o", "DPkg::Lock::Timeout=600")  # somebody else may be installing
@@ -309,11 +322,16 @@ def _deployments(source: Path, argo: Path, kfp: str, argoexec: str) -> list[Mani
     container["securityContext"]["runAsUser"] = 8737
     # Ten seconds otherwise, for every pod of a run.
     container["env"].append({"name": "DEFAULT_REQUEUE_TIME", "value": "1s"})
+    # There is one, and a machine that is busy is no reason to end it.
+    container["env"].append({"name": "LEADER_ELECTION_DISABLE", "value": "true"})
     items.append(item)
     for item in items:
         item["spec"]["replicas"] = 1
         for container in item["spec"]["template"]["spec"]["containers"]:
-            container.pop("resources", None)
+            for name in ("resources", "livenessProbe", "startupProbe"):
+                container.pop(name, None)
+            if "readinessProbe" in container:
+                container["readinessProbe"] |= {"timeoutSeconds": 30, "failureThreshold": 60}
             container["imagePullPolicy"] = "Never"
     return items
 
@@ -346,11 +364,12 @@ def _kubectl(*arguments: str, given: str | None = None) -> str:
     return done.stdout
 
 
-def _run(*command: str) -> None:
+def _run(*command: str) -> str:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{command[0]} failed: {done.stdout[-300:]}{done.stderr[-300:]}")
+    return done.stdout
 
 
 def _is_healthy() -> bool:

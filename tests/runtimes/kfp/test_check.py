@@ -8,7 +8,9 @@ import os
 import shutil
 import ssl
 import subprocess
+import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +23,7 @@ from jupyterlab_convect.errors import ConvectError, Missing, Refused
 from jupyterlab_convect.runtimes.base import ConnectionStep
 from jupyterlab_convect.runtimes.kfp.api import Unreachable
 from jupyterlab_convect.runtimes.kfp.check import Way, check, connect
-from jupyterlab_convect.runtimes.kfp.credentials import stored_secret
+from jupyterlab_convect.runtimes.kfp.credentials import KEYRING_SERVICE, stored_secret
 
 PASSWORD, TOKEN = "correct horse", "abc.def.ghi"
 LINKS = '<a href="/dex/auth/local?state=1&amp;x=2">Sign in with email</a>'
@@ -348,6 +350,12 @@ def test_a_secret_comes_from_the_variable_or_the_keyring(monkeypatch: pytest.Mon
     monkeypatch.setenv("CONVECT_KFP_SECRET", "two\nlines")
     with pytest.raises(ConvectError, match="damaged"):
         connect(Way("http://127.0.0.1:1", "token"))
+    monkeypatch.delenv("CONVECT_KFP_SECRET")
+    kept = {(KEYRING_SERVICE, "http://x"): "from the keyring"}
+    keyring = types.SimpleNamespace(get_password=lambda *place: kept.get(place))
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    assert stored_secret("http://x") == "from the keyring"
+    assert stored_secret("http://y") is None
 
 
 def test_the_command_names_the_step_that_fails(
