@@ -80,6 +80,9 @@ class Runtimes(Mapping[str, Runtime]):
             own = {**self._settings.named_runtimes.get(name, {})}
             own.pop("kind", None)
             runtime = kind(parent=self._settings, log=self._log, health=self._health, **own)
+            if name != runtime.name and "display_name" not in own:
+                # There may be several of its kind.
+                runtime.display_name = f"{runtime.display_name} ({name})"
             runtime.name = name
             return runtime
         except (ImportError, AttributeError, TraitError) as error:

@@ -23,6 +23,7 @@ def test_several_clusters_are_several_runtimes(
     assert "team-gpus" in set(runtimes)
     assert (one.name, one.namespace, one.image) == ("kubernetes", "", "ds:1")
     assert (other.name, other.namespace, other.image) == ("team-gpus", "team", "ds:1")
+    assert (one.display_name, other.display_name) == ("Kubernetes", "Kubernetes (team-gpus)")
 
 
 async def test_a_cluster_that_nobody_configured_is_said_in_a_sentence(tmp_path: Path) -> None:
