@@ -14,13 +14,14 @@ from typing import Any
 
 from .engine import drive
 from .measure import Result, absent, median, percentile
-from .server import TOKEN, server
+from .server import TOKEN, Server, server
 from .storage import fill
 from .workloads import notebook, trivial
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 100_000
 ITEMS = 10_000
+RANKS = 512
 SIZES = (100, 500, 1000)
 LAB = (
     "--ServerApp.jpserver_extensions=jupyterlab=True",
@@ -49,8 +50,10 @@ def rows() -> Iterator[Result]:
             JUPYTER_CONFIG_DIR=f"{folder}/config",
         ) as running:
             running.convect("runs?limit=1")
-            found = _measure(running.port, loop, ["panel", "items", "firstCell", "live", "editor"])
-    panel, items = found["panel"], found["items"]
+            ranks = _distributed(running, folder)
+            parts = ["panel", "items", "ranks", "firstCell", "live", "editor"]
+            found = _measure(running.port, loop, ranks, parts)
+    panel, items, ranks = found["panel"], found["items"], found["ranks"]
     first, live = found["firstCell"], found["live"]
     yield Result(f"runs panel opens, {RUNS:,} runs", panel["shown"], "ms")
     yield Result(
@@ -64,6 +67,11 @@ def rows() -> Iterator[Result]:
         budget=17, against="60 Hz", ours=items["frames"],
     )  # fmt: skip
     yield Result("page of a loop jumps to the middle", items["jumped"], "ms")
+    yield Result(f"processes of a step open, {RANKS} ranks", ranks["shown"], "ms")
+    yield Result(
+        f"processes of a step scroll, {RANKS} ranks, median frame", median(ranks["frames"]), "ms",
+        budget=17, against="60 Hz", ours=ranks["frames"],
+    )  # fmt: skip
     yield Result(
         "from the click on Run to the first cell", median(first["times"]), "ms", ours=first["times"]
     )
@@ -86,9 +94,35 @@ def _editor(size: int, found: dict[str, Any]) -> Iterator[Result]:
         )  # fmt: skip
 
 
-def _measure(port: int, loop: str, parts: list[str]) -> dict[str, Any]:
-    address = f"http://127.0.0.1:{port}"
-    asked = {"address": address, "token": TOKEN, "parts": parts, "sizes": SIZES, "loop": loop}
+def _distributed(running: Server, folder: Path) -> str:
+    """A run with what a step on 64 nodes with 8 GPUs each leaves."""
+    (folder / "train.py").write_text("print('epoch')")
+    settings = {"distributed": {"processes": 2}}
+    running.run(path="train.py", settings=settings)
+    (run,) = running.convect("runs?limit=1")["runs"]
+    (results,) = folder.glob(f"runs/{run['id']}/steps/train/1")
+    for rank in range(RANKS):
+        said = f"epoch 3 loss {1 / (rank + 1):.4f}, {rank % 9}.5 it/s\n" * 20
+        (results / "replicas" / f"{rank}.log").write_text(said)
+    told = [
+        {"rank": rank, "state": "failed" if rank == 300 else "succeeded", "gpu": str(rank % 8)}
+        | {"node": f"gpu-{rank // 8}", "exit_code": 0, "started": 1.0, "ended": 2.0}
+        | {"cpu": 1.5, "memory": 2.5e9, "gpu_load": 93.0, "gpu_memory": 7e10}
+        for rank in range(RANKS)
+    ]
+    (results / "replicas.json").write_text(json.dumps({"replicas": told}))
+    return str(run["id"])
+
+
+def _measure(port: int, loop: str, ranks: str, parts: list[str]) -> dict[str, Any]:
+    asked = {
+        "address": f"http://127.0.0.1:{port}",
+        "token": TOKEN,
+        "parts": parts,
+        "sizes": SIZES,
+        "loop": loop,
+        "ranks": ranks,
+    }
     done = subprocess.run(
         ["node", "measure.js", json.dumps(asked)],
         cwd=ROOT / "ui-tests",

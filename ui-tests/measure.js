@@ -4,7 +4,9 @@
  */
 const { chromium } = require('@playwright/test');
 
-const { address, token, parts, sizes, loop } = JSON.parse(process.argv[2]);
+const { address, token, parts, sizes, loop, ranks } = JSON.parse(
+  process.argv[2]
+);
 
 /** The lengths of the frames, in milliseconds, while `work` goes on. */
 async function frames(page, work) {
@@ -126,6 +128,21 @@ const measures = {
         rows.every(({ dataset }) => dataset.item !== undefined)
       );
     };
+    return { shown, ...(await scrolled(page, list, isLoaded)) };
+  },
+
+  /** From the click on the tab of the processes to all their tiles, and how they scroll. */
+  async ranks(page) {
+    await execute(page, 'convect:open-run', { run: ranks, step: 'train' });
+    const tab = page.getByRole('tab', { name: 'Processes' });
+    await tab.waitFor();
+    const began = Date.now();
+    await tab.click();
+    const tiles = page.locator('.jp-Convect-tile');
+    await tiles.nth(511).waitFor({ state: 'attached' });
+    const shown = Date.now() - began;
+    const isLoaded = () => true;
+    const list = page.locator('.jp-Convect-tiles');
     return { shown, ...(await scrolled(page, list, isLoaded)) };
   },
 

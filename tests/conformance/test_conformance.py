@@ -785,6 +785,36 @@ async def test_replicas_go_on_after_the_host_is_gone(lab):
     assert len(state.steps["train"].attempts) == 1
 
 
+def owner_of(lab, run):
+    """The process that drives a run."""
+    leases = sorted((lab.store.folder / run).glob("lease-*.json"), key=lambda path: path.name)
+    return json.loads(leases[-1].read_text()).get("process") if leases else None
+
+
+async def test_replicas_outlive_a_killed_host_and_stop_together(lab):
+    """The first host is a process that gets SIGKILL; the second one stops what it finds."""
+    needs_replicas(lab)
+    lab.write(
+        "训练.py",
+        "import os, pathlib, time\n"
+        "pathlib.Path('up.' + os.environ['RANK']).touch()\n"
+        "time.sleep(600)\n",
+    )
+    run = await lab.start({"train": script("训练.py", distributed={"processes": 2})})
+    await until(lambda: all((lab.root / f"up.{rank}").exists() for rank in range(2)))
+    await lab.close()
+    host = lab.start_host()
+    await until(lambda: owner_of(lab, run.id) == host.pid)
+    host.kill()
+    host.wait()
+    lab.open()
+    assert await lab.engine.resume() == [run.id]
+    await lab.engine.stop(run.id)
+    state = await lab.engine.wait(run.id, PATIENCE)
+    assert (state.state, len(state.steps["train"].attempts)) == ("cancelled", 1)
+    assert [each["state"] for each in replicas_of(lab, run)] == ["cancelled"] * 2
+
+
 MEET = """
 import os, socket, struct, time
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

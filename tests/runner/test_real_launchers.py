@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -86,39 +87,19 @@ def test_the_rank_that_fails_under_torchrun_is_named(
     assert replicas(ended)[1]["exit_code"] == 7
 
 
-DIGITS = """
-import jupyterlab_convect as convect
-import torch, torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
+GUIDE = Path(__file__).parents[2] / "docs" / "training.md"
 
-torch.manual_seed(0)
-shapes = (torch.rand(10, 64) > 0.5).float()  # ten digits of eight by eight points
-labels = torch.arange(400) % 10
-images = shapes[labels] + 0.3 * torch.randn(400, 64)
 
-dist.init_process_group("gloo")
-rank, size = dist.get_rank(), dist.get_world_size()
-model = DistributedDataParallel(torch.nn.Linear(64, 10))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-for epoch in range(20):
-    optimizer.zero_grad()
-    mine = slice(rank, None, size)
-    loss = torch.nn.functional.cross_entropy(model(images[mine]), labels[mine])
-    loss.backward()
-    optimizer.step()
-    total = loss.detach().clone()
-    dist.all_reduce(total)
-    convect.metric("loss", total.item() / size, step=epoch)
-found = (model(images).argmax(1) == labels).float().mean().item()
-convect.output("accuracy", found)
-print("weights", sum(p.sum().item() for p in model.parameters()))
-"""
+def example() -> str:
+    """The training that the guide shows."""
+    (found,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    return str(found)
 
 
 def test_two_ranks_learn_digits_together(
     bench: Any, torch_python: str, env: dict[str, str]
 ) -> None:
-    ended = torchrun(bench, torch_python, DIGITS, env=env)
+    ended = torchrun(bench, torch_python, example(), env=env)
     assert ended.state == "succeeded", ended.log
     losses = [event["value"] for event in ended.events_of("metric")]
     assert len(losses) == 20

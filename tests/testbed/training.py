@@ -24,7 +24,8 @@ import yaml
 from places import KUBECONFIG, STATE
 
 PLACE = STATE / "training"
-ESTABLISHED = 60.0
+PATIENCE = 600
+"""Seconds after which something that a busy machine does slowly counts as not done."""
 Object = dict[str, Any]
 
 
@@ -168,7 +169,7 @@ def is_up(part: Part) -> bool:
 def stop(part: Part) -> None:
     """Leave its definitions, and nobody who acts on them."""
     _scale(part, 0)
-    deadline = time.monotonic() + ESTABLISHED
+    deadline = time.monotonic() + PATIENCE
     while is_up(part):
         if time.monotonic() > deadline:
             raise SystemExit(f"{part.name} does not stop.")
@@ -232,7 +233,7 @@ def _scale(part: Part, count: int) -> None:
 
 
 def _roll_out(part: Part) -> None:
-    words = ("rollout", "status", f"deployment/{part.deployment}", "--timeout=120s")
+    words = ("rollout", "status", f"deployment/{part.deployment}", f"--timeout={PATIENCE}s")
     if "successfully" not in _kubectl("-n", part.namespace, *words):
         raise SystemExit(f"{part.name} did not start on the test bed.")
 
@@ -257,7 +258,7 @@ def _apply(part: Part) -> None:
 def _wait_for(definitions: list[str]) -> None:
     """Asked too early, kubectl gives up at once."""
     names = [f"crd/{name}" for name in definitions]
-    deadline = time.monotonic() + ESTABLISHED
+    deadline = time.monotonic() + PATIENCE
     while not _kubectl("wait", "--for=condition=Established", "--timeout=5s", *names):
         if time.monotonic() > deadline:
             raise SystemExit(f"The API server does not take {', '.join(definitions)}.")

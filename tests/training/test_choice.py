@@ -87,6 +87,21 @@ async def test_ranks_that_hang_on_several_nodes_are_found_and_stopped(lab: Any, 
         assert "most recent call first" in log
 
 
+async def test_ranks_that_hang_on_several_nodes_start_again(lab: Any) -> None:
+    by_operator(lab, "none")
+    again = "if os.environ['CONVECT_RESTART'] == '0': time.sleep(600)"
+    lab.write("train.py", f"{suite.MEET}\nmeet(0)\nprint('up', flush=True)\n{again}")
+    how = {"nodes": 2, "hang_after": "2s", "on_hang": "stop", "restarts": 1}
+    run, state = await lab.succeed({"train": suite.script("train.py", distributed=how)})
+    assert len(state.steps["train"].attempts) == 1
+    folder = lab.result(run, "train")
+    assert "[Restart 1 of 1: It seems to hang" in (folder / "log.txt").read_text()
+    for rank in range(2):
+        log = (folder / "replicas" / f"{rank}.log").read_text()
+        assert log.count("up\n") == 2
+        assert "most recent call first" in log
+
+
 def _rights() -> dict[str, Any]:
     from jupyterlab_convect.runtimes.kubernetes import cluster
 

@@ -50,7 +50,7 @@ async def test_a_host_that_is_killed_is_followed_by_another_and_stopping_frees_a
     await eventually(is_up, "both ranks are up")
     await lab.close()
     host = lab.start_host()
-    await eventually(lambda: owner_of(lab, run.id) == host.pid, "the host drives the run")
+    await eventually(lambda: suite.owner_of(lab, run.id) == host.pid, "the host drives the run")
     host.kill()
     host.wait()
     lab.open()
@@ -152,11 +152,6 @@ async def test_results_come_back_without_a_shared_volume(
     lab = by_operator(make_lab(shared=False), kind)
     await suite.test_replicas_on_several_nodes_work_together(lab)
     await clean_up(bed)
-
-
-def owner_of(lab: Any, run: str) -> int | None:
-    leases = sorted((lab.store.folder / run).glob("lease-*.json"), key=lambda path: path.name)
-    return json.loads(leases[-1].read_text()).get("process") if leases else None
 
 
 def left_of(bed: Any, run: str) -> list[Any]:

@@ -119,6 +119,30 @@ test('a script runs as several processes, and the one that failed comes first', 
   await expect(log).toContainText('epoch 1 loss 1.0');
 });
 
+test('processes that hang turn amber, with their stacks in the log', async ({
+  page,
+  tmpPath
+}) => {
+  const path = `${tmpPath}/wait.py`;
+  const wait = 'import threading\nthreading.Event().wait()\n';
+  await upload(page, path, wait);
+  // It ends with the dialog.
+  void execute(page, 'convect:run-as-pipeline', { path });
+  const dialog = await distribute(page, '2');
+  await dialog.getByLabel('Hangs after').first().fill('2s');
+  await pressRun(dialog);
+
+  const run = frontPage(page);
+  const hangs = 'It seems to hang: no output and no use of a CPU or GPU';
+  await expect(run.getByText(hangs).first()).toBeVisible();
+  await run.getByRole('tab', { name: 'Processes' }).click();
+  await expect(run.locator('.jp-Convect-tile[data-hangs]')).toHaveCount(2);
+  const log = run.locator('.jp-Convect-replicaLog');
+  await expect(log).toContainText('most recent call first');
+  await run.getByRole('button', { name: 'Stop', exact: true }).click();
+  await expect(run.getByText('Cancelled').first()).toBeVisible();
+});
+
 test('a parameter file of DLC runs from the file browser', async ({
   page,
   tmpPath
@@ -190,6 +214,7 @@ for epoch in range(15):
         summary = Summary(value=[Summary.Value(tag="loss", simple_value=loss)])
         writer.add_event(Event(step=epoch, wall_time=time.time(), summary=summary))
         writer.flush()
+time.sleep(600)
 `;
 
 test('two processes learn together, and the loss is drawn here and in TensorBoard', async ({
@@ -202,21 +227,22 @@ test('two processes learn together, and the loss is drawn here and in TensorBoar
   void execute(page, 'convect:run-as-pipeline', { path });
   await pressRun(await distribute(page, '2'));
   const run = frontPage(page);
-  await expect(run.getByText('Succeeded').first()).toBeVisible();
-  const answer = await page.request.get('/jupyterlab-convect/api/v1/runs');
-  const [{ metrics }] = (await answer.json()).runs;
-  expect(metrics.loss).toBeLessThan(1);
   await run.getByRole('tab', { name: 'Metrics' }).click();
-  await expect(run.locator('canvas').first()).toBeVisible();
+  const curve = run.getByRole('img', { name: 'loss over time, 15 points' });
+  await expect(curve).toBeVisible();
+  await expect(run.getByRole('heading', { name: 'loss 0.' })).toBeVisible();
+  await expect(run.getByText('Running').first()).toBeVisible();
 
   await run.getByRole('button', { name: 'Open in TensorBoard' }).click();
   const frame = page.frameLocator('.jp-Convect-opened:visible iframe');
   await expect(frame.getByText('loss').first()).toBeVisible({
     timeout: 120000
   });
-  const services = '/jupyterlab-convect/api/v1/services';
-  const started = await (await page.request.get(services)).json();
-  for (const { id } of started.services as { id: string }[]) {
-    await page.request.post(`${services}/${id}/stop`, { data: {} });
+  for (const kind of ['services', 'runs']) {
+    const place = `/jupyterlab-convect/api/v1/${kind}`;
+    const found = await (await page.request.get(place)).json();
+    for (const { id } of found[kind] as { id: string }[]) {
+      await page.request.post(`${place}/${id}/stop`, { data: {} });
+    }
   }
 });
