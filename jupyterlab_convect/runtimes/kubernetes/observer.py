@@ -381,7 +381,8 @@ def unknown(attempt: Attempt) -> StepStatus:
 
 def patience_with(attempt: Attempt, diagnosis: Diagnosis, patience: float) -> float:
     """Its own Secret is made right after its Job: on a busy cluster the pod may be quicker."""
-    ours = diagnosis.reason == missing_secret(job_of(attempt))
+    # Of several pods it is said how many wait for it.
+    ours = (diagnosis.reason or "").endswith(missing_secret(job_of(attempt)))
     return max(patience, OWN_SECRET) if ours else patience
 
 

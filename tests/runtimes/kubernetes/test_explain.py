@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -287,5 +288,7 @@ def test_a_pod_may_be_quicker_than_the_secret_that_is_made_for_it(tmp_path: Path
         for name in (job_of(attempt), "s3")
     )
     assert patience_with(attempt, own, 2.0) == 300.0
+    of_several = replace(own, reason=f"1 pod of 2: {own.reason}")
+    assert patience_with(attempt, of_several, 2.0) == 300.0
     assert patience_with(attempt, own, 600.0) == 600.0
     assert patience_with(attempt, other, 2.0) == 2.0
