@@ -113,8 +113,10 @@ async def test_a_rank_whose_pod_is_evicted_is_named_and_all_are_tried_again(
 
 ELASTIC = f"""{suite.MEET}
 print("round", os.environ["CONVECT_RESTART"], "of", SIZE, meet(1), flush=True)
-while SIZE == 3: time.sleep(0.1)
+if SIZE == 3: open("all", "w").close()
+while SIZE == 3 or not os.path.exists("all"): time.sleep(0.1)
 """
+"""A pod may come so late that the others have begun without it."""
 
 
 async def test_those_that_are_left_go_on_without_a_pod_that_is_lost(
@@ -140,7 +142,7 @@ async def test_those_that_are_left_go_on_without_a_pod_that_is_lost(
     assert (step.state, len(step.attempts)) == ("succeeded", 1), step.reason
     log = (lab.result(run, "train") / "log.txt").read_text()
     assert "[Restart, on 2 of 3 nodes: Node 1 was lost.]" in log
-    assert [said(rank).splitlines()[-1] for rank in (0, 2)] == ["round 1 of 2 2"] * 2
+    assert all(said(rank).endswith(" of 2 2\n") for rank in (0, 2))
     states = [each["state"] for each in suite.replicas_of(lab, run)]
     assert (states[0], states[2]) == ("succeeded", "succeeded")
     assert states[1] in ("failed", "cancelled")
