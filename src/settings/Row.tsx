@@ -75,8 +75,13 @@ export function useRow({ field, path, value }: ISettingProps): {
   const { title, description } = field.schema;
   return {
     label: words(trans, title ?? field.name),
-    help: description && words(trans, description),
+    help: description && asPlain(words(trans, description)),
     path,
     isSet: value !== undefined
   };
+}
+
+/** A tooltip shows code as it shows words: without the marks of Markdown. */
+export function asPlain(text: string): string {
+  return text.replaceAll('`', '');
 }

@@ -206,6 +206,15 @@ test('a sweep of six shows its table and opens the best', async ({
   await expect(rows).toHaveCount(6);
   const best = rows.filter({ hasText: 'Best' });
   await expect(best).toContainText('6');
+  // What is marked leaves room for the rest above the table.
+  await rows.first().click({ modifiers: ['Control'] });
+  await expect(sweep.getByText('Compare 1 marked')).toBeVisible();
+  expect(
+    await sweep
+      .locator('.jp-Convect-tablebar')
+      .evaluate(bar => bar.scrollWidth - bar.clientWidth)
+  ).toBe(0);
+  await sweep.getByRole('button', { name: 'Clear', exact: true }).click();
 
   await sweep.getByRole('button', { name: 'Rename' }).click();
   const naming = page.locator('.jp-Dialog', { hasText: 'Rename the sweep' });

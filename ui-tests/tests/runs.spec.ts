@@ -378,6 +378,11 @@ test('the runs panel is used by keyboard alone', async ({ page, tmpPath }) => {
   await list.focus();
   await page.keyboard.press('Escape');
   await expect(selected).toHaveCount(0);
+  // All runs, not all words of the page, also with Caps Lock.
+  await page.keyboard.press('Control+A');
+  await expect(selected).toHaveCount(3);
+  expect(await page.evaluate(() => String(getSelection()))).toBe('');
+  await page.keyboard.press('Escape');
 
   await page.keyboard.press('End');
   await page.keyboard.press('Enter');

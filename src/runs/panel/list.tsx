@@ -62,7 +62,7 @@ export function RunList(props: {
       remove(row);
     } else if (key === ' ' && row.kind === 'run') {
       model.select(row.run.id, 'toggle');
-    } else if (key === 'a' && (event.ctrlKey || event.metaKey)) {
+    } else if (key.toLowerCase() === 'a' && (event.ctrlKey || event.metaKey)) {
       model.selectAll();
     } else if (key === 'Escape' && model.selection.size > 0) {
       model.clearSelection();

@@ -1,5 +1,6 @@
 import { groupsOf, readQuantity, readValue, writeValue } from '../fields';
 import { rowsOf } from '../lists';
+import { asPlain } from '../Row';
 
 describe('groupsOf', () => {
   it('has every property of a notebook that people set, in its part', () => {
@@ -72,4 +73,10 @@ describe('rowsOf', () => {
     const more = rowsOf(after, ['A', 'B', 'C', 'Z']);
     expect(new Set(more.map(row => row.key)).size).toBe(4);
   });
+});
+
+it('leaves the marks of code out of tooltips', () => {
+  expect(asPlain('Such as `90s` or `${{ parameters.a }}`.')).toBe(
+    'Such as 90s or ${{ parameters.a }}.'
+  );
 });
