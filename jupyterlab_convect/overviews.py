@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import ConvectError, Missing, Refused
+from .pipeline.plan import Json
 from .runner.processes import is_here
 from .runs.model import ENDED
 from .runtimes.base import Runtime
@@ -19,7 +20,10 @@ from .services.host import LEFT
 from .services.store import ServiceRecord, ServiceStore
 from .workspace import Workspace
 
-LOCAL = "local"
+LOCAL, DASK = "local", "dask"
+DASK_FRESH = 3.0
+_dask_seen: dict[Path, tuple[list[dict[str, Json]], float]] = {}
+"""By the folder of runs: the Dask clusters of this machine as they were last seen, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,11 @@ async def give_back(workspace: Workspace, kind: str, item: str) -> None:
         await workspace.engine.stop(item)
     elif kind == "service":
         await asyncio.to_thread(ServiceStore(workspace.store).stop, item)
+    elif kind == "dask":
+        from .services.dask_clusters import DaskClusters
+
+        await asyncio.to_thread(DaskClusters(ServiceStore(workspace.store)).stop, item)
+        _dask_seen.clear()
     else:
         raise Refused(f"Nothing of the kind {kind[:40]!r} can be given back.", code="bad-kind")
 
@@ -75,7 +84,12 @@ def _with_names(
     names = _RunNames(workspace)
     holders = [_named(each, names, workers, kernels) for each in found.holders]
     if runtime == LOCAL and found.nodes:
-        holders += _local_services(services, workers, found.nodes[0].name)
+        node = found.nodes[0].name
+        clusters = list(_local_dask(workspace, services, node))
+        if clusters:
+            # All that their gateway holds is theirs.
+            services = [each for each in services if each.service.kind != DASK]
+        holders += [*_local_services(services, workers, node), *clusters]
     return replace(found, holders=tuple(holders))
 
 
@@ -138,6 +152,25 @@ def _workers(workspace: Workspace, services: list[ServiceRecord]) -> dict[str, S
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found
+
+
+def _local_dask(workspace: Workspace, services: list[ServiceRecord], node: str) -> Iterator[Holder]:
+    """The Dask clusters of this machine, asked seldom: each is several questions."""
+    if not any(each.service.kind == DASK and each.is_up for each in services):
+        return
+    known = _dask_seen.get(workspace.store.folder)
+    if known is None or time.monotonic() - known[1] > DASK_FRESH:
+        from .services.dask_clusters import DaskClusters
+
+        try:
+            seen = DaskClusters(ServiceStore(workspace.store)).here()
+        except ConvectError:
+            seen = []  # Their page says what is the matter.
+        known = _dask_seen[workspace.store.folder] = seen, time.monotonic()
+    for each in known[0]:
+        held = (HeldAmount("memory", each["memory"]),) if each["memory"] else ()
+        own = {"mine": True, "id": each["id"], "idle": each["idle"]}
+        yield Holder("dask", each["id"][:8], "", node, held, **own)
 
 
 def _local_services(

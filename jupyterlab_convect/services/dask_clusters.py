@@ -76,6 +76,14 @@ class DaskClusters:
         clusters: list[dict[str, Json]] = self.overview()["clusters"]
         return clusters
 
+    def here(self) -> list[dict[str, Json]]:
+        """The clusters of a gateway of one's own, which are on this machine. To look at them does
+        not count as use of the gateway."""
+        record = self._own_record()
+        if record is None or record.status.state != "ready" or configured_gateway() is not None:
+            return []
+        return self._views(self._own_gateway(record, uses=False))
+
     def options(self) -> list[dict[str, Json]]:
         """What the gateway lets one choose, with the defaults of Dask's configuration."""
         gateway = self._gateway()
@@ -198,10 +206,11 @@ class DaskClusters:
         )
         return self._own_gateway(record)
 
-    def _own_gateway(self, record: ServiceRecord | None) -> DaskGateway:
+    def _own_gateway(self, record: ServiceRecord | None, *, uses: bool = True) -> DaskGateway:
         assert record is not None
         address = self._services.address(record)
-        self._services.use(record.service.id)
+        if uses:
+            self._services.use(record.service.id)
         password = make_password(self._services.store)
         given = {"username": user_name(), "password": password}
         return DaskGateway(address, auth_options=given, proxy=False, is_own=True)

@@ -319,7 +319,7 @@ export type Components = {
         };
         GiveBackBody: {
             /** @enum {string} */
-            kind: "run" | "service" | "kernel";
+            kind: "run" | "service" | "kernel" | "dask";
             id: string;
         };
         Offering: {

@@ -124,6 +124,8 @@ function giveBackTitle(
       return trans.__('Stop the run');
     case 'kernel':
       return trans.__('Shut the kernel down; its variables are lost');
+    case 'dask':
+      return trans.__('Stop the Dask cluster');
     default:
       return trans.__('Stop the service');
   }

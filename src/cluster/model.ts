@@ -28,7 +28,12 @@ export class ClusterModel extends ReadModel {
   /** Stop a run, a service or a kernel of one's own, and look again. */
   async giveBack(holder: IHolder): Promise<void> {
     const { kind, run, id } = holder;
-    if (kind === 'run' || kind === 'service' || kind === 'kernel') {
+    if (
+      kind === 'run' ||
+      kind === 'service' ||
+      kind === 'kernel' ||
+      kind === 'dask'
+    ) {
       await this.api.giveBack({ kind, id: (kind === 'run' ? run : id) ?? '' });
     }
     this.refresh();

@@ -16,10 +16,12 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from waiting import until
+from waiting import eventually, until
 
 from jupyterlab_convect.cli import main as convect
+from jupyterlab_convect.cli.arguments import open_workspace
 from jupyterlab_convect.errors import ConvectError, Missing, Refused
+from jupyterlab_convect.overviews import give_back, overview_of
 from jupyterlab_convect.runs.index import Index
 from jupyterlab_convect.runs.store import Store
 from jupyterlab_convect.services import dask_clusters, dask_gateways
@@ -167,6 +169,29 @@ def test_a_cluster_is_made_scaled_tested_and_stopped(
     for file in folder.iterdir():
         assert password not in file.read_text(), file
         assert made["name"] not in file.read_text(), file
+
+
+@needs_dask
+@pytest.mark.slow
+async def test_the_page_of_the_cluster_says_what_it_holds_and_gives_it_back(
+    services: ServiceStore, clusters: DaskClusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONVECT_RUNS_DIR", str(services.store.folder))
+    made = await asyncio.to_thread(clusters.new, {}, 1)
+    await asyncio.to_thread(with_workers, clusters, made["id"])
+    workspace = open_workspace()
+    try:
+        found = await overview_of(workspace, "local")
+        [held] = [each for each in found.holders if each.kind == "dask"]
+        assert (held.id, held.mine) == (made["id"], True)
+        assert [each.name for each in held.resources if each.amount > 0] == ["memory"]
+        assert not [each for each in found.holders if each.kind == "service"], "counted once"
+        await give_back(workspace, "dask", made["id"])
+        await eventually(lambda: not clusters.all(), "it has gone")
+        found = await overview_of(workspace, "local")
+        assert not [each for each in found.holders if each.kind == "dask"]
+    finally:
+        await workspace.close()
 
 
 @needs_dask
