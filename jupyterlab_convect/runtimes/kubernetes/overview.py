@@ -34,6 +34,8 @@ from .queues import Queue, Queues, estimate_wait, head_times
 PLAIN = ("cpu", "memory")
 MOST_PODS = 200
 """Beyond so many, the pods of others that hold GPUs are told by namespace and owner."""
+MOST_GROUPS = 200
+"""Beyond so many, the pods of others that hold least are told as one."""
 MOST_WORKLOADS = 50
 
 
@@ -278,13 +280,23 @@ def _holders(
     for pod in others:
         if pod.requests:
             together.setdefault((pod.namespace, pod.owner, pod.kind), []).append(pod)
-    groups = [*([pod] for pod in alone), *together.values()]
-    held = [
-        found
-        for each in groups
-        if (found := _sum(each, gpus, use)).resources or found.run or found.id
-    ]
+    summed = [found for each in together.values() if (found := _sum(each, gpus, use)).resources]
+    summed.sort(key=lambda each: _weight(each, gpus), reverse=True)
+    summed[MOST_GROUPS:] = _rest(summed[MOST_GROUPS:])
+    held = [*(_sum([pod], gpus, use) for pod in alone), *summed]
     return sorted(held, key=lambda each: _weight(each, gpus), reverse=True)
+
+
+def _rest(holders: Sequence[Holder]) -> list[Holder]:
+    """One for all that hold too little to be told by themselves."""
+    if not holders:
+        return []
+    totals: dict[str, float] = {}
+    for holder in holders:
+        for each in holder.resources:
+            totals[each.name] = totals.get(each.name, 0.0) + each.amount
+    amounts = tuple(HeldAmount(name, amount) for name, amount in totals.items())
+    return [Holder("other", "", "", None, amounts, count=sum(each.count for each in holders))]
 
 
 def _sum(

@@ -23,7 +23,8 @@ ROUNDS = 12
 SHORT = 5.0
 """Seconds that a watch should last at least; one that does not is begun ever more seldom."""
 REMEMBERED = 2000
-PAGE, LARGE_PAGE = 500, 5000
+PAGE = 500
+"""Reading one must not take long: meanwhile nothing else of this process runs."""
 SELDOM = 300.0
 """Seconds until we ask again for something that we are not allowed to see."""
 
@@ -60,7 +61,6 @@ class Reflector(StreamThread):
         self._path = f"/api/v1/{kind}" if everywhere else api.path(kind)
         self._everywhere = everywhere
         self._keep = keep
-        self._page = LARGE_PAGE if everywhere else PAGE
         self._query = query
         self._on_change = on_change
         self._optional = optional
@@ -113,7 +113,7 @@ class Reflector(StreamThread):
 
     def _list(self) -> str:
         items: dict[str, Any] = {}
-        query = {**self._query, "limit": self._page}
+        query = {**self._query, "limit": PAGE}
         began = time.monotonic()
         while True:
             page = self._api.get(self._path, **query)

@@ -155,6 +155,19 @@ def test_pods_of_others_are_told_together_by_owner_and_kind() -> None:
     assert holder["resources"] == [{"name": "cpu", "amount": 3.0}]
 
 
+def test_those_who_hold_least_of_a_large_cluster_are_told_as_one() -> None:
+    pods = [
+        pod(f"p{number}", "n1", 0, {"owner": f"person-{number}"}, cpu=f"{number + 1}m")
+        for number in range(250)
+    ]
+    found = answer(capacity_of([node("n1", 0, "")], pods))
+    assert len(found["holders"]) == 201
+    (rest,) = (each for each in found["holders"] if each["count"] > 1)
+    assert (rest["count"], rest["owner"], rest["namespace"]) == (50, None, "")
+    held = sum(each["resources"][0]["amount"] for each in found["holders"])
+    assert round(held, 3) == sum(range(1, 251)) / 1000, "nothing is left out"
+
+
 def test_sidecars_count_with_the_containers_and_before_them() -> None:
     def container(cpu: str, **more: str) -> Any:
         return {"resources": {"requests": {"cpu": cpu}}, **more}
