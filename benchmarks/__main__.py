@@ -24,6 +24,7 @@ PARTS = (
     "documents",
     "weight",
     "browser",
+    "cluster_page",
     "kubernetes",
     "kfp_runs",
 )

@@ -30,7 +30,7 @@ LAB = (
 
 
 def rows() -> Iterator[Result]:
-    if not (ROOT / "ui-tests" / "node_modules").is_dir() or not shutil.which("node"):
+    if not is_installed():
         yield absent("browser", "the browser tests are not installed; run make test once")
         return
     with tempfile.TemporaryDirectory(prefix="convect-bench-") as scratch:
@@ -52,7 +52,7 @@ def rows() -> Iterator[Result]:
             running.convect("runs?limit=1")
             ranks = _distributed(running, folder)
             parts = ["panel", "items", "ranks", "firstCell", "live", "editor"]
-            found = _measure(running.port, loop, ranks, parts)
+            found = measure(running.port, parts, sizes=SIZES, loop=loop, ranks=ranks)
     panel, items, ranks = found["panel"], found["items"], found["ranks"]
     first, live = found["firstCell"], found["live"]
     yield Result(f"runs panel opens, {RUNS:,} runs", panel["shown"], "ms")
@@ -114,15 +114,13 @@ def _distributed(running: Server, folder: Path) -> str:
     return str(run["id"])
 
 
-def _measure(port: int, loop: str, ranks: str, parts: list[str]) -> dict[str, Any]:
-    asked = {
-        "address": f"http://127.0.0.1:{port}",
-        "token": TOKEN,
-        "parts": parts,
-        "sizes": SIZES,
-        "loop": loop,
-        "ranks": ranks,
-    }
+def is_installed() -> bool:
+    return (ROOT / "ui-tests" / "node_modules").is_dir() and shutil.which("node") is not None
+
+
+def measure(port: int, parts: list[str], **given: Any) -> dict[str, Any]:
+    """What the browser measures of each part; `given` is what it needs to know for that."""
+    asked = {"address": f"http://127.0.0.1:{port}", "token": TOKEN, "parts": parts, **given}
     done = subprocess.run(
         ["node", "measure.js", json.dumps(asked)],
         cwd=ROOT / "ui-tests",

@@ -2,9 +2,12 @@
  * Measures in a real browser, for `benchmarks/browser.py`. Takes one JSON object
  * with `address` and `parts`, prints one JSON object with the numbers.
  */
+const { readFileSync } = require('fs');
+const https = require('https');
+
 const { chromium } = require('@playwright/test');
 
-const { address, token, parts, sizes, loop, ranks } = JSON.parse(
+const { address, token, parts, sizes, loop, ranks, cluster } = JSON.parse(
   process.argv[2]
 );
 
@@ -228,6 +231,50 @@ const measures = {
     };
   },
 
+  /** From opening the page of a cluster to what is free there, and to each change of it. */
+  async cluster(page) {
+    // The first time, all pods have to be read.
+    page.setDefaultTimeout(600000);
+    const runtime = '.jp-Convect-runtime[data-runtime="kubernetes"]';
+    const gpus = page.locator(
+      `${runtime} [data-node="${cluster.node}"] [data-resource="nvidia.com/gpu"]`
+    );
+    const holders = page.locator(`${runtime} .jp-Convect-holders li`);
+    const open = async known => {
+      const began = Date.now();
+      await execute(page, 'convect:show-cluster');
+      await gpus.waitFor();
+      const first = Date.now() - began;
+      await known.first().waitFor();
+      return { first: first / 1000, read: (Date.now() - began) / 1000 };
+    };
+    const whole = gpus.and(page.locator('[data-unknown="false"]'));
+    const { first, read } = await open(whole);
+    await holders.first().waitFor();
+    const opened = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      await execute(page, 'application:close');
+      await gpus.waitFor({ state: 'detached' });
+      opened.push((await open(whole.and(gpus))).read);
+    }
+    const updated = [];
+    for (const pod of cluster.changes) {
+      const before = await gpus.textContent();
+      await create('/api/v1/namespaces/default/pods', pod);
+      const began = Date.now();
+      await page.waitForFunction(
+        ([selector, before]) =>
+          document.querySelector(selector)?.textContent !== before,
+        [
+          `${runtime} [data-node="${cluster.node}"] [data-resource="nvidia.com/gpu"]`,
+          before
+        ]
+      );
+      updated.push((Date.now() - began) / 1000);
+    }
+    return { first, read, opened, updated };
+  },
+
   /** Pipelines in the editor, each on a page of its own: see `pipeline` below. */
   async editor(page) {
     const found = {};
@@ -239,6 +286,34 @@ const measures = {
     return found;
   }
 };
+
+/** Have the API server of the cluster make something. */
+function create(path, item) {
+  const { server, ca, cert, key } = cluster.api;
+  const body = JSON.stringify(item);
+  return new Promise((resolve, reject) => {
+    const asked = https.request(
+      server + path,
+      {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        ca: readFileSync(ca),
+        cert: readFileSync(cert),
+        key: readFileSync(key)
+      },
+      answer => {
+        answer.resume();
+        answer.on('end', () =>
+          answer.statusCode === 201
+            ? resolve()
+            : reject(new Error(`${path}: ${answer.statusCode}`))
+        );
+      }
+    );
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
 
 /** The middle of the node that is nearest to a place. */
 function nearest(nodes, { x, y }) {
