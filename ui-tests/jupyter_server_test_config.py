@@ -1,5 +1,6 @@
 """The server of the browser tests. What it writes goes where the test configuration says."""
 
+import json
 import os
 
 from jupyterlab.galata import configure_jupyter_server
@@ -25,6 +26,11 @@ if not os.environ.get("CONVECT_SCREENSHOT"):
         {"name": "Huge", "cpu": 4096},
     ]
     c.Convect.images = [{"image": "ghcr.io/team/base:1", "notes": "Python 3.12"}]
+    # A real cluster as accounts with different rights see it, where there is one.
+    clusters = json.loads(os.environ.get("CONVECT_UI_CLUSTERS", "{}"))
+    for name, kubeconfig in clusters.items():
+        own = {"kind": "kubernetes", "config_file": kubeconfig, "display_name": name}
+        c.Convect.named_runtimes[name] = own
 os.environ["CONVECT_CONTAINER_ENGINE"] = ""
 # A Kubeflow Pipelines, where there is one.
 c.KfpRuntime.endpoint = os.environ.get("CONVECT_UI_KFP", "")

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import replace
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import build
 import pytest
+from support import container_of
 from waiting import PATIENCE, eventually
 
 from jupyterlab_convect.pipeline.plan import Kubernetes
+from jupyterlab_convect.pipeline.quantities import quantity
 from jupyterlab_convect.pipeline.resolve import plan_for_file
 from jupyterlab_convect.runtimes.capacity import as_json
+
+_BUILT = build.cache_folder() / "kubectl"
+KUBECTL = shutil.which("kubectl") or (str(_BUILT) if _BUILT.exists() else None)
 
 
 async def problems(lab: Any, **settings: Any) -> dict[str, tuple[str, str]]:
@@ -138,6 +149,89 @@ async def test_top(bed: Any, make_lab: Any) -> None:
     await lab.engine.wait(run.id, PATIENCE)
 
 
+def requested(bed: Any, node: str) -> dict[str, Decimal]:
+    """What `kubectl describe node` says is requested there."""
+    words = [KUBECTL, f"--kubeconfig={bed.kubeconfig}", "describe", "node", node]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    table = said.partition("Allocated resources:")[2].partition("Events:")[0]
+    return {
+        line.split()[0]: quantity(line.split()[1])
+        for line in table.splitlines()
+        if re.match(r"  [\w./-]+ +\d", line)
+    }
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="There is no kubectl.")
+async def test_the_numbers_are_those_of_kubectl(bed: Any, make_lab: Any) -> None:
+    lab = make_lab("viewer")
+    lab.write("a.py", "import time\ntime.sleep(600)")
+    resources = {"gpu": 1, "cpu": "70m", "memory": "50Mi"}
+    run = await lab.start("a.py", settings={"resources": resources})
+    await eventually(lambda: bed.pods(run.id) and bed.pods(run.id)[0]["spec"].get("nodeName"))
+
+    async def same() -> bool:
+        """Others come and go meanwhile: at some moment both say the same, of everything."""
+        found = await lab.runtime.capacity()
+        if found.reading:
+            return False
+        (node,) = found.nodes
+        theirs = await asyncio.to_thread(requested, bed, node.name)
+        ours = {each.name: Decimal(str(each.total - each.free)) for each in node.resources}
+        assert {"cpu", "memory", "nvidia.com/gpu"} <= ours.keys() <= theirs.keys()
+        return all(round(theirs[name] - held, 3) == 0 for name, held in ours.items()) and bool(
+            theirs["nvidia.com/gpu"] >= 1
+        )
+
+    await eventually(same, "both say the same")
+    await lab.engine.stop(run.id)
+    await lab.engine.wait(run.id, PATIENCE)
+
+
+class _Exporter(BaseHTTPRequestHandler):
+    """What NVIDIA's exporter would say of a pod, which needs GPUs that are none of ours."""
+
+    pod = ("", "")
+
+    def do_GET(self) -> None:
+        namespace, pod = self.pod
+        words = f'gpu="0",UUID="GPU-1",container="step",namespace="{namespace}",pod="{pod}"'
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"DCGM_FI_DEV_GPU_UTIL{{{words}}} 40\n".encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+async def test_how_busy_a_gpu_is_goes_to_who_holds_it(bed: Any, make_lab: Any) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Exporter) as exporter:
+        thread = threading.Thread(target=exporter.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{exporter.server_address[1]}/metrics"
+        lab = make_lab("viewer", gpu_metrics=address)
+        try:
+            lab.write("a.py", "import time\ntime.sleep(600)")
+            run = await lab.start("a.py", settings={"resources": {"gpu": 1}})
+            (pod,) = await eventually(lambda: bed.pods(run.id))
+            _Exporter.pod = (bed.namespace, pod["metadata"]["name"])
+
+            async def told() -> Any:
+                found = await lab.runtime.capacity()
+                mine = [each for each in found.holders if each.run == run.id]
+                return found if mine and mine[0].gpu_use is not None else None
+
+            found = await eventually(told, "it is told")
+            (mine,) = (each for each in found.holders if each.run == run.id)
+            assert mine.gpu_use == 0.4
+            (gpu,) = (each for each in found.gpus if each.resource == "nvidia.com/gpu")
+            assert gpu.use == 0.4
+            await lab.engine.stop(run.id)
+            await lab.engine.wait(run.id, PATIENCE)
+        finally:
+            exporter.shutdown()
+            thread.join()
+
+
 async def test_top_without_rights_shows_our_own(lab: Any) -> None:
     top = as_json(await lab.runtime.capacity())
     assert top["nodes"] is None
@@ -166,10 +260,7 @@ async def test_a_change_is_seen_by_the_next_look(bed: Any, make_lab: Any) -> Non
 
     before = await eventually(known, "all pods are read")
     assert before["nodes"]
-    security = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
-                "runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}  # fmt: skip
-    asked = {"requests": {"cpu": "10m"}}
-    container = {"name": "c", "image": bed.image, "resources": asked, "securityContext": security}
+    container = container_of(bed, cpu="10m")
     name = before["nodes"][0]["name"]
     bed.create("Pod", "seen", spec={"nodeName": name, "containers": [container]})
     try:

@@ -58,3 +58,57 @@ test('the page of the cluster shows what could start, fills the run dialog, and 
     front.getByRole('region', { name: 'Kubernetes' })
   ).toContainText('No Kubernetes cluster is configured');
 });
+
+test('each account sees as much of a real cluster as its rights allow', async ({
+  page
+}) => {
+  test.skip(
+    !process.env.CONVECT_UI_CLUSTERS,
+    'Needs a cluster: `make test-cluster` starts one and runs this.'
+  );
+  await execute(page, 'convect:show-cluster', {});
+  const of = (name: string) =>
+    frontPage(page).locator(`[data-runtime="${name}"]`);
+  const gpus = '[data-node] [data-resource="nvidia.com/gpu"]';
+
+  // All of it: what is free of each node, who holds the rest, and what could start.
+  const viewer = of('viewer');
+  await expect(viewer.locator(gpus)).toContainText(/^GPU\d of 4 free$/);
+  await expect(viewer.locator('details')).toHaveCount(0);
+  await expect(
+    viewer.getByRole('region', { name: 'GPUs by type' })
+  ).toContainText('NVIDIA-A100-SXM4-40GB');
+  await expect(viewer.locator('.jp-Convect-holders')).toContainText('holder');
+  const tiny = viewer.locator('.jp-Convect-offers li', { hasText: 'Tiny' });
+  await expect(tiny).toHaveAttribute('data-now', 'true');
+  const quota = viewer.getByRole('region', { name: /^Quota of namespace/ });
+  await expect(quota.locator('[data-resource="requests.nvidia.com/gpu"]')).toContainText(
+    '1 of 2 free'
+  );
+
+  // The namespace: quotas and its own pods; nodes and others are hidden, each with its rule.
+  const member = of('member');
+  await expect(member.locator(gpus)).toHaveCount(0);
+  await expect(member.locator('.jp-Convect-holders')).toContainText('holder');
+  await expect(member.locator('[data-resource="requests.nvidia.com/gpu"]')).toContainText(
+    '1 of 2 free'
+  );
+  const hidden = member.locator('details');
+  await expect(hidden).toHaveCount(2);
+  await hidden.first().getByText('You are not allowed to list the cluster').click();
+  await expect(hidden.first()).toContainText('This rule of a ClusterRole would show it:');
+  await expect(hidden.first().locator('pre')).toHaveText(/resources: \[nodes\]/);
+  await expect(
+    member.locator('.jp-Convect-offers li', { hasText: 'Tiny' })
+  ).toHaveAttribute('data-now', 'null');
+
+  // Nothing: a sentence for each subject, and the rule that would open it.
+  const stranger = of('stranger');
+  await expect(stranger).toContainText('Nobody holds anything.');
+  await expect(stranger.locator('details')).toHaveCount(
+    process.env.CONVECT_UI_QUEUES ? 5 : 4
+  );
+  for (const rule of await stranger.locator('details pre').allTextContents()) {
+    expect(rule).toMatch(/^- apiGroups: \[".*"\]\n {2}resources: /);
+  }
+});
