@@ -1,3 +1,5 @@
+import type { Locator } from '@playwright/test';
+
 import {
   expect,
   frontPage,
@@ -49,6 +51,13 @@ test('a notebook runs on Kubeflow Pipelines, and comes home as it was executed',
     .locator('.jp-Convect-titleState[data-state="succeeded"]')
     .waitFor({ timeout: PATIENCE });
   await expect(run).toContainText('42');
+  const link = run.getByRole('link', { name: 'Kubeflow Pipelines' });
+  await expect(link).toHaveAttribute('href', /#\/runs\/details\//);
+  const colour = (what: Locator) =>
+    what.evaluate(element => getComputedStyle(element).color);
+  expect(await colour(link)).toBe(
+    await colour(run.getByRole('button', { name: path }))
+  );
   await run.getByRole('button', { name: 'Executed notebook' }).click();
   const executed = page.locator('.jp-NotebookPanel:visible');
   await expect(

@@ -118,7 +118,8 @@ class KfpRuntime(GraphRuntime):
     volumes = List(
         Dict(),
         help="""Volumes that this machine and tasks share, at the same path:
-        {"path": "/home/ana", "claim": "ana"}.""",
+        {"path": "/home/ana", "claim": "ana"}; the claims of our own pod if empty, where tasks are
+        made in its namespace.""",
     ).tag(config=True)
     files = Enum(
         ["auto", "shared", "s3", "bundle"],
