@@ -46,18 +46,17 @@ export async function publish(session: Session): Promise<void> {
 async function runtimeFor(session: Session): Promise<string | null> {
   const { api, trans } = session;
   const { runtimes } = await api.about();
-  const names = runtimes
-    .filter(({ features }) => features.includes('publish'))
-    .map(({ name }) => name);
-  if (names.length < 2) {
-    return names[0] ?? 'kfp'; // The server says what is missing.
+  const known = runtimes.filter(({ features }) => features.includes('publish'));
+  if (known.length < 2) {
+    return known[0]?.name ?? 'kfp'; // The server says what is missing.
   }
   const { button, value } = await InputDialog.getItem({
     title: trans.__('Publish to Kubeflow Pipelines'),
     label: trans.__('Where'),
-    items: names,
+    items: known.map(({ display_name }) => display_name),
     okLabel: trans.__('Next'),
     cancelLabel: trans.__('Cancel')
   });
-  return button.accept ? value : null;
+  const chosen = known.find(({ display_name }) => display_name === value);
+  return button.accept && chosen ? chosen.name : null;
 }
