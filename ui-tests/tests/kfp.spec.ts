@@ -10,6 +10,11 @@ import {
   upload
 } from './helpers';
 
+interface INotebookCell {
+  source: string;
+  outputs: unknown[];
+}
+
 /** A run takes the better part of a minute there, and longer on a busy machine. */
 const PATIENCE = 420000;
 
@@ -34,7 +39,10 @@ test('a notebook runs on Kubeflow Pipelines, and comes home as it was executed',
   const source = () =>
     page.evaluate(async path => {
       const { contents } = window.jupyterapp.serviceManager;
-      return (await contents.get(path)).content.cells;
+      // Whether JupyterLab trusts it may change meanwhile.
+      return (await contents.get(path)).content.cells.map(
+        ({ source, outputs }: INotebookCell) => ({ source, outputs })
+      );
     }, path);
   const before = await source();
   const dialog = await runAsPipeline(page, path);

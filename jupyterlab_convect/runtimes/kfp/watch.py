@@ -193,7 +193,9 @@ class Watcher:
             return self._driver_failed(client, run_id, task, attempt)
         if task.state in ("succeeded", "failed") or (seen.has_ended and task.state == "running"):
             return self._collect(client, run_id, seen, task, watched, attempt)
-        if seen.has_ended and (seen.is_stopped or self._is_settled(watched)):
+        # What runs always runs after a stop as well, and may not be told yet.
+        is_left = seen.is_stopped and attempt.step.run_if != "always"
+        if seen.has_ended and (is_left or self._is_settled(watched)):
             return _never_ran(seen, attempt)
         if not seen.workflow:
             words = "Waiting for Kubeflow Pipelines to begin the run."
@@ -303,7 +305,8 @@ class Watcher:
         try:
             data = client.log(run_id, task.node)
         except Missing as error:
-            if time.monotonic() < since + (STOPPED_PATIENCE if seen.is_stopped else PATIENCE):
+            was_stopped = seen.is_stopped and task.state != "succeeded"
+            if time.monotonic() < since + (STOPPED_PATIENCE if was_stopped else PATIENCE):
                 return StepStatus(attempt.key, "running", COPYING_BACK)
             return self._without_log(run_id, seen, task, attempt, error.sentence)
         except ConvectError as error:
@@ -325,7 +328,7 @@ class Watcher:
     def _without_log(
         self, run_id: str, seen: SeenRun, task: SeenTask, attempt: Attempt, detail: str
     ) -> StepStatus:
-        if seen.is_stopped:
+        if seen.is_stopped and task.state != "succeeded":
             return StepStatus(attempt.key, "cancelled", STOPPED)
         if task.state == "failed":
             why = None if self._pods is None else self._pods.refusal(run_id, task.node)

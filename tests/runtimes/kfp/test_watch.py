@@ -140,6 +140,18 @@ def test_results_are_waited_for_and_taken_from_the_log(
     assert found["values"] == {"x": 1}
 
 
+def test_what_has_succeeded_in_a_run_that_was_stopped_is_waited_for(
+    server: Answers, look: Callable[[], StepStatus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs always ends after the stop, and its log may come late."""
+    monkeypatch.setattr(watch, "STOPPED_PATIENCE", -1.0)
+    stopped = {"state_history": [{"state": "CANCELING"}, {"state": "FAILED"}]}
+    server.answers["/runs/r1"] = (200, {**run("FAILED", "SUCCEEDED"), **stopped})
+    assert (look().state, look().reason) == ("running", "Its results are being copied back.")
+    server.answers["/runs/r1"] = (200, {**run("FAILED", "FAILED"), **stopped})
+    assert look().state == "cancelled"
+
+
 def test_a_container_that_left_no_result_is_quoted(
     server: Answers, look: Callable[[], StepStatus]
 ) -> None:
