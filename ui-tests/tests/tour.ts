@@ -523,9 +523,6 @@ async function* cluster({ page }: ITour): Screens {
     (each as HTMLDetailsElement).open = true;
   });
   yield ['the cluster', front];
-  await execute(page, 'apputils:change-theme', { theme: 'JupyterLab Dark' });
-  await page.locator('body[data-jp-theme-light="false"]').waitFor();
-  yield ['the cluster in the dark', front];
 }
 
 export const TOURS = {
