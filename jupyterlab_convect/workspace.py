@@ -30,6 +30,7 @@ from .runs.engine import Engine
 from .runs.index import Index
 from .runs.model import Request, Run, RunState, Selection, SweepSources, new_id
 from .runs.project import told_of_sharing
+from .runs.provisions import Provisions
 from .runs.reuse import preview_reuse
 from .runs.store import Store
 from .runs.sweeps import Sweeps, points_of
@@ -37,6 +38,7 @@ from .runs.versions import Version
 from .runtimes.base import Feature, Runtime
 from .runtimes.registry import Runtimes, check_options
 from .safe_files import PRIVATE, SHARED, make_runs_folder
+from .services.dask_steps import DaskForSteps
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -85,7 +87,18 @@ class Workspace:
 
     @functools.cached_property
     def engine(self) -> Engine:
-        return Engine(self.store, self.runtimes, log=self.logger, health=self.health)
+        return Engine(
+            self.store,
+            self.runtimes,
+            log=self.logger,
+            health=self.health,
+            provisions=self.provisions,
+        )
+
+    @functools.cached_property
+    def provisions(self) -> Provisions:
+        """What can be made for a step before it starts."""
+        return Provisions([DaskForSteps(self.store)])
 
     @functools.cached_property
     def sweeps(self) -> Sweeps:
@@ -162,6 +175,7 @@ class Workspace:
         raise_first_error(check_options(runtime, run.request.options))
         raise_first_error(self._image_problems(runtime, run.plan))
         raise_first_error(await runtime.check(run.plan))
+        raise_first_error(await asyncio.to_thread(self.provisions.check, run.plan, runtime))
 
     async def create_sweep(
         self,
@@ -232,6 +246,8 @@ class Workspace:
             found = [*self._image_problems(runtime, plan), *found]
             if Feature.IMAGE in runtime.features:
                 found += await asyncio.to_thread(self.image_registries.problems, plan)
+            provided = await asyncio.to_thread(self.provisions.check, plan, runtime)
+            found = [*found, *provided]
             odd = await asyncio.to_thread(self._remarks, request, plan)
             reported = await asyncio.to_thread(reported_by, plan, files)
         except Missing:
@@ -332,6 +348,8 @@ class Workspace:
         """Go on with every run and sweep that nobody drives."""
         await self.engine.resume()
         await self.sweeps.resume()
+        with self.health.guard("Removing what was made for steps that have ended"):
+            await self.provisions.remove_left()
 
     async def close(self) -> None:
         """Let go; running steps continue."""

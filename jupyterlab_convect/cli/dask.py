@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from . import output
-from .arguments import add_json, open_workspace
+from .arguments import add_json, open_workspace, read_value, split
 
 if TYPE_CHECKING:
     from ..pipeline.plan import Json
@@ -87,6 +87,9 @@ def _clusters() -> DaskClusters:
 
 
 def _list(options: argparse.Namespace) -> int:
+    import asyncio
+
+    asyncio.run(open_workspace().provisions.remove_left())
     found = _clusters().overview()
     if options.json:
         output.say_json(found)
@@ -148,7 +151,7 @@ def _limits(spec: dict[str, Json]) -> str:
 
 def _new(options: argparse.Namespace) -> int:
     clusters = _clusters()
-    given = dict(_option(each) for each in options.option)
+    given = {name: read_value(text) for name, text in map(split, options.option)}
     made = clusters.new(given, options.workers)
     deadline = time.monotonic() + PATIENCE
     while made["state"] in ("pending", "running") and made["workers"] < options.workers:
@@ -161,20 +164,6 @@ def _new(options: argparse.Namespace) -> int:
     else:
         output.say(f"{made['id']}  {made['state']}  {made['workers']} of {options.workers} workers")
     return 0 if made["state"] == "running" and made["workers"] >= options.workers else 1
-
-
-def _option(text: str) -> tuple[str, Json]:
-    import json
-
-    from ..errors import ConvectError
-
-    name, mark, value = text.partition("=")
-    if not mark or not name:
-        raise ConvectError(f"An option is NAME=VALUE, not {text[:80]!r}.", code="bad-option")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _scale(options: argparse.Namespace) -> int:

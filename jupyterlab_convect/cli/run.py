@@ -17,6 +17,7 @@ from .arguments import (
     known_types,
     latest_run,
     locate,
+    read_value,
     space_of,
     split,
     typed_parameters,
@@ -82,6 +83,15 @@ def add(subparsers: Any) -> None:
     one.add_argument("--upto", metavar="NODE", help="this node and all before it")
     part.add_argument("--of", metavar="RUN", help="the run whose results are reused (latest)")
     add_distributed(parser)
+    dask = parser.add_argument_group("a Dask cluster for each step")
+    dask.add_argument("--dask-workers", metavar="N", type=int, help="with so many workers")
+    dask.add_argument(
+        "--dask-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the Dask gateway (repeatable), as `convect dask options` lists them",
+    )
     add_following(parser)
     add_root(parser)
     add_json(parser)
@@ -136,7 +146,12 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         *("operator", "gang", "min_nodes"),
     )
     how = {name: value for name in names if (value := getattr(options, name)) is not None}
-    return {"distributed": how} if how else {}
+    dask: dict[str, Any] = {}
+    if options.dask_workers is not None:
+        dask["workers"] = options.dask_workers
+    if options.dask_option:
+        dask["options"] = {name: read_value(text) for name, text in map(split, options.dask_option)}
+    return {**({"distributed": how} if how else {}), **({"dask": dask} if dask else {})}
 
 
 def _with_profile(options: argparse.Namespace, workspace: Workspace) -> dict[str, Any]:

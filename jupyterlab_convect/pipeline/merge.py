@@ -11,7 +11,7 @@ from .schema import schema
 _IDENTITY = {"secrets": "env", "volumes": "path"}
 _NOT_INHERITED = {
     "notebook": frozenset(("distributed",)),
-    "component": frozenset(("image", "kernel", "parameters", "distributed")),
+    "component": frozenset(("image", "kernel", "parameters", "distributed", "dask")),
     "script": frozenset(("kernel",)),
     "command": frozenset(("kernel",)),
 }

@@ -154,6 +154,17 @@ class Distributed:
 
 
 @dataclass(frozen=True, slots=True)
+class DaskNeeds:
+    """A Dask cluster that is made for each attempt."""
+
+    workers: int = 1
+    options: Mapping[str, Json] = field(default_factory=dict)
+    """What the gateway lets one choose."""
+    wait: float = 600.0
+    """Seconds within which all workers have to come."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForEach:
     """Once per item, of which `parallel` run at a time; as many as there is room for if None."""
 
@@ -210,6 +221,7 @@ class Step:
     cache: bool = False
     working_folder: str = "source"
     distributed: Distributed | None = None
+    dask: DaskNeeds | None = None
     kubernetes: Kubernetes = Kubernetes()
 
 

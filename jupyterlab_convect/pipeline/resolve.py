@@ -32,6 +32,7 @@ from .merge import settings_of
 from .plan import (
     DISABLED,
     Amount,
+    DaskNeeds,
     Distributed,
     ForEach,
     Gpu,
@@ -360,6 +361,7 @@ def _step(
         cache=settings.get("cache", False),
         working_folder=_working_folder(settings.get("working_folder", "source"), folder),
         distributed=_distributed(settings.get("distributed"), resources),
+        dask=_dask(settings.get("dask")),
         kubernetes=_kubernetes(settings.get("kubernetes", {})),
     )
 
@@ -437,6 +439,17 @@ def _distributed(value: Mapping[str, Any] | None, resources: Resources) -> Distr
     elif whole.get("processes") == "cpu" and cpu:
         whole["processes"] = max(1, int(quantity(cpu)))
     return Distributed(**whole)
+
+
+def _dask(value: Mapping[str, Any] | None) -> DaskNeeds | None:
+    if value is None:
+        return None
+    whole = DaskNeeds()
+    return DaskNeeds(
+        int(value.get("workers", whole.workers)),
+        dict(sorted(value.get("options", {}).items())),
+        duration(value["wait"]) if "wait" in value else whole.wait,
+    )
 
 
 def _kubernetes(value: Mapping[str, Any]) -> Kubernetes:

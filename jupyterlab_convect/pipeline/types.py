@@ -38,6 +38,7 @@ class Settings(TypedDict, total=False):
     cache: bool
     working_folder: str
     distributed: Distributed
+    dask: Dask
     kubernetes: Kubernetes
     extra: dict[str, Any]
 
@@ -155,6 +156,12 @@ class Retries(TypedDict, total=False):
     count: int
     delay: float
     factor: float
+
+
+class Dask(TypedDict, total=False):
+    workers: int
+    options: dict[str, Any]
+    wait: float | str
 
 
 class Distributed(TypedDict, total=False):

@@ -154,6 +154,15 @@ def _check_use(name: str, node: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("warning", "unused-setting", sentence, name, ("kernel",), "Remove it.")
     if kind not in DISTRIBUTABLE and "distributed" in node:
         yield _cannot_distribute(name, ("distributed",))
+    if kind not in DISTRIBUTABLE and "dask" in node:
+        yield Problem(
+            "error",
+            "no-dask-cluster",
+            "Only a notebook, a script or a command can have a Dask cluster.",
+            name,
+            ("dask",),
+            "Remove it.",
+        )
 
 
 def _cannot_distribute(node: str | None, path: tuple[str, ...]) -> Problem:

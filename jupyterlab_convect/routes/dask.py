@@ -11,6 +11,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado.web import HTTPError, RequestHandler, authenticated
 
 from ..errors import ConvectError
+from ..pipeline.plan import Json
 from ..pools import run_in
 from ..services.dask_clusters import DaskClusters
 from ..services.store import ServiceStore
@@ -20,6 +21,11 @@ from .services import RESOURCE
 
 T = TypeVar("T")
 _UP = re.compile(r"(^|/)\.\.(/|$)")
+
+
+def _shown(cluster: dict[str, Json]) -> dict[str, Json]:
+    """Without its name, which lets whoever knows it see its dashboard on the gateway."""
+    return {key: value for key, value in cluster.items() if key != "name"}
 
 
 class DaskHandler(StoreHandler):
@@ -36,7 +42,9 @@ class DaskOverviewHandler(DaskHandler, PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self) -> None:
-        self.answer(await self.asked(self.clusters.overview))
+        await self.workspace.provisions.remove_left()
+        found = await self.asked(self.clusters.overview)
+        self.answer({**found, "clusters": [_shown(each) for each in found["clusters"]]})
 
 
 class DaskOptionsHandler(DaskHandler):
@@ -52,7 +60,8 @@ class DaskClustersHandler(DaskHandler):
     async def post(self) -> None:
         body = self.body("DaskClusterBody")
         options, workers = body.get("options") or {}, body.get("workers") or 0
-        self.answer(await self.asked(self.clusters.new, options, workers, wait=False), 201)
+        made = await self.asked(self.clusters.new, options, workers, wait=False)
+        self.answer(_shown(made), 201)
 
     @authenticated
     @authorized("execute", resource=RESOURCE)
@@ -64,7 +73,7 @@ class DaskClusterHandler(DaskHandler, PolledHandler):
     @authenticated
     @authorized("read", resource=RESOURCE)
     async def get(self, cluster_id: str) -> None:
-        self.answer(await self.asked(self.clusters.read, cluster_id))
+        self.answer(_shown(await self.asked(self.clusters.read, cluster_id)))
 
     @authenticated
     @authorized("execute", resource=RESOURCE)

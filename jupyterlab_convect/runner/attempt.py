@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from ..safe_files import read_regular, write_new, write_whole
 from ..text import duration_text
-from . import declared_files
+from . import dask_versions, declared_files
 from .event_files import EventFiles
 from .kernels import reap_rest
 from .layers import Layer
@@ -148,6 +148,10 @@ async def _attempt(
     counts = step.distributed is None or step.distributed.outputs_node == settings.node
     if counts:
         report.scalars = EventFiles(time.time() - 1, _reporting(record), record.metrics)
+    if told := os.environ.get(dask_versions.VARIABLE):
+        report.notices += await asyncio.to_thread(_compare_versions, record.folder, told)
+        for notice in report.notices:
+            record.log(notice)
     outcome = await _execute(step, record, settings, stop, spare, report)
     strict = outcome.state == "succeeded"
     if report.scalars is not None:
@@ -161,6 +165,13 @@ async def _attempt(
     record.read_values()
     record.event("step.end", state=outcome.state, reason=outcome.reason)
     return outcome
+
+
+def _compare_versions(folder: Path, told: str) -> list[str]:
+    from .environment import of_step  # Most have no Dask cluster.
+
+    found = of_step(folder)
+    return [] if found is None else dask_versions.differences_of_step(found, told)
 
 
 def _collect(step: StepSpec, record: StepRecord, report: AttemptReport, *, strict: bool) -> None:

@@ -101,6 +101,22 @@ def _describe(folder: Path) -> dict[str, Any]:
     return {**found, "content": _content(looked)}
 
 
+def of_step(folder: Path) -> Environment | None:
+    """What is installed where the step in `folder` is about to be executed, if anybody knows."""
+    step = read_step(folder / "step.json")
+    with contextlib.suppress(StepFailed, OSError, ValueError, KeyError, TypeError):
+        kernel = kernel_of(step.kind, step.copy or step.source, step.kernel)
+        interpreter = interpreter_of(step, kernel, {**os.environ, **step.env})
+        if interpreter is None:
+            return None
+        runs = runs_folder(folder)
+        digest = None if runs is None else current(runs / FOLDER, interpreter)
+        if runs is not None and digest is not None:
+            return read(runs / FOLDER, digest)
+        return look(interpreter)
+    return None
+
+
 def runs_folder(attempt: Path) -> Path | None:
     """The folder of the runs that an attempt lies in, if it is there."""
     if attempt.parent.name == NODES:

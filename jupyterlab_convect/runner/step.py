@@ -234,6 +234,7 @@ def child_environment(step: StepSpec, values: Path) -> dict[str, str]:
     names = set(RunnerSettings.__slots__) - {"memory_limit", "cpu_limit"}
     private = {_PREFIX + name.upper() for name in names} | {
         "CONVECT_SECRETS",
+        "CONVECT_DASK_VERSIONS",
         "CONVECT_SCRATCH",
         "CONVECT_MASTER",
         "CONVECT_OUTPUTS_NODE",

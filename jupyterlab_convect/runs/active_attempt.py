@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ..background import Health
-from ..errors import ConvectError, words_of
+from ..errors import ConvectError, Refused, words_of
 from ..pipeline.plan import Json
 from ..runtimes.base import Attempt, GraphRuntime, StepRuntime, StepStatus
 from .attempts import Verdict, judge
 from .events import AttemptChange, AttemptHandle, AttemptStop, StepProgress
-from .model import ENDED, AttemptState, Progress
+from .model import ENDED, AttemptState, Progress, State
 
 if TYPE_CHECKING:
     from .driver import Driver
@@ -28,6 +28,8 @@ GRACE = 30.0
 AGAIN = 5.0
 """Seconds until a runtime that could not be asked or did not obey is asked again."""
 PROGRESS_EVERY = 0.5
+REMOVALS = 4
+"""How often it is tried to remove what was made for an attempt, before it ends all the same."""
 
 
 class ActiveAttempt:
@@ -43,6 +45,8 @@ class ActiveAttempt:
         self.is_settled = False
         """It has been started (or found again), so that it makes sense to ask about it."""
         self.is_over = False
+        self._is_ending = False
+        """What was made for it is being removed."""
         self._runtime = driver.runtime
         self._progress_told = 0.0
 
@@ -80,13 +84,13 @@ class ActiveAttempt:
 
     def hear(self, status: StepStatus) -> None:
         """Take in what the runtime says."""
-        if self.is_over:
+        if self.is_over or self._is_ending:
             return
         with self.driver.guarded():
             if status.state in ENDED:
                 attempt, stopping = self.attempt, self.known.stopping
                 verdict = judge(status, attempt.folder, stopping, attempt.step.timeout)
-                self.driver.finish(self, verdict)
+                self._finish(verdict)
             else:
                 self._note(status)
 
@@ -100,8 +104,46 @@ class ActiveAttempt:
     def _name(self) -> tuple[str, int]:
         return self.attempt.step.id, self.attempt.number
 
+    def _finish(self, verdict: Verdict) -> None:
+        """End it, once what was made for it is removed: after the end nobody would do that."""
+        if self.driver.host.provisions.wanted(self.attempt.step):
+            self._is_ending = True
+            self.driver.host.spawn(self._remove_and_finish(verdict))
+        else:
+            self.driver.finish(self, verdict)
+
+    async def _remove_and_finish(self, verdict: Verdict) -> None:
+        for tried in range(REMOVALS):
+            try:
+                await self.driver.host.provisions.remove(self.attempt)
+                break
+            except Exception as error:  # Whatever it is, the attempt has ended.
+                what = f"What was made for {self.attempt.key} could not be removed"
+                self.driver.host.complain(what, error)
+                if tried < REMOVALS - 1:
+                    await asyncio.sleep(AGAIN)
+        if not self.is_over:
+            with self.driver.guarded():
+                self.driver.finish(self, verdict)
+
+    async def _make_provisions(self) -> None:
+        """Make what the step asks for beside what it runs on."""
+
+        def tell(reason: str | None) -> None:
+            if self.is_over or self.known.stopping is not None:
+                raise Refused("Stopped.")
+            with self.driver.guarded():
+                self._note(StepStatus(self.attempt.key, "starting", reason))
+
+        provisions = self.driver.host.provisions
+        if provisions.wanted(self.attempt.step):
+            variables = await provisions.make(self.attempt, tell)
+            tell(None)
+            self.attempt = replace(self.attempt, variables=variables)
+
     async def _start(self) -> None:
         try:
+            await self._make_provisions()
             async for handle in self._runtime.start(self.attempt):
                 with self.driver.guarded():
                     self._note_handle(handle)
@@ -124,7 +166,9 @@ class ActiveAttempt:
     def _could_not_start(self, reason: str) -> None:
         if not self.is_over:
             with self.driver.guarded():
-                self.driver.finish(self, Verdict("failed", reason))
+                is_stopped = self.known.stopping is not None
+                state: State = "cancelled" if is_stopped else "failed"
+                self._finish(Verdict(state, "Stopped." if is_stopped else reason))
 
     async def _look_up(self) -> None:
         """Only an attempt of which the runtime is sure that it was not started is started."""

@@ -44,6 +44,7 @@ from .made import remove_unfinished, see_to_files
 from .model import ENDED, AttemptState, Run, State, StepState
 from .order import NOTHING_RAN, End, UnitState, conclusion, skips, survives_stop
 from .project import turns_folder, working_folder
+from .provisions import Provisions
 from .put_back import PutBack
 from .reuse import EarlierRuns, RunResults, restore
 from .selection import Choice, rest_of, top_of, upstream_of
@@ -71,6 +72,7 @@ class Host(Protocol):
     """What the driver of a run needs of the engine."""
 
     store: Store
+    provisions: Provisions
 
     def enqueue(self, ready: Ready) -> None: ...
     def guarded(self, driver: Driver) -> AbstractContextManager[None]: ...

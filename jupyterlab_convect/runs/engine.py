@@ -25,6 +25,7 @@ from .index import Query
 from .json_files import write_json
 from .lease import RENEW, Lease, renew_all
 from .model import ENDED, Run, RunState
+from .provisions import Provisions
 from .reuse import preview_reuse
 from .run_file import pipeline_name
 from .selection import Choice, choose, choose_all, choose_from
@@ -48,8 +49,10 @@ class Engine:
         beat: float = 1.0,
         log: logging.Logger | None = None,
         health: Health | None = None,
+        provisions: Provisions | None = None,
     ) -> None:
         self.store = store
+        self.provisions = provisions or Provisions()
         self.runtimes = runtimes
         self.beat = beat
         self.log = log or logging.getLogger(__name__)

@@ -432,6 +432,8 @@ def parts_of(
     }
     if step.distributed is not None:
         facts["processes"] = to_json(step.distributed)
+    if step.dask is not None:
+        facts["dask"] = [step.dask.workers, dict(step.dask.options)]
     return {name: _short(fact) for name, fact in facts.items()}
 
 

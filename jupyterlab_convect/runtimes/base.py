@@ -41,6 +41,7 @@ class Feature(str, Enum):
     KUBERNETES = "kubernetes"
     ISOLATION = "isolation"
     DISTRIBUTED = "distributed"
+    DASK = "dask"
     SHELL = "shell"
     CONNECTION = "connection"
     OTHERS_RUNS = "others_runs"
@@ -72,6 +73,11 @@ class Attempt:
     """The folder of all runs: a runtime keeps there what more than one of them needs."""
     options: Mapping[str, Json] = field(default_factory=dict, kw_only=True, compare=False)
     """What was chosen for the run of those that `options_schema` describes."""
+    variables: Mapping[str, str] = field(
+        default_factory=dict, kw_only=True, compare=False, repr=False
+    )
+    """Of its environment, beside those of the step: what lets it use what was made for it. They
+    are secrets, and are written down nowhere."""
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -24,11 +24,19 @@ from ..errors import Conflict, ConvectError, Missing, Refused
 from ..json_text import dumps
 from ..pipeline.plan import Json
 from ..pools import pool
+from ..runner.dask_versions import Versions, differences
 from ..text import duration_text
 from .dask_gateway_api import DaskGateway, ask, configured_gateway, parsed, send
-from .dask_gateways import gateway_variables, make_password, require_installed, user_name
+from .dask_gateways import (
+    NEEDED_BY_CLIENTS,
+    gateway_variables,
+    make_password,
+    own_options,
+    require_installed,
+    user_name,
+)
 from .dask_pages import read_workers
-from .dask_versions import Versions, differences
+from .dask_steps import MADE_FOR, ClusterNotes
 from .store import ServiceRecord, ServiceStore
 
 KIND = "dask"
@@ -51,6 +59,8 @@ _wanted: dict[str, tuple[int, float]] = {}
 class DaskClusters:
     def __init__(self, services: ServiceStore) -> None:
         self._services = services
+        self.store = services.store
+        self._notes = ClusterNotes(services.store)
 
     def overview(self) -> dict[str, Json]:
         """The gateway and all clusters. Starts nothing."""
@@ -86,39 +96,57 @@ class DaskClusters:
 
     def options(self) -> list[dict[str, Json]]:
         """What the gateway lets one choose, with the defaults of Dask's configuration."""
-        gateway = self._gateway()
-        fields: list[dict[str, Json]] = ask(gateway, "/api/v1/options")["cluster_options"]
+        gateway = self.gateway()
+        fields = self.option_fields(gateway)
         defaults = gateway.defaults
         return [
             {**each, "default": defaults.get(each["field"], each["default"])} for each in fields
         ]
+
+    def option_fields(self, gateway: DaskGateway | None) -> list[dict[str, Json]]:
+        """What a gateway lets one choose; None is one's own, which need not be up."""
+        if gateway is None or gateway.is_own:
+            return own_options()
+        fields: list[dict[str, Json]] = ask(gateway, "/api/v1/options")["cluster_options"]
+        return fields
 
     def new(
         self, options: Mapping[str, Json], workers: int = 0, *, wait: bool = True
     ) -> dict[str, Json]:
         """Make a cluster, with so many workers as soon as it runs; `wait` until it does."""
         require_count(workers)
-        gateway = self._gateway()
-        wanted = {**gateway.defaults, **options}
-        check_options(ask(gateway, "/api/v1/options")["cluster_options"], wanted)
-        name = ask(gateway, "/api/v1/clusters/", "POST", {"cluster_options": wanted})["name"]
+        gateway = self.gateway()
+        name = self.make_cluster(gateway, options)
         if workers:
             _wanted[id_of(name)] = (workers, time.monotonic())
             if wait:
                 self._scale_once_it_runs(gateway, name, workers)
             else:
                 pool("starting").submit(self._scale_once_it_runs, gateway, name, workers)
-        return self._view(gateway, _report(gateway, name))
+        return self._view(gateway, report_of(gateway, name))
+
+    def make_cluster(
+        self, gateway: DaskGateway, options: Mapping[str, Json], mark: str | None = None
+    ) -> str:
+        """Have a cluster made; its name. `mark` is found in its options, where they allow it."""
+        fields = self.option_fields(gateway)
+        wanted = fitted(fields, {**gateway.defaults, **options})
+        check_options(fields, wanted)
+        kinds = {each["field"]: each["spec"].get("type") for each in fields}
+        if mark is not None and kinds.get("environment") == "mapping":
+            wanted["environment"] = {**(wanted.get("environment") or {}), MADE_FOR: mark}
+        made = ask(gateway, "/api/v1/clusters/", "POST", {"cluster_options": wanted})
+        return str(made["name"])
 
     def read(self, cluster_id: str) -> dict[str, Json]:
         gateway, name = self.find(cluster_id)
-        return self._view(gateway, _report(gateway, name))
+        return self._view(gateway, report_of(gateway, name))
 
     def scale(self, cluster_id: str, workers: int) -> str | None:
         """Have so many workers; says so if the gateway allows fewer."""
         require_count(workers)
         gateway, name = self.find(cluster_id)
-        told = _scale(gateway, name, {"count": workers})
+        told = scale_to(gateway, name, {"count": workers})
         _wanted[cluster_id] = (workers, time.monotonic())
         return told
 
@@ -133,7 +161,7 @@ class DaskClusters:
             )
         gateway, name = self.find(cluster_id)
         _wanted.pop(cluster_id, None)
-        return _scale(gateway, name, {"minimum": minimum, "maximum": maximum}, "adapt")
+        return scale_to(gateway, name, {"minimum": minimum, "maximum": maximum}, "adapt")
 
     def stop(self, cluster_id: str) -> None:
         gateway, name = self.find(cluster_id)
@@ -142,7 +170,7 @@ class DaskClusters:
     def stop_all(self) -> int:
         """Stop every cluster of this user; how many there were."""
         found = self.all()
-        gateway = self._gateway() if found else None
+        gateway = self.gateway() if found else None
         for cluster in found:
             assert gateway is not None
             ask(gateway, f"/api/v1/clusters/{cluster['name']}", "DELETE")
@@ -151,7 +179,7 @@ class DaskClusters:
     def plots(self, cluster_id: str) -> list[dict[str, str]]:
         """The panes of the dashboard: what they are called, and where they are in it."""
         gateway, name = self.find(cluster_id)
-        found = _of_scheduler(gateway, name, "individual-plots.json")
+        found = of_scheduler(gateway, name, "individual-plots.json")
         named = ((title.removeprefix("Individual "), path) for title, path in found.items())
         return [{"title": title, "path": path.lstrip("/")} for title, path in sorted(named)]
 
@@ -166,7 +194,7 @@ class DaskClusters:
         `kernel` is what a kernel has that wants to use the cluster; else it is this Python.
         """
         gateway, name = self.find(cluster_id)
-        view = self._view(gateway, _report(gateway, name))
+        view = self._view(gateway, report_of(gateway, name))
         if view["state"] != "running":
             raise Conflict(f"The cluster is {view['state']}.", code="not-running")
         if not view["workers"] and view["is_known"]:
@@ -179,12 +207,9 @@ class DaskClusters:
 
     def find(self, cluster_id: str) -> tuple[DaskGateway, str]:
         """The gateway and the name of a cluster. Missing when it is none of this user."""
-        gateway = configured_gateway()
+        gateway = self.gateway_that_is_up()
         if gateway is None:
-            record = self._own_record()
-            if record is None or record.status.state != "ready":
-                raise _missing(cluster_id)
-            gateway = self._own_gateway(record)
+            raise _missing(cluster_id)
         for name in ask(gateway, "/api/v1/clusters/"):
             if id_of(name) == cluster_id:
                 return gateway, name
@@ -192,10 +217,10 @@ class DaskClusters:
 
     def variables(self) -> dict[str, str]:
         """The variables by which `Gateway()` finds the gateway, which is started if need be."""
-        gateway = self._gateway()
-        return _variables(gateway)
+        gateway = self.gateway()
+        return variables_of(gateway)
 
-    def _gateway(self) -> DaskGateway:
+    def gateway(self) -> DaskGateway:
         """The gateway, once it is up."""
         configured = configured_gateway()
         if configured is not None:
@@ -205,6 +230,15 @@ class DaskClusters:
             self._services.until(record.service.id, up=True, timeout=START_PATIENCE)
         )
         return self._own_gateway(record)
+
+    def gateway_that_is_up(self) -> DaskGateway | None:
+        """The gateway, unless that is one's own and is not up."""
+        configured = configured_gateway()
+        if configured is not None:
+            return configured
+        record = self._own_record()
+        is_up = record is not None and record.status.state == "ready"
+        return self._own_gateway(record) if is_up else None
 
     def _own_gateway(self, record: ServiceRecord | None, *, uses: bool = True) -> DaskGateway:
         assert record is not None
@@ -223,7 +257,7 @@ class DaskClusters:
     def _scale_once_it_runs(self, gateway: DaskGateway, name: str, workers: int) -> None:
         try:
             self._wait_until_running(gateway, name)
-            _scale(gateway, name, {"count": workers})
+            scale_to(gateway, name, {"count": workers})
         except BaseException:  # A cluster that does not start is of no use to anybody.
             with contextlib.suppress(ConvectError):
                 ask(gateway, f"/api/v1/clusters/{name}", "DELETE")
@@ -233,7 +267,7 @@ class DaskClusters:
         deadline = time.monotonic() + START_PATIENCE
         while time.monotonic() < deadline:
             # The gateway answers within 20 s, however it is by then.
-            state = _report(gateway, name, "?wait")["status"].lower()
+            state = report_of(gateway, name, "?wait")["status"].lower()
             if state == "running":
                 return
             if state != "pending":
@@ -263,7 +297,7 @@ class DaskClusters:
         }
         if view["state"] == "running":
             try:
-                counts = _of_scheduler(gateway, name, "json/counts.json")
+                counts = of_scheduler(gateway, name, "json/counts.json")
                 view |= _numbers(counts, _workers(gateway, name))
                 view["is_known"] = True
             except ConvectError as error:
@@ -274,13 +308,28 @@ class DaskClusters:
         if wanted is not None and view["workers"] < wanted and is_late and not view["reason"]:
             waited = duration_text(round(time.monotonic() - since))
             view["reason"] = f"{view['workers']} of {wanted} workers have come within {waited}."
+        note = next((each for each in self._notes.all() if each.cluster == view["id"]), None)
+        view["step"] = None if note is None else {"run": note.run, "step": note.step}
         view["idle"] = _idle_time(view)
-        view["orphan"] = _is_orphan(view)
+        view["orphan"] = note is None and _is_orphan(view)
         return view
 
 
 def id_of(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def fitted(fields: list[dict[str, Json]], options: Mapping[str, Json]) -> dict[str, Json]:
+    """Texts, as forms give them, as the values that they stand for."""
+    kinds = {each["field"]: each["spec"].get("type") for each in fields}
+
+    def fit(name: str, value: Json) -> Json:
+        if isinstance(value, str) and kinds.get(name) in ("int", "float", "bool", "mapping"):
+            with contextlib.suppress(ValueError):
+                return json.loads(value)
+        return value
+
+    return {name: fit(name, value) for name, value in options.items()}
 
 
 def check_options(fields: list[dict[str, Json]], options: Mapping[str, Json]) -> None:
@@ -405,7 +454,7 @@ def _is_orphan(view: Mapping[str, Any]) -> bool:
     return is_old and not view["clients"] and _does_nothing(view)
 
 
-def _scale(
+def scale_to(
     gateway: DaskGateway, name: str, how: dict[str, Json], verb: str = "scale"
 ) -> str | None:
     answer = ask(gateway, f"/api/v1/clusters/{name}/{verb}", "POST", how)
@@ -413,12 +462,12 @@ def _scale(
     return message
 
 
-def _report(gateway: DaskGateway, name: str, query: str = "") -> dict[str, Any]:
+def report_of(gateway: DaskGateway, name: str, query: str = "") -> dict[str, Any]:
     report: dict[str, Any] = ask(gateway, f"/api/v1/clusters/{name}{query}")
     return report
 
 
-def _of_scheduler(gateway: DaskGateway, name: str, path: str) -> dict[str, Any]:
+def of_scheduler(gateway: DaskGateway, name: str, path: str) -> dict[str, Any]:
     """What the web server of a scheduler says, which asks nobody who he is."""
     answer = send(gateway, f"/clusters/{name}/{path}", "GET", None, {})
     if answer.status >= 400:
@@ -426,20 +475,29 @@ def _of_scheduler(gateway: DaskGateway, name: str, path: str) -> dict[str, Any]:
     return parsed(gateway, answer.body)
 
 
-def _variables(gateway: DaskGateway) -> dict[str, str]:
+def variables_of(gateway: DaskGateway) -> dict[str, str]:
     if not gateway.is_own:
         return {}  # A program reads the same configuration.
     return gateway_variables(gateway.address, str(gateway.auth_options["password"]))
 
 
-def _run_test(gateway: DaskGateway, name: str) -> dict[str, Any]:
+def versions_of(gateway: DaskGateway, name: str) -> dict[str, Any]:
+    """What is installed in the processes of a cluster; nothing where that cannot be found out."""
+    try:
+        versions: dict[str, Any] = _run_test(gateway, name, compute=False)["versions"]
+    except ConvectError:
+        return {}
+    return versions
+
+
+def _run_test(gateway: DaskGateway, name: str, *, compute: bool = True) -> dict[str, Any]:
     """What `dask_test.py` prints; it has a process of its own because it imports a lot."""
-    require_installed()
+    require_installed(NEEDED_BY_CLIENTS)
     try:
         done = subprocess.run(
             [sys.executable, "-m", f"{__package__}.dask_test"],
-            input=dumps({"cluster": name}).encode(),
-            env={**os.environ, **_variables(gateway)},
+            input=dumps({"cluster": name, "compute": compute}).encode(),
+            env={**os.environ, **variables_of(gateway)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=TEST_PATIENCE,

@@ -37,6 +37,8 @@ class DaskGateway:
     defaults: Mapping[str, Json] = field(default_factory=dict)
     """Options of clusters for which nobody chooses them."""
     is_own: bool = False
+    scheduler: str | None = None
+    """Where clients reach the schedulers, host and port, if that is not the address."""
 
 
 def configured_gateway() -> DaskGateway | None:
@@ -59,7 +61,25 @@ def configured_gateway() -> DaskGateway | None:
     if parts.username:  # As in http://me:password@host
         kind, options = "basic", {"username": parts.username, "password": parts.password}
         parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-    return DaskGateway(parts.geturl(), kind, options, proxy, defaults)
+    scheduler = _scheduler(_filled(given.get("proxy-address")), parts.hostname or "")
+    return DaskGateway(parts.geturl(), kind, options, proxy, defaults, scheduler=scheduler)
+
+
+def _scheduler(told: Json, host: str) -> str | None:
+    """As Dask's own client understands it: a port of the same host, an address, or a URL."""
+    if told is None or told == "":
+        return None
+    if str(told).isdigit():
+        return f"{host}:{told}"
+    return urllib.parse.urlsplit(str(told)).netloc or str(told)
+
+
+def scheduler_address(gateway: DaskGateway, name: str) -> str:
+    """What `Client` connects with."""
+    parts = urllib.parse.urlsplit(gateway.address)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 8786)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"gateway://{gateway.scheduler or f'{host}:{port}'}/{name}"
 
 
 def _filled(value: Json) -> Json:

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from ..runner.notebook_worker import KEY
+from .dask_gateways import GIB, own_options
 
-GIB = 1 << 30
 ROUTES = f"{__package__}.dask_scheduler_routes"
 IDLE = 12 * 3600.0
 """Seconds without a computation after which a cluster is stopped."""
@@ -63,21 +63,13 @@ def _inherited() -> list[str]:
 def _options() -> Any:
     from dask_gateway_server.options import Float, Integer, Mapping, Options
 
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB, 1)
-    usual = min(2.0, memory)
-    return Options(
-        Integer("worker_cores", default=1, min=1, max=cpus, label="Cores of a worker"),
-        Float(
-            "worker_memory",
-            default=usual,
-            min=min(0.25, usual),
-            max=memory,
-            label="Memory of a worker in GiB",
-        ),
-        Mapping("environment", label="Environment variables"),
-        handler=_configuration,
-    )
+    kinds = {"int": Integer, "float": Float, "mapping": Mapping}
+    fields = []
+    for told in own_options():
+        limits = {name: value for name, value in told["spec"].items() if name != "type"}
+        kind = kinds[told["spec"]["type"]]
+        fields.append(kind(told["field"], default=told["default"], label=told["label"], **limits))
+    return Options(*fields, handler=_configuration)
 
 
 def _configuration(options: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import secrets
 import sys
 import urllib.request
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import Refused
@@ -25,7 +25,9 @@ from ..safe_files import PRIVATE, is_shared, make_folder, owner_of, read_regular
 from .base import OnDemand, Service, ServiceCommand, ServiceKind
 
 PROGRAM = f"{__package__}.dask_gateway_process"
-NEEDED = ("dask_gateway_server", "dask_gateway", "distributed", "sqlalchemy")
+NEEDED_BY_CLIENTS = ("dask_gateway", "distributed")
+NEEDED = ("dask_gateway_server", *NEEDED_BY_CLIENTS, "sqlalchemy")
+GIB = 1 << 30
 OWN = "CONVECT_DASK_GATEWAY"
 """Holds the address of the gateway in `DASK_GATEWAY__ADDRESS`, if that is one of these."""
 SECONDS = 10.0
@@ -90,12 +92,36 @@ def gateway_variables(address: str, password: str) -> dict[str, str]:
     }
 
 
-def is_installed() -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in NEEDED)
+def own_options() -> list[dict[str, Json]]:
+    """What a gateway of one's own lets one choose, as gateways tell it."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB, 1)
+    usual = min(2.0, memory)
+
+    def option(name: str, label: str, default: Json, **spec: Json) -> dict[str, Json]:
+        return {"field": name, "label": label, "default": default, "spec": spec}
+
+    least = min(0.25, usual)
+    return [
+        option("worker_cores", "Cores of a worker", 1, type="int", min=1, max=cpus),
+        option(
+            "worker_memory",
+            "Memory of a worker in GiB",
+            usual,
+            type="float",
+            min=least,
+            max=memory,
+        ),
+        option("environment", "Environment variables", {}, type="mapping"),
+    ]
 
 
-def require_installed() -> None:
-    if not is_installed():
+def is_installed(needed: Sequence[str] | None = None) -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in needed or NEEDED)
+
+
+def require_installed(needed: Sequence[str] | None = None) -> None:
+    if not is_installed(needed):
         raise Refused(
             "Dask is not installed.",
             code="no-program",

@@ -1,7 +1,7 @@
 """Computes something on every worker of a Dask cluster and tells what is installed there.
 
-Reads `{"cluster": <name>}` from standard input and prints JSON: `workers` that have answered,
-`seconds`, `versions` of the client, the scheduler and the workers; or an `error`.
+Reads `{"cluster": <name>, "compute": <bool>}` from standard input and prints JSON: `workers` that
+have answered, `seconds`, `versions` of the client, the scheduler and the workers; or an `error`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ NUMBERS = 1000
 
 
 def main() -> None:
-    name = json.load(sys.stdin)["cluster"]
+    order = json.load(sys.stdin)
+    name = order["cluster"]
     try:
-        told = _test(name)
+        told = _test(name, compute=order["compute"])
     except Exception as error:  # whatever stands in the way is what is asked for
         words = f"{type(error).__name__}: {error}".splitlines()[0].replace(name, "…")
         told = {"error": words.rstrip(" .:")[:500]}
     sys.stdout.write(json.dumps(told))
 
 
-def _test(name: str) -> dict[str, Any]:
+def _test(name: str, *, compute: bool) -> dict[str, Any]:
     from dask_gateway import Gateway
 
     with Gateway() as gateway, gateway.connect(name) as cluster, cluster.get_client() as client:
-        workers = list(client.scheduler_info(n_workers=-1)["workers"])
+        workers = list(client.scheduler_info(n_workers=-1)["workers"]) if compute else []
         began = time.monotonic()
         sums = [
             client.submit(sum, range(NUMBERS), workers=[worker], pure=False) for worker in workers

@@ -623,9 +623,13 @@ export type Components = {
             clusters: Components["schemas"]["DaskCluster"][];
         };
         DaskCluster: {
+            /** @description The first 16 hexadecimal digits of the SHA-256 of the name, which is a secret. */
             id: string;
-            /** @description What `Gateway().connect` takes. */
-            name: string;
+            /** @description The step of a run that it was made for; null for any other. */
+            step: {
+                run: string;
+                step: string;
+            } | null;
             /** @enum {string} */
             state: "pending" | "running" | "stopping" | "stopped" | "failed";
             started: number;
@@ -1193,6 +1197,8 @@ export type Components = {
             for_each?: Components["schemas"]["ForEach"];
             /** @description The processes that together are the step. */
             distributed?: JSONObject;
+            /** @description The Dask cluster that each attempt gets. */
+            dask?: JSONObject;
         } & {
             [key: string]: unknown;
         };

@@ -56,6 +56,8 @@ export interface ISettings {
   working_folder?: string;
   /** Run a notebook, a script or a command as several processes that work together. */
   distributed?: IDistributed;
+  /** Make a Dask cluster for each attempt at a notebook, a script or a command, and remove it afterwards. `Client()` connects with it. */
+  dask?: IDask;
   /** Details of the pod, where the runtime has pods. */
   kubernetes?: IKubernetes;
   /** What other programs keep here. It is never read and never lost. */
@@ -280,6 +282,15 @@ export interface IRetries {
   factor?: number;
 }
 
+export interface IDask {
+  /** How many workers the cluster has. The step starts when all of them are there. */
+  workers?: number;
+  /** Options of the Dask gateway, such as `worker_cores`: `convect dask options` lists them. */
+  options?: { [key: string]: Json };
+  /** The step fails when the workers have not come within this time: seconds, or a text such as `30m`. */
+  wait?: number | string;
+}
+
 export interface IDistributed {
   /** How many machines. The resources are those of each. */
   nodes?: number;
@@ -412,6 +423,7 @@ const SETTINGS = {
   cache: {},
   working_folder: {},
   distributed: { $ref: '#/$defs/distributed' },
+  dask: { $ref: '#/$defs/dask' },
   kubernetes: { $ref: '#/$defs/kubernetes' },
   extra: { $ref: '#/$defs/free' }
 };
@@ -595,6 +607,10 @@ export const SHAPE = {
     retries: {
       type: 'object',
       properties: { count: {}, delay: {}, factor: {} }
+    },
+    dask: {
+      type: 'object',
+      properties: { workers: {}, options: { type: 'object' }, wait: {} }
     },
     distributed: {
       type: 'object',

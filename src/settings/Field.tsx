@@ -39,6 +39,7 @@ export function SettingField(props: ISettingProps): JSX.Element {
       return <Labelled {...props} as={QuantityInput} />;
     case 'resources':
     case 'distributed':
+    case 'dask':
     case 'kubernetes':
       return <Nested {...props} />;
   }
@@ -50,6 +51,7 @@ export function SettingField(props: ISettingProps): JSX.Element {
     case 'processes':
     case 'timeout':
     case 'hang_after':
+    case 'wait':
       return <Labelled {...props} as={QuantityInput} />;
   }
   switch (schema['x-form']?.widget) {

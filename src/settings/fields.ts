@@ -76,6 +76,7 @@ const ORDER: readonly GroupName[] = [
   'data',
   'behaviour',
   'distributed',
+  'dask',
   'kubernetes'
 ];
 

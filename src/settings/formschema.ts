@@ -15,6 +15,7 @@ export const GROUPS = {
   behaviour: 'Behaviour',
   flow: 'When and how often',
   distributed: 'Distributed training',
+  dask: 'Dask cluster',
   kubernetes: 'Kubernetes'
 } as const;
 
@@ -146,6 +147,13 @@ const SETTINGS = {
       'Run a notebook, a script or a command as several processes that work together.',
     $ref: '#/$defs/distributed',
     'x-form': { group: 'distributed' }
+  },
+  dask: {
+    title: 'Dask cluster',
+    description:
+      'Make a Dask cluster for each attempt at a notebook, a script or a command, and remove it afterwards. `Client()` connects with it.',
+    $ref: '#/$defs/dask',
+    'x-form': { group: 'dask' }
   },
   kubernetes: {
     title: 'Kubernetes',
@@ -789,6 +797,39 @@ export const SCHEMA = {
           type: 'number',
           minimum: 1,
           default: 2
+        }
+      },
+      additionalProperties: false
+    },
+    dask: {
+      title: 'Dask cluster',
+      type: 'object',
+      properties: {
+        workers: {
+          title: 'Workers',
+          description:
+            'How many workers the cluster has. The step starts when all of them are there.',
+          type: 'integer',
+          minimum: 1,
+          maximum: 100000,
+          default: 1
+        },
+        options: {
+          title: 'Options',
+          description:
+            'Options of the Dask gateway, such as `worker_cores`: `convect dask options` lists them.',
+          type: 'object',
+          additionalProperties: true
+        },
+        wait: {
+          title: 'Wait at most',
+          description:
+            'The step fails when the workers have not come within this time: seconds, or a text such as `30m`.',
+          oneOf: [
+            { type: 'number', minimum: 1 },
+            { type: 'string', format: 'duration' }
+          ],
+          default: '10m'
         }
       },
       additionalProperties: false

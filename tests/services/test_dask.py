@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +19,11 @@ from jupyterlab_convect.cli import main as convect
 from jupyterlab_convect.cli.arguments import open_workspace
 from jupyterlab_convect.errors import ConvectError, Missing, Refused
 from jupyterlab_convect.overviews import give_back, overview_of
-from jupyterlab_convect.runs.index import Index
-from jupyterlab_convect.runs.store import Store
+from jupyterlab_convect.runner.dask_versions import differences
 from jupyterlab_convect.services import dask_clusters, dask_gateways
 from jupyterlab_convect.services.dask_clusters import DaskClusters, check_options, id_of
-from jupyterlab_convect.services.dask_gateway_api import DaskGateway, ask, configured_gateway
+from jupyterlab_convect.services.dask_gateway_api import DaskGateway, ask
 from jupyterlab_convect.services.dask_pages import read_workers
-from jupyterlab_convect.services.dask_versions import differences
 from jupyterlab_convect.services.on_demand import OnDemandServices
 from jupyterlab_convect.services.store import ServiceStore
 
@@ -50,39 +45,9 @@ CHAPTER = (
 )
 
 
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceStore]:
-    folder = tmp_path_factory.mktemp("dask")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONVECT_RUNS_DIR", str(folder / "runs"))
-        patch.setenv("CONVECT_INDEX_DIR", str(folder / "index"))
-        patch.setenv("DASK_CONFIG", str(folder / "config"))
-        for name in [name for name in os.environ if name.startswith("DASK_GATEWAY")]:
-            patch.delenv(name)
-        (folder / "runs").mkdir(0o700)
-        store = ServiceStore(Store(folder / "runs", Index(folder / "index" / "i.sqlite")))
-        yield store
-        for record in store.all():
-            with contextlib.suppress(ConvectError):
-                store.stop(record.service.id)
-        for record in store.all():
-            ended = store.until(record.service.id, up=False, timeout=300)
-            assert not asyncio.run(ended).is_up
-
-
 @pytest.fixture
-def clusters(services: ServiceStore) -> Iterator[DaskClusters]:
-    found = DaskClusters(services)
-    yield found
-    if dask_gateways.is_installed() and configured_gateway() is None:
-        found.stop_all()
-
-
-@pytest.fixture
-def found_by_all(services: ServiceStore) -> Iterator[dict[str, str]]:
-    offered = OnDemandServices(services)
-    yield offered.begin()
-    offered.end()
+def services(dask_services: ServiceStore) -> ServiceStore:
+    return dask_services
 
 
 def with_workers(clusters: DaskClusters, cluster_id: str, count: int = 1) -> dict[str, Any]:
@@ -274,57 +239,6 @@ def test_the_command_line_makes_lists_and_stops_clusters(
     assert convect(["dask", "stop", "--all"]) == 0
 
 
-GATEWAY = """
-c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
-c.DaskGateway.log_level = "ERROR"
-c.Proxy.address = "127.0.0.1:{port}"
-c.SimpleAuthenticator.password = "open sesame"
-c.LocalClusterConfig.scheduler_cmd = {scheduler}
-c.LocalClusterConfig.worker_cmd = {worker}
-from dask_gateway_server import options
-c.Backend.cluster_options = options.Options(
-    options.Select("image", ["small", "large"]), options.Bool("gpu"), options.String("tag", "x"),
-    handler=lambda options: {{}},
-)
-"""
-
-
-@pytest.fixture
-def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A gateway of others, with a password, named in Dask's configuration."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker"]
-    config = tmp_path / "gateway_config.py"
-    config.write_text(GATEWAY.format(port=port, scheduler=scheduler, worker=worker))
-    folder = tmp_path / "config"
-    folder.mkdir()
-    told = {"address": f"http://127.0.0.1:{port}/", "auth": {"kwargs": {"password": "{SESAME}"}}}
-    (folder / "gateway.yaml").write_text(json.dumps({"gateway": told}))
-    monkeypatch.setenv("DASK_CONFIG", str(folder))
-    monkeypatch.setenv("SESAME", "open sesame")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    import dask.config
-
-    monkeypatch.setattr(dask.config, "paths", [str(folder)])
-    command = [sys.executable, "-m", "dask_gateway_server", "-f", str(config)]
-    with subprocess.Popen(command, cwd=tmp_path) as process:
-        address = f"http://127.0.0.1:{port}"
-        other = DaskGateway(address, auth_options={"password": "open sesame"}, proxy=False)
-
-        def answers() -> bool:
-            with contextlib.suppress(ConvectError):
-                return "cluster_options" in ask(other, "/api/v1/options")
-            return False
-
-        until(answers, "the gateway answers")
-        yield address
-        process.terminate()
-        process.wait(120)
-
-
 @needs_dask
 @pytest.mark.slow
 def test_a_gateway_of_others_is_used_as_configured(
@@ -357,6 +271,31 @@ def test_a_gateway_of_others_is_used_as_configured(
         clusters.overview()
     monkeypatch.delenv("SESAME")
     with pytest.raises(Refused, match="names a variable that is not set"):
+        clusters.overview()
+
+
+@needs_dask
+@pytest.mark.slow
+def test_the_token_of_a_hub_lets_one_in(
+    services: ServiceStore, hub_gateway: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the gateway's own authenticator; what answers it stands in for a hub."""
+    clusters = DaskClusters(services)
+    assert clusters.overview() == {
+        "gateway": {
+            "is_own": False,
+            "address": hub_gateway,
+            "state": "ready",
+            "reason": None,
+            "service": None,
+        },
+        "clusters": [],
+    }
+    made = clusters.new({})
+    assert clusters.plots(made["id"])
+    clusters.stop(made["id"])
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "old")
+    with pytest.raises(Refused, match=r"does not let you in|the status 500"):
         clusters.overview()
 
 

@@ -107,6 +107,11 @@ def refusals(step: Step, defaults: TaskDefaults) -> Iterator[Problem]:
             ("distributed",),
             "A node cannot be distributed on Kubeflow Pipelines, which gives it one pod.",
         )
+    if step.dask is not None:
+        yield no(
+            ("dask",),
+            "A node cannot have a Dask cluster on Kubeflow Pipelines, which starts it by itself.",
+        )
     if step.working_folder == "shared":
         yield no(
             ("working_folder",),

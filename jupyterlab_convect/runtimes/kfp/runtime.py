@@ -69,6 +69,7 @@ class KfpRuntime(GraphRuntime):
         Feature.STORAGE,
         Feature.ISOLATION,
         Feature.DISTRIBUTED,
+        Feature.DASK,
         Feature.WORKERS,
     }
 

@@ -90,6 +90,7 @@ PROPERTIES: dict[str, Property] = {
     ),
     "node.working_folder": Property("honoured", "“shared” is refused"),
     "node.distributed": Property("refused", "a task of Kubeflow is one pod"),
+    "node.dask": Property("refused", "Kubeflow starts steps by itself, so nobody makes a cluster"),
     "node.kubernetes.node_selector": Property("honoured", "of the pod"),
     "node.kubernetes.tolerations": Property("honoured", "of the pod"),
     "node.kubernetes.labels": Property("honoured", "of the pod"),

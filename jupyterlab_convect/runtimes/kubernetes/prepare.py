@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...catalog.launch import SEEN, input_files
-from ...pipeline.plan import Json
+from ...pipeline.plan import Json, Secret
 from ...runner.outcome import INTERRUPTED
 from ...runs.gather import make_node_folders
 from ...safe_files import read_regular, write_whole
@@ -17,7 +17,7 @@ from ...transfer import pack
 from ...transfer.base import KEPT, Transfer, Way
 from ..base import Attempt
 from .gang import stop_nodes
-from .jobs import way_of
+from .jobs import job_of, way_of
 from .manifests import Manifest, PodContent
 from .pod_defaults import PodDefaults
 
@@ -58,6 +58,14 @@ def prepare(
         ttl=defaults.ttl if transfer.way == "shared" else max(defaults.ttl, KEPT),
     )
     return Prepared(transfer.way, content, as_secret(sent.inbox) or None)
+
+
+def with_variables(attempt: Attempt) -> Attempt:
+    """The attempt, with its own variables as secrets of the step, from the Secret of its Job."""
+    own = {name: text for name, text in attempt.variables.items() if name != "CONVECT_SECRETS"}
+    secrets = tuple(Secret(name, job_of(attempt), name) for name in own)
+    step = replace(attempt.step, secrets=(*attempt.step.secrets, *secrets))
+    return replace(attempt, step=step, variables=own)
 
 
 def as_secret(files: Mapping[str, bytes]) -> dict[str, str]:

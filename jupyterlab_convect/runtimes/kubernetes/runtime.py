@@ -76,7 +76,15 @@ from .pod_defaults import (
     volume_from_config,
 )
 from .pod_facts import pod_facts
-from .prepare import Prepared, as_secret, folder_in_pod, paths_of, prepare, write_manifest
+from .prepare import (
+    Prepared,
+    as_secret,
+    folder_in_pod,
+    paths_of,
+    prepare,
+    with_variables,
+    write_manifest,
+)
 from .shell import run_in_pod
 
 T = TypeVar("T")
@@ -254,6 +262,7 @@ class KubernetesRuntime(StepRuntime):
                 self._cleaning.append(done)
 
     async def start(self, attempt: Attempt) -> AsyncIterator[Json]:
+        attempt = with_variables(attempt)
         given_up = self._stopped.setdefault(attempt.key, asyncio.Event())
 
         async def patiently_do(work: Callable[..., T], *arguments: Any) -> T:
@@ -276,6 +285,7 @@ class KubernetesRuntime(StepRuntime):
             for plural, manifest in zip(operator.plurals, objects, strict=True):
                 job = await patiently_do(make, cluster.api, plural, manifest)
             inbox = dict(prepared.secret or {})
+            inbox |= as_secret({name: text.encode() for name, text in attempt.variables.items()})
             if inbox or has_service:
                 try:
                     if has_service:

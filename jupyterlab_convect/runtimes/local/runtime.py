@@ -64,6 +64,7 @@ class LocalRuntime(StepRuntime):
             Feature.SECRETS,
             Feature.ISOLATION,
             Feature.DISTRIBUTED,
+            Feature.DASK,
             Feature.SHELL,
         )
     )
@@ -282,6 +283,8 @@ class LocalRuntime(StepRuntime):
             "CONVECT_COPIED_FILES": str(self.copied_files),
             "CONVECT_CPU_LIMIT": str(cpu_limit(step.resources)),
         }
+        hidden = [env["CONVECT_SECRETS"], attempt.variables.get("CONVECT_SECRETS")]
+        env |= {**attempt.variables, "CONVECT_SECRETS": ",".join(filter(None, hidden))}
         if step.resources.gpu is not None and step.resources.gpu.count > 0:
             room = self.reservations.used().get(_key(attempt), {})
             env["CUDA_VISIBLE_DEVICES"] = ",".join(room.get("gpus", {}))

@@ -34,7 +34,9 @@ export function NodeProperties({ id }: { id: string }): JSX.Element {
         value={node}
         inherited={document.defaults}
         isShown={name =>
-          name !== 'distributed' || node.kind !== 'component' || name in node
+          !['distributed', 'dask'].includes(name) ||
+          node.kind !== 'component' ||
+          name in node
         }
         head={
           <>

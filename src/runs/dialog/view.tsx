@@ -114,6 +114,7 @@ const FEATURES: { readonly [setting: string]: string } = {
   volumes: 'volumes',
   kubernetes: 'kubernetes',
   distributed: 'distributed',
+  dask: 'dask',
   cpu: 'cpu',
   memory: 'memory',
   gpu: 'gpu',

@@ -118,6 +118,7 @@ SAMPLES: dict[str, Any] = {
     "cache": {"cache": True},
     "working_folder": {"working_folder": "work"},
     "distributed": {"distributed": {"processes": 2}},
+    "dask": {"dask": {"workers": 2}},
     "kubernetes.node_selector": {"kubernetes": {"node_selector": {"zone": "a"}}},
     "kubernetes.tolerations": {"kubernetes": {"tolerations": [{"key": "a", "seconds": 5}]}},
     "kubernetes.labels": {"kubernetes": {"labels": {"team": "x"}}},
@@ -158,7 +159,7 @@ def _of(place: str) -> Iterator[str]:
     yield from _named(definition.get("properties", {}))
 
 
-WHOLE = ("free", "amount", "quantity", "toleration", "distributed")
+WHOLE = ("free", "amount", "quantity", "toleration", "distributed", "dask")
 """Definitions that mean one thing, whatever they are made of."""
 
 
