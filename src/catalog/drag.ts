@@ -1,16 +1,10 @@
 import { MimeData } from '@lumino/coreutils';
-import { Drag } from '@lumino/dragdrop';
 
 import type { IComponentDrop } from '../pipeline/actions';
 import { COMPONENT } from '../pipeline/ids';
+import { startDrag } from '../ui/dragging';
 import type { CatalogModel } from './model';
 import type { IEntry } from './types';
-
-/** How far the pointer moves before a press becomes a drag, in pixels. */
-const THRESHOLD = 5;
-
-/** A pointer may also be taken away, as by a touch that scrolls. */
-const ENDS = ['pointerup', 'pointercancel'] as const;
 
 /** What a drag to the canvas carries, and what the editor's command takes. */
 export async function dropOf(
@@ -37,41 +31,19 @@ export function dragComponent(
   if (event.button !== 0 || !entry.digest) {
     return;
   }
-  const from = { x: event.clientX, y: event.clientY };
   let text: string | null = null;
+  const { stop } = startDrag(event, entry.name, () => {
+    if (text === null) {
+      return null;
+    }
+    const mimeData = new MimeData();
+    mimeData.setData(COMPONENT, text);
+    return mimeData;
+  });
   load().then(
     loaded => {
       text = loaded;
     },
     () => stop()
   );
-  const onMove = (move: PointerEvent) => {
-    const distance = Math.hypot(move.clientX - from.x, move.clientY - from.y);
-    if (text === null || distance < THRESHOLD) {
-      return;
-    }
-    stop();
-    const mimeData = new MimeData();
-    mimeData.setData(COMPONENT, text);
-    const drag = new Drag({
-      mimeData,
-      dragImage: imageOf(entry.name),
-      supportedActions: 'copy',
-      proposedAction: 'copy'
-    });
-    void drag.start(move.clientX, move.clientY).then(() => drag.dispose());
-  };
-  const stop = () => {
-    document.removeEventListener('pointermove', onMove, true);
-    ENDS.forEach(type => document.removeEventListener(type, stop, true));
-  };
-  document.addEventListener('pointermove', onMove, true);
-  ENDS.forEach(type => document.addEventListener(type, stop, true));
-}
-
-function imageOf(name: string): HTMLElement {
-  const image = document.createElement('div');
-  image.className = 'jp-Convect-dragImage';
-  image.textContent = name;
-  return image;
 }

@@ -13,6 +13,7 @@ import * as React from 'react';
 import '../../style/services.css';
 
 import type { IDaskCluster, IDaskOverview } from '../api';
+import { CommandIDs } from '../commands';
 import type { IConvectApi } from '../tokens';
 import type { IPageOptions } from '../ui';
 import {
@@ -31,8 +32,17 @@ import {
   useTrans
 } from '../ui';
 import { askWith } from '../ui/asking';
+import { startDrag } from '../ui/dragging';
+import type { IDaskSample } from './daskcurves';
+import { DaskCurves, sampled } from './daskcurves';
 import { DaskFields, DaskForm } from './daskform';
-import { clientCode, insertCode, notebookOf, versionsOf } from './daskkernel';
+import {
+  clientCell,
+  clientCode,
+  insertCode,
+  notebookOf,
+  versionsOf
+} from './daskkernel';
 import { pictureOf } from './states';
 
 const PAUSE = 2_000;
@@ -54,6 +64,8 @@ export class DaskModel extends PageModel {
   }
 
   overview: IDaskOverview | null = null;
+  /** What was seen of each cluster since the page was opened, by its id. */
+  seen: ReadonlyMap<string, readonly IDaskSample[]> = new Map();
   error: unknown = null;
 
   override dispose(): void {
@@ -72,6 +84,7 @@ export class DaskModel extends PageModel {
   private async read(): Promise<void> {
     try {
       this.overview = await this.api.dask();
+      this.seen = sampled(this.seen, this.overview.clusters, Date.now() / 1000);
       this.error = null;
     } catch (error) {
       this.error = error;
@@ -215,7 +228,7 @@ function DaskCluster(props: {
   model: DaskModel;
 }): JSX.Element {
   const { cluster, model } = props;
-  const { id, state } = cluster;
+  const { id, state, step } = cluster;
   const { api, app } = model;
   const trans = useTrans();
   const [failure, act] = useAction(() => model.refresh());
@@ -225,10 +238,36 @@ function DaskCluster(props: {
     <li className="jp-Convect-endpoint" data-cluster={id}>
       <div className="jp-Convect-title">
         <StateIcon state={pictureOf(state)} label={stateOf(state, trans)} />
-        <h3>{title}</h3>
+        <h3
+          className={isRunning ? 'jp-mod-draggable' : undefined}
+          title={
+            isRunning
+              ? trans.__('Drag it into a notebook to connect with it')
+              : undefined
+          }
+          onPointerDown={event => {
+            if (isRunning && event.button === 0) {
+              startDrag(
+                event,
+                title,
+                () => clientCell(id),
+                () => void test(api, app, id, trans, false).catch(() => null)
+              );
+            }
+          }}
+        >
+          {title}
+        </h3>
         <span className="jp-Convect-titleState">{stateOf(state, trans)}</span>
         {cluster.orphan && (
-          <span className="jp-Convect-tag">{trans.__('Nobody uses it')}</span>
+          <span className="jp-Convect-tag" data-severity="warning">
+            {trans._n(
+              'Nobody uses it. It holds %1 CPU and %2 of memory.',
+              'Nobody uses it. It holds %1 CPUs and %2 of memory.',
+              cluster.threads,
+              formatSize(cluster.memory_limit)
+            )}
+          </span>
         )}
         <div className="jp-Convect-actions" role="toolbar" aria-label={title}>
           {isRunning && (
@@ -271,8 +310,20 @@ function DaskCluster(props: {
         <span>
           {trans.__('Started')} <Ago time={cluster.started} />
         </span>
+        {step && (
+          <button
+            type="button"
+            className="jp-Convect-link"
+            onClick={() =>
+              void app.commands.execute(CommandIDs.openRun, { id: step.run })
+            }
+          >
+            {trans.__('Made for step “%1”', step.step)}
+          </button>
+        )}
         {cluster.is_known && <Numbers cluster={cluster} />}
       </div>
+      {isRunning && <DaskCurves samples={model.seen.get(id) ?? []} />}
       {cluster.is_known && cluster.each_worker.length > 0 && (
         <Workers cluster={cluster} />
       )}
@@ -469,14 +520,14 @@ async function choosePlot(
 async function connect(
   api: IConvectApi,
   app: JupyterFrontEnd,
-  { id, name }: IDaskCluster,
+  { id }: IDaskCluster,
   trans: TranslationBundle
 ): Promise<void> {
   const panel = notebookOf(app);
   if (panel === null) {
     throw new Error(trans.__('Open a notebook first.'));
   }
-  await insertCode(app, panel, clientCode(name));
+  await insertCode(app, panel, clientCode(id));
   void test(api, app, id, trans, false).catch(() => undefined);
 }
 

@@ -1,6 +1,8 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ICodeCell } from '@jupyterlab/nbformat';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { MimeData } from '@lumino/coreutils';
 
 /** Packages whose versions matter between a kernel and the workers of a cluster. */
 const PACKAGES = [
@@ -15,16 +17,47 @@ const PACKAGES = [
 ];
 const VERSIONS = `__import__('json').dumps({'python': __import__('platform').python_version(), **{each.metadata['Name'].lower(): each.version for each in __import__('importlib.metadata').metadata.distributions() if (each.metadata['Name'] or '').lower() in ${JSON.stringify(PACKAGES)}}})`;
 
-/** The code that connects a notebook with a cluster. */
-export function clientCode(name: string): string {
+/** What notebooks take cells from when something is dropped on them. */
+const CELLS = 'application/vnd.jupyter.cells';
+
+/**
+ * The code that connects a notebook with a cluster.
+ *
+ * It finds the name of the cluster by its id: whoever reads the name in a notebook could see the
+ * cluster's dashboard.
+ */
+export function clientCode(id: string): string {
   return [
+    'from hashlib import sha256',
+    '',
     'from dask_gateway import Gateway',
     '',
     'gateway = Gateway()',
-    `cluster = gateway.connect(${JSON.stringify(name)})`,
+    'name = next(',
+    '    each.name',
+    '    for each in gateway.list_clusters()',
+    `    if sha256(each.name.encode()).hexdigest().startswith(${JSON.stringify(id)})`,
+    ')',
+    'cluster = gateway.connect(name)',
     'client = cluster.get_client()',
     'client'
   ].join('\n');
+}
+
+/** The same as a cell that can be dropped on a notebook, or as text that can be dropped elsewhere. */
+export function clientCell(id: string): MimeData {
+  const source = clientCode(id);
+  const cell: ICodeCell = {
+    cell_type: 'code',
+    source,
+    metadata: { trusted: true },
+    outputs: [],
+    execution_count: null
+  };
+  const carried = new MimeData();
+  carried.setData(CELLS, [cell]);
+  carried.setData('text/plain', source);
+  return carried;
 }
 
 /** The notebook that was used last, else one that is open. */

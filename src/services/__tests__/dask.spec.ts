@@ -1,8 +1,9 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { IDaskOption } from '../../api';
+import type { IDaskCluster, IDaskOption } from '../../api';
+import { MOST_SAMPLES, sampled } from '../daskcurves';
 import { readOption, textOf } from '../daskform';
-import { clientCode } from '../daskkernel';
+import { clientCell, clientCode } from '../daskkernel';
 
 const trans = nullTranslator.load('jupyterlab_convect');
 
@@ -51,6 +52,38 @@ describe('options of a Dask gateway', () => {
   });
 });
 
-it('connects a notebook by the name of the cluster', () => {
-  expect(clientCode('abc')).toContain('gateway.connect("abc")');
+it('connects a notebook without telling the name of the cluster', () => {
+  expect(clientCode('abc')).toContain('.startswith("abc")');
+  const carried = clientCell('abc');
+  const [cell] = carried.getData('application/vnd.jupyter.cells') as {
+    source: string;
+  }[];
+  expect(cell.source).toBe(clientCode('abc'));
+  expect(carried.getData('text/plain')).toBe(clientCode('abc'));
+});
+
+it('keeps what was seen of clusters that are there, up to a limit', () => {
+  const cluster = {
+    id: 'a',
+    is_known: true,
+    workers: 2,
+    cpu: 150,
+    memory: 7,
+    processing: 1,
+    waiting: 3
+  } as IDaskCluster;
+  let seen = sampled(new Map(), [cluster], 0);
+  expect(seen.get('a')).toEqual([
+    { time: 0, workers: 2, cpu: 1.5, memory: 7, processing: 1, waiting: 3 }
+  ]);
+  for (let time = 1; time < 1000; time++) {
+    seen = sampled(seen, [{ ...cluster, cpu: null }], time);
+  }
+  const kept = seen.get('a') ?? [];
+  expect(kept.length).toBe(MOST_SAMPLES);
+  expect(kept[kept.length - 1]).toMatchObject({ time: 999, cpu: null });
+  expect(
+    sampled(seen, [{ ...cluster, is_known: false }], 1000).get('a')
+  ).toEqual(kept);
+  expect(sampled(seen, [], 1001).size).toBe(0);
 });
