@@ -164,9 +164,26 @@ def send(
 
 def _opener(gateway: DaskGateway) -> urllib.request.OpenerDirector:
     if gateway.proxy is True:
-        return urllib.request.build_opener()
+        return urllib.request.build_opener(_OwnOrigin)
     proxies = {"http": gateway.proxy, "https": gateway.proxy} if gateway.proxy else {}
-    return urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
+    return urllib.request.build_opener(_OwnOrigin, urllib.request.ProxyHandler(proxies))
+
+
+class _OwnOrigin(urllib.request.HTTPRedirectHandler):
+    """Credentials are for the gateway, and for nobody that it leads to."""
+
+    def redirect_request(
+        self, request: urllib.request.Request, *answer: Any
+    ) -> urllib.request.Request | None:
+        there = super().redirect_request(request, *answer)
+        if there is not None and _origin(there.full_url) != _origin(request.full_url):
+            there.remove_header("Authorization")
+        return there
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc
 
 
 def _known_credentials(gateway: DaskGateway) -> dict[str, str]:

@@ -7,6 +7,8 @@ import json
 import socket
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +297,40 @@ def test_a_gateway_that_is_down_or_is_none_is_told(
     monkeypatch.setenv("DASK_GATEWAY__ADDRESS", "file:///etc/passwd")
     with pytest.raises(Refused, match="is no URL"):
         DaskClusters(services).overview()
+
+
+def test_a_gateway_that_leads_elsewhere_takes_no_credentials_there() -> None:
+    sent: dict[str, str | None] = {}
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            sent[self.path] = self.headers.get("Authorization")
+            targets = {"/here": "/there", "/away": f"http://127.0.0.1:{elsewhere.server_port}/"}
+            if target := targets.get(self.path):
+                self.send_response(302)
+                self.send_header("Location", target)
+            else:
+                self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Page) as first,
+        ThreadingHTTPServer(("127.0.0.1", 0), Page) as elsewhere,
+    ):
+        for each in (first, elsewhere):
+            threading.Thread(target=each.serve_forever, daemon=True).start()
+        gateway = DaskGateway(f"http://127.0.0.1:{first.server_port}", proxy=False)
+        for path in ("/here", "/away"):
+            assert ask(gateway, path) == {}
+        for each in (first, elsewhere):
+            each.shutdown()
+    assert sent["/here"]
+    assert sent["/here"] == sent["/there"] == sent["/away"]
+    assert sent["/"] is None
 
 
 def test_without_dask_it_is_said_how_to_install_it(
