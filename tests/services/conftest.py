@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,35 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("SESAME", "open sesame")
     with running_gateway(tmp_path, monkeypatch, {"kwargs": {"password": "{SESAME}"}}) as address:
         yield address
+
+
+HUB_TOKEN = "token-of-ana"
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    """As much of a hub as the gateway's own authenticator asks: whose token it is."""
+
+    def do_GET(self) -> None:
+        is_known = self.headers.get("Authorization") == f"token {HUB_TOKEN}"
+        self.send_response(200 if is_known and self.path == "/hub/api/user" else 403)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps({"kind": "user", "name": "ana", "groups": []}).encode())
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def hub_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A gateway that asks a hub who somebody is."""
+    hub = ThreadingHTTPServer(("127.0.0.1", 0), HubHandler)
+    threading.Thread(target=hub.serve_forever, daemon=True).start()
+    more = f"""
+c.DaskGateway.authenticator_class = "dask_gateway_server.auth.JupyterHubAuthenticator"
+c.JupyterHubAuthenticator.jupyterhub_api_token = "token-of-the-gateway"
+c.JupyterHubAuthenticator.jupyterhub_api_url = "http://127.0.0.1:{hub.server_port}/hub/api"
+"""
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", HUB_TOKEN)
+    with running_gateway(tmp_path, monkeypatch, {"type": "jupyterhub"}, more) as address:
+        yield address
+    hub.shutdown()

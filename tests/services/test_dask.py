@@ -277,6 +277,31 @@ def test_a_gateway_of_others_is_used_as_configured(
 
 
 @needs_dask
+@pytest.mark.slow
+def test_the_token_of_a_hub_lets_one_in(
+    services: ServiceStore, hub_gateway: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the gateway's own authenticator; what answers it stands in for a hub."""
+    clusters = DaskClusters(services)
+    assert clusters.overview() == {
+        "gateway": {
+            "is_own": False,
+            "address": hub_gateway,
+            "state": "ready",
+            "reason": None,
+            "service": None,
+        },
+        "clusters": [],
+    }
+    made = clusters.new({}, 1)
+    with_workers(clusters, made["id"])
+    clusters.stop(made["id"])
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "old")
+    with pytest.raises(Refused, match=r"does not let you in|the status 500"):
+        clusters.overview()
+
+
+@needs_dask
 def test_a_gateway_that_is_down_or_is_none_is_told(
     services: ServiceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

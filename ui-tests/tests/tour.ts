@@ -525,8 +525,41 @@ async function* cluster({ page }: ITour): Screens {
   yield ['the cluster', front];
 }
 
+async function* dask({ page, say }: ITour): Screens {
+  const front = frontPage(page);
+  const question = page.locator('.jp-Dialog-content');
+  await execute(page, 'convect:show-dask', {});
+  await front.locator('.jp-Convect-empty, .jp-Convect-message').first().waitFor();
+  yield ['no Dask clusters', front];
+  const asked = await page.request.post(`${API}/dask/options`, { data: {} });
+  if (!asked.ok()) {
+    return; // Dask is not installed.
+  }
+  await press(front, say('New Dask Cluster…'));
+  await question.getByRole('textbox').first().waitFor();
+  yield ['what a Dask cluster is asked for', question];
+  await press(question, say('Create'));
+  await closed(question);
+  const long = { timeout: 300_000 };
+  await front.locator('.jp-Convect-daskWorkers').waitFor(long);
+  await front.locator('.jp-Convect-daskCurves canvas').first().waitFor(long);
+  yield ['a Dask cluster', front];
+  await press(front, say('Scale…'));
+  await question.waitFor();
+  yield ['how many workers', question];
+  await press(question, say('Cancel'));
+  await closed(question);
+  await press(front, say('Stop All…'));
+  await question.waitFor();
+  yield ['whether to stop all clusters', question];
+  await press(question, say('Stop All'));
+  await closed(question);
+  await front.locator('.jp-Convect-empty').waitFor(long);
+}
+
 export const TOURS = {
   cluster,
+  dask,
   runs,
   schedules,
   notifications,
