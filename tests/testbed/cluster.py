@@ -129,8 +129,8 @@ def down() -> None:
     if "containerd" in pids:
         for task in _pod_tasks():
             _ctr("-n", "k8s.io", "tasks", "kill", "-s", "SIGKILL", task)
-        for container in _ctr("-n", "k8s.io", "containers", "list", "-q").stdout.split():
-            _ctr("-n", "k8s.io", "containers", "delete", container)
+        if containers := _ctr("-n", "k8s.io", "containers", "list", "-q").stdout.split():
+            _ctr("-n", "k8s.io", "containers", "delete", *containers)
     _stop("containerd")
     machine.restore()
     # The images stay where they were unpacked, so that the next start is quick.
@@ -388,14 +388,14 @@ def _quiet(command: list[str]) -> None:
     subprocess.run(command, capture_output=True, check=False)
 
 
-def _wait(what: str, done: Callable[[], bool], *, seconds: int = 90, fatal: bool = True) -> None:
+def _wait(what: str, done: Callable[[], bool], *, seconds: int = 300, fatal: bool = True) -> None:
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
             if fatal:
                 raise SystemExit(f"Waited {seconds} s for {what} in vain: see {STATE / 'logs'}.")
             return
-        time.sleep(0.1)
+        time.sleep(0.3)
 
 
 def _packages() -> list[str]:
