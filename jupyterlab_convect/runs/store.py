@@ -69,6 +69,7 @@ class Store:
         self._dirty: dict[str, OpenRun] = {}
         self._look = _Look()
         self._reader: threading.Thread | None = None
+        self._reader_lock = threading.Lock()
 
     def create(self, run: Run) -> RunState:
         """Write `run.json`; from then on the run exists, queued."""
@@ -302,9 +303,11 @@ class Store:
 
     def close(self) -> None:
         self.flush()
-        if self._reader is not None:
+        with self._reader_lock:  # Somebody who still asks may be about to start it.
             self._look.closed = True
-            self._reader.join()
+            reader = self._reader
+        if reader is not None:
+            reader.join()
         self.index.close()
 
     def _opened(self, run_id: str, *, fresh: bool = True) -> OpenRun:
@@ -370,15 +373,15 @@ class Store:
             self._read_behind(None)
 
     def _read_behind(self, run_ids: list[str] | None) -> None:
-        if run_ids == [] or (self._reader is not None and self._reader.is_alive()):
-            return
-
         def read() -> None:
             self._index(self._unknown() if run_ids is None else run_ids)
             self._index_live()
 
-        self._reader = threading.Thread(target=read, name="convect-index", daemon=True)
-        self._reader.start()
+        with self._reader_lock:
+            is_reading = self._reader is not None and self._reader.is_alive()
+            if run_ids != [] and not is_reading and not self._look.closed:
+                self._reader = threading.Thread(target=read, name="convect-index", daemon=True)
+                self._reader.start()
 
     def _unknown(self) -> list[str]:
         """Runs that the index has to read, the newest first; forgets those that are gone."""

@@ -405,6 +405,8 @@ def test_restarts_of_several_nodes_come_to_an_end(bench):
     assert replicas(first)[0]["state"] == "cancelled"
 
 
+TOGETHER = {"CONVECT_JOIN_WAIT": "3600"}
+"""The first round is of all nodes, however late one of them comes."""
 ELASTIC = f"""{ALL_REDUCE}
 from pathlib import Path
 print("round", os.environ["CONVECT_RESTART"], "of", SIZE, "ranks:", all_reduce(1), flush=True)
@@ -427,7 +429,7 @@ def said_by(folder, node, rank):
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_those_that_are_left_go_on_without_a_node_that_is_gone(bench, until, end):
     """The second of three nodes is evicted, or dies: the third one has its rank then."""
-    folder, runners = start_nodes(bench, ELASTIC, nodes=3, min_nodes=2)
+    folder, runners = start_nodes(bench, ELASTIC, nodes=3, min_nodes=2, env=TOGETHER)
     until(lambda: all("round 0 of 3 ranks: 3.0" in said_by(folder, n, n) for n in range(3)))
     runners[1].send_signal(end)
     runners[1].wait()
@@ -461,7 +463,7 @@ def test_too_few_nodes_are_left(bench, until):
 
 
 def test_all_end_with_the_first_node(bench, until):
-    folder, runners = start_nodes(bench, ELASTIC, nodes=2, min_nodes=1)
+    folder, runners = start_nodes(bench, ELASTIC, nodes=2, min_nodes=1, env=TOGETHER)
     until(lambda: all("round 0" in said_by(folder, n, n) for n in range(2)))
     runners[0].kill()
     assert runners[1].wait() == 1

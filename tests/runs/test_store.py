@@ -4,14 +4,16 @@ import json
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from jupyterlab_convect.errors import Conflict, ConvectError, Missing
 from jupyterlab_convect.pipeline.plan import Step
 from jupyterlab_convect.runs import events as e
+from jupyterlab_convect.runs import store as store_module
 from jupyterlab_convect.runs.change_feed import OtherProcesses
 from jupyterlab_convect.runs.content_store import UNUSED
 from jupyterlab_convect.runs.index import Index, Query
@@ -452,3 +454,24 @@ def test_the_end_of_a_long_run_of_another_process_is_noticed_once(store, other, 
     other.flush()
     assert others.look() == [run.id]
     assert others.look() == []
+
+
+def test_a_store_is_closed_while_somebody_begins_to_read_behind(store, make_run, monkeypatch):
+    begun, release = threading.Event(), threading.Event()
+
+    class Slow(threading.Thread):
+        def start(self) -> None:
+            begun.set()
+            release.wait()
+            super().start()
+
+    store.create(make_run())
+    monkeypatch.setattr(store_module, "threading", SimpleNamespace(Thread=Slow))
+    with ThreadPoolExecutor() as others:
+        asking = others.submit(store._read_behind, None)
+        begun.wait()
+        closing = others.submit(store.close)
+        wait([closing], timeout=0.2)
+        release.set()
+        asking.result()
+        closing.result()
