@@ -140,7 +140,7 @@ test('processes that hang turn amber, with their stacks in the log', async ({
   const log = run.locator('.jp-Convect-replicaLog');
   await expect(log).toContainText('most recent call first');
   await run.getByRole('button', { name: 'Stop', exact: true }).click();
-  await expect(run.getByText('Cancelled').first()).toBeVisible();
+  await expect(run.getByText('Stopped').first()).toBeVisible();
 });
 
 test('a parameter file of DLC runs from the file browser', async ({
