@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import functools
 import hashlib
-import ipaddress
 import json
 import os
 import threading
@@ -234,6 +233,8 @@ def _can(runtime: Runtime) -> bool:
 
 
 def _is_here(address: str) -> bool:
+    import ipaddress  # A millisecond of every start, for few.
+
     host = urlsplit(address).hostname or ""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
